@@ -1,0 +1,220 @@
+//! Sonarr and Radarr (API v3) as far as we use them: thin clients that tell their failures apart.
+
+pub mod fake;
+pub mod radarr;
+pub mod sonarr;
+pub mod wire;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+pub use crate::conversation::transcript::MediaKind;
+
+/// A movie as Radarr holds it or finds it in its catalogue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Movie {
+    /// Radarr's own id; `None` for a catalogue hit that is not in the library.
+    pub id: Option<i64>,
+    pub tmdb: i64,
+    pub title: String,
+    /// 0 where the catalogue knows none.
+    pub year: u16,
+    pub overview: String,
+    pub has_file: bool,
+    pub monitored: bool,
+    /// Whether it is out, by the availability that the library asks for; an unreleased film is not searched for.
+    pub available: bool,
+    pub size_bytes: u64,
+    pub path: String,
+    pub profile: i64,
+    /// TMDB popularity or votes, for ranking; 0 where unknown.
+    pub popularity: f64,
+    pub cinema: Option<Date>,
+    pub digital: Option<Date>,
+    pub physical: Option<Date>,
+}
+
+/// A show as Sonarr holds it or finds it in its catalogue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Sonarr's own id; `None` for a catalogue hit that is not in the library.
+    pub id: Option<i64>,
+    pub tvdb: i64,
+    pub title: String,
+    pub year: u16,
+    pub overview: String,
+    pub monitored: bool,
+    pub ended: bool,
+    /// `standard`, `daily` or `anime`, as the catalogue says.
+    pub series_type: String,
+    /// Without the specials (season 0).
+    pub seasons: Vec<Season>,
+    /// Episodes that are on disk, and those that exist.
+    pub episodes_on_disk: u32,
+    pub episodes: u32,
+    pub size_bytes: u64,
+    pub path: String,
+    pub profile: i64,
+    pub next_airing: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Season {
+    pub number: u32,
+    pub monitored: bool,
+    pub episodes_on_disk: u32,
+    pub episodes: u32,
+}
+
+/// One download, however many queue rows it fills (a season pack has one per episode).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Download {
+    /// `Dune (2021)`, `The Bear S02E03`, `The Bear season 2`, or the release name where nothing matches.
+    pub title: String,
+    pub state: DownloadState,
+    pub size_bytes: f64,
+    pub left_bytes: f64,
+    /// `None` where the client does not know, or says zero while it still works.
+    pub time_left: Option<Duration>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DownloadState {
+    Downloading,
+    Queued,
+    Paused,
+    /// Waits out a delay profile.
+    Delayed,
+    Importing,
+    /// Downloaded, and stuck: what Sonarr or Radarr says first.
+    Stuck(String),
+    Failed(String),
+    ClientDown,
+}
+
+/// One dated entry of a calendar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upcoming {
+    /// `Dune: Part Three (2026)` or `The Bear S04E03`.
+    pub title: String,
+    pub when: UpcomingWhen,
+    pub on_disk: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UpcomingWhen {
+    /// An episode airs at an instant.
+    Airs(Timestamp),
+    /// A film comes out on a day; how it comes out.
+    Released(Date, Release),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    Cinema,
+    Digital,
+    Physical,
+}
+
+/// Something that finished downloading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// `Dune (2021)` or the show's title; episodes of one season are one entry.
+    pub title: String,
+    /// `S02E03`, or `season 2 (8 episodes)`; empty for a film.
+    pub detail: String,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    pub id: i64,
+    pub name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RootFolder {
+    pub path: String,
+    /// `None` where it is not accessible.
+    pub free_bytes: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewMovie {
+    pub tmdb: i64,
+    pub title: String,
+    pub profile: i64,
+    pub root_folder: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSeries {
+    pub tvdb: i64,
+    pub title: String,
+    pub series_type: String,
+    pub profile: i64,
+    pub root_folder: String,
+    /// Every season the catalogue lists (specials included, as season 0), and whether it is wanted.
+    pub seasons: Vec<(u32, bool)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addition {
+    Added,
+    /// The library had it: a success for whoever wanted it there.
+    AlreadyThere,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    Removed,
+    /// It was gone before.
+    AlreadyGone,
+}
+
+/// What `GET system/status` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SystemStatus {
+    pub app_name: String,
+    pub version: String,
+    pub url_base: String,
+}
+
+/// Why a request to Sonarr or Radarr has no usable answer, by what the caller does next.
+#[derive(Debug, thiserror::Error)]
+pub enum ArrError {
+    /// Not reached at all; nothing happened there.
+    #[error("reach it")]
+    Unreachable(#[source] crate::http::HttpError),
+    /// No answer, or a broken one: a write may have happened.
+    #[error("get its answer")]
+    NoAnswer(#[source] crate::http::HttpError),
+    /// 503 while it starts, or its catalogue is down.
+    #[error("use it: {0}")]
+    Unavailable(String),
+    #[error("sign in: the API key is refused")]
+    Unauthorized,
+    /// A redirect or a page in place of JSON: the URL is wrong, often its base.
+    #[error("find the API at this URL: {0}")]
+    WrongUrl(String),
+    /// What it says of a request it refuses.
+    #[error("have it accept the request: {}", .0.join("; "))]
+    Refused(Vec<String>),
+    #[error("find the item")]
+    NotFound,
+    /// 5xx other than 503: a write may have happened.
+    #[error("have it work: status {status}: {message}")]
+    Server { status: u16, message: String },
+    /// JSON of a shape we do not know.
+    #[error("read its answer")]
+    Unreadable(#[source] serde_json::Error),
+}
+
+impl ArrError {
+    /// Whether a write that ended like this may have happened all the same.
+    pub fn outcome_unknown(&self) -> bool {
+        matches!(self, Self::NoAnswer(_) | Self::Server { .. } | Self::Unreadable(_))
+    }
+}

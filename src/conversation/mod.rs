@@ -1,0 +1,11 @@
+//! Decides everything and does nothing: what a text is, what may run, what comes next, what the model sees.
+//! No clock, no network, no database; `now` is an argument.
+
+pub mod consent;
+pub mod prompt;
+pub mod reaction;
+pub mod route;
+pub mod text;
+pub mod transcript;
+pub mod turn;
+pub mod words;

@@ -1,0 +1,470 @@
+//! The nouns of a conversation: who, which texts, which model steps, which tool calls.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+macro_rules! id {
+    ($($(#[$doc:meta])* $name:ident),*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub i64);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+
+id!(
+    UserId,
+    ConversationId,
+    EventId,
+    TurnId,
+    /// Row of `tool_calls`, unlike [`CallId`], which the model sees.
+    CallRow,
+    OutboxId
+);
+
+/// A phone number in E.164 form: `+`, then 7 to 15 digits that do not start with 0.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PhoneNumber(String);
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a phone number in E.164 form such as +15550100123")]
+pub struct NotAPhoneNumber;
+
+impl PhoneNumber {
+    pub fn parse(text: &str) -> Result<Self, NotAPhoneNumber> {
+        let digits = text.strip_prefix('+').ok_or(NotAPhoneNumber)?;
+        let well_formed = (7..=15).contains(&digits.len())
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+            && !digits.starts_with('0');
+        if well_formed { Ok(Self(text.to_owned())) } else { Err(NotAPhoneNumber) }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What logs may show: the last two digits.
+    pub fn masked(&self) -> String {
+        format!("+***{}", &self.0[self.0.len() - 2..])
+    }
+}
+
+/// Debug output is masked too, so that a stray `{:?}` cannot put a number in a log.
+impl fmt::Debug for PhoneNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.masked())
+    }
+}
+
+/// An address as a channel writes it: `+1555…`, `whatsapp:+1555…`, `rcs:+1555…`, or a sender name.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address(String);
+
+impl Address {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// `whatsapp:`, `rcs:` or nothing.
+    pub fn prefix(&self) -> &str {
+        match self.0.split_once(':') {
+            Some((scheme @ ("whatsapp" | "rcs"), _)) => &self.0[..=scheme.len()],
+            _ => "",
+        }
+    }
+
+    /// The person behind the address: the same for every prefix.
+    pub fn phone(&self) -> Result<PhoneNumber, NotAPhoneNumber> {
+        PhoneNumber::parse(&self.0[self.prefix().len()..])
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.phone() {
+            Ok(phone) => write!(f, "{}{}", self.prefix(), phone.masked()),
+            Err(NotAPhoneNumber) => f.write_str("(no number)"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Admin,
+    Member,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    Pending,
+    Active,
+    Blocked,
+}
+
+/// What a user may do beyond asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rights {
+    pub role: Role,
+    pub add: bool,
+    pub delete: bool,
+    pub four_k: bool,
+}
+
+impl Rights {
+    pub fn may_delete(self) -> bool {
+        self.delete || self.role == Role::Admin
+    }
+
+    pub fn may_add(self) -> bool {
+        self.add || self.role == Role::Admin
+    }
+
+    pub fn may_four_k(self) -> bool {
+        self.four_k || self.role == Role::Admin
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    pub id: UserId,
+    pub phone: PhoneNumber,
+    pub name: Option<String>,
+    pub status: Status,
+    pub rights: Rights,
+    pub opted_out: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChannelKind {
+    Twilio,
+    Console,
+    Local,
+}
+
+/// How a text reached us. A yes that came by any way but the direct one never counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    Webhook,
+    Fallback,
+    Recovery,
+    Local,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Media {
+    pub url: String,
+    pub content_type: String,
+}
+
+/// One received text, parsed but not yet stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    pub channel: ChannelKind,
+    /// `MessageSid` at Twilio: the key that makes a repeat harmless.
+    pub external_id: String,
+    pub from: PhoneNumber,
+    pub to: Address,
+    pub body: String,
+    pub media: Vec<Media>,
+    pub via: Via,
+    /// The carrier's time of the text; the arrival where it told none.
+    pub provider_at: Timestamp,
+    pub received_at: Timestamp,
+}
+
+/// One received text as the store holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InboundEvent {
+    pub id: EventId,
+    pub channel: ChannelKind,
+    pub to: Address,
+    pub body: String,
+    pub media: Vec<Media>,
+    pub via: Via,
+    pub received_at: Timestamp,
+}
+
+/// The id by which the model knows a tool call: nine letters and digits, which every server accepts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(String);
+
+impl CallId {
+    /// Ours in place of the server's, whose ids may repeat, be missing or be too long for another server.
+    pub fn mint(turn: TurnId, step: u32, ord: u32) -> Self {
+        Self(format!(
+            "{}{}{}",
+            base36(turn.0.unsigned_abs(), 5),
+            base36(step.into(), 2),
+            base36(ord.into(), 2)
+        ))
+    }
+
+    pub fn stored(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn base36(mut number: u64, width: usize) -> String {
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut digits = vec!['0'; width];
+    for digit in digits.iter_mut().rev() {
+        *digit = char::from(DIGITS[(number % 36) as usize]);
+        number /= 36;
+    }
+    digits.into_iter().collect()
+}
+
+/// A call's arguments as the model wrote them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arguments {
+    /// A JSON object.
+    Object(serde_json::Map<String, Value>),
+    /// Anything else; kept for the trace, shown to the model as `{}`.
+    Malformed(String),
+}
+
+impl Arguments {
+    /// Reads what a server sent as arguments: an object, a string that holds one (once or twice encoded), or nothing.
+    pub fn parse(value: Value) -> Self {
+        match value {
+            Value::Object(map) => Self::Object(map),
+            Value::Null => Self::Object(serde_json::Map::new()),
+            Value::String(text) if text.trim().is_empty() => Self::Object(serde_json::Map::new()),
+            Value::String(text) => match serde_json::from_str(&text) {
+                Ok(Value::Object(map)) => Self::Object(map),
+                Ok(Value::String(inner)) => match serde_json::from_str(&inner) {
+                    Ok(Value::Object(map)) => Self::Object(map),
+                    _ => Self::Malformed(text),
+                },
+                _ => Self::Malformed(text),
+            },
+            other => Self::Malformed(other.to_string()),
+        }
+    }
+}
+
+/// What a tool may change. Danger is a constant of the tool, never of its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tier {
+    /// Runs at once; may be repeated.
+    Read,
+    /// Runs at once and counts; settled, never blindly repeated.
+    Write,
+    /// Held until the user says yes.
+    Destructive,
+}
+
+/// A tool as the model is told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    pub name: &'static str,
+    pub description: &'static str,
+    pub tier: Tier,
+    /// JSON Schema of the arguments.
+    pub parameters: Value,
+}
+
+/// One tool call of a model step, with all that is known about its run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCall {
+    pub row: CallRow,
+    pub id: CallId,
+    pub step: u32,
+    pub name: String,
+    pub arguments: Arguments,
+    pub tier: Tier,
+    pub state: CallState,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallState {
+    Created,
+    /// Started, and no result is known: a crash or a lost answer.
+    Running,
+    /// A destructive call that waits for a yes. Its turn is over.
+    Held,
+    Done(CallResult),
+    Failed(CallFailure),
+    /// Never run: the user said no, the question expired, or something replaced it.
+    Canceled(String),
+}
+
+/// What a tool answered. All three parts are written by code.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallResult {
+    /// Short JSON for the model.
+    pub for_model: Value,
+    /// One plain sentence for the user, used when the model cannot say it.
+    pub for_user: String,
+    /// The ids that this result showed; only shown ids are accepted later.
+    pub shown: Vec<MediaRef>,
+}
+
+/// Why a call has no result, as the model is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallFailure {
+    /// A stable word such as `bad_arguments` or `unknown_id`.
+    pub code: String,
+    /// JSON for the model; holds the code too.
+    pub for_model: Value,
+    /// One plain sentence for the user, where there is something to say.
+    pub for_user: Option<String>,
+}
+
+/// A title that a tool result has shown: by catalogue number, or by its id in one library.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MediaRef {
+    Tmdb(i64),
+    Tvdb(i64),
+    Item { instance: String, kind: MediaKind, id: i64 },
+}
+
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum MediaKind {
+    Movie,
+    Series,
+}
+
+impl fmt::Display for MediaRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tmdb(id) => write!(f, "tmdb:{id}"),
+            Self::Tvdb(id) => write!(f, "tvdb:{id}"),
+            Self::Item { instance, kind: MediaKind::Movie, id } => write!(f, "{instance}:movie:{id}"),
+            Self::Item { instance, kind: MediaKind::Series, id } => write!(f, "{instance}:series:{id}"),
+        }
+    }
+}
+
+/// One item of a held deletion, frozen as the question named it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FrozenItem {
+    pub instance: String,
+    pub kind: MediaKind,
+    /// The library's own id, which it never reuses.
+    pub id: i64,
+    pub delete_files: bool,
+    pub fingerprint: Fingerprint,
+}
+
+/// What the user was shown of an item, compared again before it goes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fingerprint {
+    pub title: String,
+    pub year: u16,
+    pub path: String,
+    pub size_bytes: u64,
+}
+
+/// One completed response of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelStep {
+    pub text: String,
+    pub stop: Stop,
+    pub calls: Vec<ToolCall>,
+    pub brain: Brain,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    Done,
+    Length,
+    Filtered,
+    Refused,
+    /// A word we do not know; servers invent them.
+    Other(String),
+}
+
+/// Who answers a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Brain {
+    Model,
+    Keyword,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_does_not_make_another_person() {
+        for text in ["+15550100123", "whatsapp:+15550100123", "rcs:+15550100123"] {
+            assert_eq!(Address::new(text).phone(), PhoneNumber::parse("+15550100123"));
+        }
+        assert_eq!(Address::new("whatsapp:+15550100123").prefix(), "whatsapp:");
+        assert_eq!(Address::new("+15550100123").prefix(), "");
+    }
+
+    #[test]
+    fn what_is_no_phone_number_is_refused() {
+        for text in [
+            "",
+            "+",
+            "12345",
+            "DIALARR",
+            "+0123456789",
+            "+1555",
+            "+1555010012x",
+            "+1234567890123456",
+            "whatsapp:bob",
+        ] {
+            assert_eq!(PhoneNumber::parse(text), Err(NotAPhoneNumber), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_masked_even_in_debug_output() {
+        let phone = PhoneNumber::parse("+15550100123").unwrap();
+        assert_eq!(format!("{phone:?} {:?}", Address::new("rcs:+15550100123")), "+***23 rcs:+***23");
+    }
+
+    #[test]
+    fn call_ids_have_nine_letters_and_digits() {
+        assert_eq!(CallId::mint(TurnId(1), 1, 0).as_str(), "000010100");
+        assert_eq!(CallId::mint(TurnId(60_466_175), 7, 15).as_str(), "zzzzz070f");
+    }
+
+    #[test]
+    fn arguments_may_be_an_object_or_text_that_holds_one() {
+        let object = |text| Arguments::Object(serde_json::from_str(text).unwrap());
+        for (sent, read) in [
+            (serde_json::json!({"a": 1}), object(r#"{"a":1}"#)),
+            (serde_json::json!(r#"{"a":1}"#), object(r#"{"a":1}"#)),
+            (serde_json::json!(r#""{\"a\":1}""#), object(r#"{"a":1}"#)),
+            (serde_json::json!(""), object("{}")),
+            (serde_json::json!(null), object("{}")),
+            (serde_json::json!(r#"{"a": "six"#), Arguments::Malformed(r#"{"a": "six"#.to_owned())),
+            (serde_json::json!([1]), Arguments::Malformed("[1]".to_owned())),
+        ] {
+            assert_eq!(Arguments::parse(sent), read);
+        }
+    }
+}

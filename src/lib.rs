@@ -1,0 +1,9 @@
+//! Dialarr: text a phone number, get things done on your Sonarr and Radarr.
+
+pub mod arr;
+pub mod clock;
+pub mod conversation;
+pub mod http;
+pub mod llm;
+pub mod messaging;
+pub mod tools;

@@ -1,0 +1,62 @@
+//! The ways a text leaves us, and what is known about its arrival.
+
+pub mod error_codes;
+pub mod fake;
+pub mod outbox;
+pub mod segments;
+pub mod signature;
+pub mod terminal;
+pub mod twilio;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use crate::conversation::transcript::{Address, OutboxId};
+
+#[async_trait]
+pub trait Channel: Send + Sync {
+    /// Hands one text over, once. Retrying is the outbox's business.
+    async fn send(&self, text: &Outgoing) -> Result<Accepted, SendError>;
+}
+
+/// One outbox row on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    pub id: OutboxId,
+    pub attempt: u32,
+    pub to: Address,
+    pub from: Address,
+    pub body: String,
+    pub media: Vec<String>,
+}
+
+/// The carrier has taken the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// The carrier's id (`MessageSid`).
+    pub sid: String,
+    /// The carrier's time, where it told one.
+    pub created_at: Option<Timestamp>,
+}
+
+/// Why a text was not handed over, by what the outbox does next.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// Certainly not created: send later.
+    #[error("send now: {reason}")]
+    Later { retry_after: Option<Duration>, reason: String },
+    /// It may have been created: look before sending again.
+    #[error("learn whether the text was taken: {0}")]
+    Unknown(String),
+    /// The person has opted out (21610): nothing more may be sent.
+    #[error("send to someone who opted out")]
+    OptedOut,
+    /// This text will never be taken.
+    #[error("send: {code:?} {meaning}")]
+    Permanent { code: Option<u32>, meaning: String },
+    /// Nothing will be taken until an operator acts: wrong token, unregistered number.
+    #[error("send: an operator must act: {code:?} {meaning}")]
+    Misconfigured { code: Option<u32>, meaning: String },
+}
