@@ -291,6 +291,12 @@ pub struct ToolCall {
     pub state: CallState,
 }
 
+impl ToolCall {
+    pub fn asks_the_same_as(&self, other: &Self) -> bool {
+        self.name == other.name && self.arguments == other.arguments
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallState {
     Created,
@@ -382,6 +388,8 @@ pub struct Fingerprint {
     pub year: u16,
     pub path: String,
     pub size_bytes: u64,
+    /// Seasons with files, for a show.
+    pub seasons: Option<u32>,
 }
 
 /// One completed response of the model.
