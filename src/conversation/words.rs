@@ -143,9 +143,12 @@ pub fn title_and_seasons(text: &str) -> Option<(&str, Seasons)> {
 /// Whether the user can have meant a deletion: a word for deleting in this turn's texts, or every title named in
 /// the last three. A title's description that talks the model into deleting passes neither.
 pub fn asked_to_delete(turn: &[&str], last_three: &[&str], titles: &[&str], languages: &[Language]) -> bool {
+    // A number answers "which one?", so the texts before it say what is wanted.
+    let picks = !turn.is_empty() && turn.iter().all(|text| number(without_courtesy(text)).is_some());
+    let orders = if picks { last_three } else { turn };
     let mut lists = std::iter::once(DELETING).chain(languages.iter().map(|l| deleting_words(*l)));
-    let says_delete =
-        lists.any(|list| list.split(", ").any(|phrase| turn.iter().any(|text| contains_words(text, phrase))));
+    let says_delete = lists
+        .any(|list| list.split(", ").any(|phrase| orders.iter().any(|text| contains_words(text, phrase))));
     let names = |title: &&str| {
         let title = plain_title(title);
         let name = title.strip_prefix("the ").unwrap_or(&title);
@@ -407,6 +410,14 @@ mod tests {
         for text in ["what is dune about", "binge something", "undeleted scenes"] {
             assert!(!asked_to_delete(&[text], &[text], &["Heat"], &[]), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_number_picked_from_a_list_asks_for_what_made_the_list() {
+        let titles = ["Dune: Part Two"];
+        assert!(asked_to_delete(&["2"], &["hi", "remove dune", "2"], &titles, &[]));
+        assert!(!asked_to_delete(&["2"], &["hi", "add dune", "2"], &titles, &[]));
+        assert!(!asked_to_delete(&["the second"], &["remove dune", "the second"], &titles, &[]));
     }
 
     #[test]
