@@ -2,8 +2,10 @@
 
 pub mod arr;
 pub mod clock;
+pub mod config;
 pub mod conversation;
 pub mod http;
 pub mod llm;
 pub mod messaging;
+pub mod telemetry;
 pub mod tools;
