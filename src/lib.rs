@@ -1,6 +1,7 @@
 //! Dialarr: text a phone number, get things done on your Sonarr and Radarr.
 
 pub mod arr;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod conversation;
