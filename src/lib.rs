@@ -1,9 +1,12 @@
 //! Dialarr: text a phone number, get things done on your Sonarr and Radarr.
 
 pub mod arr;
+pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod conversation;
 pub mod http;
 pub mod llm;
 pub mod messaging;
+pub mod telemetry;
 pub mod tools;
