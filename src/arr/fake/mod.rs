@@ -4,6 +4,9 @@
 
 pub mod activity;
 mod answers;
+pub mod demo_library;
+mod demo_movies;
+mod demo_series;
 mod gate;
 pub mod item;
 mod movie_json;

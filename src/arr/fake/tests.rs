@@ -9,6 +9,7 @@ use jiff::civil::date;
 use serde_json::{Value, json};
 
 use super::activity::{Fakes, download};
+use super::demo_library::demo_library;
 use super::item::{movie, series};
 use super::radarr::FakeRadarr;
 use super::sonarr::FakeSonarr;
@@ -417,4 +418,28 @@ async fn the_world_can_change_behind_everyone_s_back() {
     assert_eq!(see_movies(&radarr, &format!("movie/{dune}")).await["sizeOnDisk"], 1);
     radarr.remove(dune);
     assert_eq!((radarr.item(dune), radarr.removals()), (None, vec![]));
+}
+
+#[tokio::test]
+async fn the_demo_has_something_for_every_question() {
+    let (radarr, sonarr) = demo_library(now());
+    assert_eq!(column(&see_movies(&radarr, "movie").await, "/id").len(), 41);
+    assert_eq!(column(&see_shows(&sonarr, "series").await, "/id").len(), 20);
+    let queue = see_movies(&radarr, "queue?sortDirection=ascending&includeMovie=true").await;
+    let titles = ["Oppenheimer", "The Wild Robot", "Chef", "Past Lives"].map(|title| json!(title));
+    assert_eq!(column(&queue, "/movie/title"), titles);
+    let queue = see_shows(&sonarr, "queue?sortDirection=ascending&pageSize=200").await;
+    assert_eq!(column(&queue, "/seasonNumber"), [[5].as_slice(), &[1; 8]].concat());
+    let week = "start=2026-03-06&end=2026-03-13&includeSeries=true";
+    assert_eq!(column(&see_movies(&radarr, &format!("calendar?{week}")).await, "/title").len(), 2);
+    let shows = ["Slow Horses", "Last Week Tonight", "Only Murders in the Building", "Silo", "The Bear"];
+    let episodes = see_shows(&sonarr, &format!("calendar?{week}")).await;
+    assert_eq!(column(&episodes, "/series/title"), shows.map(|title| json!(title)));
+    let since = "history/since?date=2026-02-27&eventType=downloadFolderImported";
+    assert_eq!(column(&see_movies(&radarr, since).await, "/movieId").len(), 3);
+    assert_eq!(column(&see_shows(&sonarr, since).await, "/seriesId").len(), 8);
+    let twins = see_movies(&radarr, "movie/lookup?term=the+lion+king").await;
+    assert_eq!(column(&twins, "/year"), [json!(2019), json!(1994)]);
+    let seinfeld = see_shows(&sonarr, "series/lookup?term=seinfeld").await;
+    assert_eq!(seinfeld[0]["statistics"]["seasonCount"], 9);
 }
