@@ -1,8 +1,11 @@
 //! Sonarr and Radarr (API v3) as far as we use them: thin clients that tell their failures apart.
 
+mod answer;
 pub mod fake;
 pub mod radarr;
+mod remark;
 pub mod sonarr;
+mod times;
 pub mod wire;
 
 use std::time::Duration;
