@@ -4,6 +4,8 @@
 
 pub mod activity;
 mod answers;
+#[cfg(test)]
+mod clients;
 pub mod demo_library;
 mod demo_movies;
 mod demo_series;
