@@ -48,7 +48,7 @@ pub(super) const LIBRARY: [FilmRow; 38] = [
     ("The Grand Budapest Hotel", 2014, 120_467, 9.1, "A concierge and his lobby boy run with a painting."),
     ("The Iron Giant", 1999, 10_386, 5.9, "A boy hides a huge robot that fell from the sky."),
     ("The Princess Bride", 1987, 2493, 7.0, "A farm boy comes back for his true love, with fencing."),
-    ("The Thing", 1982, 1091, 11.8, "At the South Pole, one of them is no longer one of them."),
+    ("The Thing", 1982, 1091, 11.8, "In a camp at the South Pole, one of them is not who he was."),
     ("Toy Story", 1995, 862, 6.4, "A toy cowboy is jealous of a toy astronaut."),
     ("Chef", 2014, 212_778, 0.0, "A cook leaves his restaurant and buys a food truck."),
     ("Oppenheimer", 2023, 872_585, 0.0, "The man who built the bomb, and what it cost him."),

@@ -270,6 +270,10 @@ async fn calendar(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) 
             let mut body = episode(&item, meant.season, number);
             body["airDate"] = json!(entry.at.strftime("%Y-%m-%d").to_string());
             body["airDateUtc"] = json!(wire_time(entry.at));
+            if entry.at > world.clock.now() {
+                // What has not aired cannot be on disk, however full the season looks.
+                merge(&mut body, json!({ "hasFile": false, "episodeFileId": 0 }));
+            }
             if flag(&query, "includeSeries") {
                 body["series"] = owned(&world, &item);
             }

@@ -269,7 +269,8 @@ async fn a_download_says_why_it_is_stuck_or_failed() {
 async fn plain_titles_find_their_server_and_their_day() {
     let fakes = Fakes { radarr: radarr(), sonarr: sonarr() };
     fakes.radarr.add(movie("Paddington"));
-    fakes.sonarr.add(series("The Bear").id(4).size_gb(44.0));
+    fakes.sonarr.add(series("The Bear").id(4).seasons(4).size_gb(44.0));
+    fakes.calendar("The Bear S04E02", date(2026, 3, 4));
     fakes.download("Paddington", 62, 12);
     fakes.calendar("The Bear S04E03", date(2026, 3, 11));
     fakes.calendar("Slow Horses S05E02", date(2026, 3, 13));
@@ -289,6 +290,8 @@ async fn plain_titles_find_their_server_and_their_day() {
         (vec![json!("Dune: Part Three")], vec![json!(2026)])
     );
     assert_eq!(column(&see_movies(&fakes.radarr, "queue").await, "/timeleft"), [json!("00:12:00")]);
+    let aired = see_shows(&fakes.sonarr, "calendar?start=2026-03-04&end=2026-03-05").await;
+    assert_eq!(column(&aired, "/hasFile"), [json!(true)]);
     let bear = see_shows(&fakes.sonarr, "series/4").await;
     assert_eq!(bear["nextAiring"], "2026-03-11T20:00:00Z");
 }
