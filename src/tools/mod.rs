@@ -7,6 +7,7 @@ pub mod discover;
 pub mod downloads;
 pub mod library;
 pub mod movies;
+pub mod registry;
 pub mod removal;
 pub mod series;
 
