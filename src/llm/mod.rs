@@ -6,6 +6,7 @@ mod failure;
 pub mod keyword;
 pub mod openai;
 pub mod scripted;
+mod transport;
 mod wire;
 
 use std::time::Duration;
