@@ -51,7 +51,9 @@ fn question_for_one(item: &FrozenItem) -> String {
     match (item.delete_files, item.fingerprint.size_bytes, item.kind) {
         (false, 0, _) | (true, 0, _) => format!("Remove {name} from the library? It has no files."),
         (false, _, MediaKind::Movie) => format!("Remove {name} from the library and keep its file, {size}?"),
-        (false, _, MediaKind::Series) => format!("Remove {name} from the library and keep its files, {size}?"),
+        (false, _, MediaKind::Series) => {
+            format!("Remove {name} from the library and keep its files, {size}?")
+        }
         (true, _, MediaKind::Movie) => format!("Delete {name} and its file, {size}?"),
         (true, _, MediaKind::Series) => match item.fingerprint.seasons {
             Some(1) => format!("Delete {name}, 1 season and the files, {size}?"),
@@ -86,6 +88,14 @@ pub fn name(item: &FrozenItem) -> String {
 
 fn total_bytes(items: &[FrozenItem]) -> u64 {
     items.iter().filter(|item| item.delete_files).map(|item| item.fingerprint.size_bytes).sum()
+}
+
+/// `Dune (2021) is kept.`
+pub fn kept(names: &[String]) -> String {
+    match names {
+        [name] => format!("{name} is kept."),
+        _ => format!("{} are kept.", names.join(", ")),
+    }
 }
 
 /// What became of one confirmed item.
@@ -154,10 +164,10 @@ pub fn late_answer(ending: Ending, names: &[String]) -> String {
     let is = if names.len() > 1 { "are" } else { "is" };
     match ending {
         Ending::Done => format!("Already done: {names_text} {is} deleted."),
-        Ending::Denied => format!("{names_text} was kept. Ask again if you want it gone."),
-        Ending::Expired => format!("That question has expired, so {names_text} was kept. Ask again if you want it gone."),
-        Ending::Dropped => format!("That question is closed, so {names_text} was kept. Ask again if you want it gone."),
-        Ending::Failed => format!("{names_text} was not deleted. Ask again if you want it gone."),
+        Ending::Denied => format!("{} Ask again to delete.", kept(names)),
+        Ending::Expired => format!("That question has expired. {} Ask again to delete.", kept(names)),
+        Ending::Dropped => format!("That question is closed. {} Ask again to delete.", kept(names)),
+        Ending::Failed => format!("Not deleted: {names_text}. Ask again to delete."),
     }
 }
 
@@ -192,7 +202,10 @@ mod tests {
     #[test]
     fn a_question_names_title_year_what_goes_and_its_size() {
         let dune = movie("Dune", 2021, 21.4);
-        assert_eq!(question(std::slice::from_ref(&dune), None), "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.");
+        assert_eq!(
+            question(std::slice::from_ref(&dune), None),
+            "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO."
+        );
         assert_eq!(
             question(&[series("Severance", 2022, 2, 41.0)], None),
             "Delete Severance (2022), 2 seasons and the files, 41 GB? Reply YES or NO."

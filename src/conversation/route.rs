@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::consent::{self, Code, Language};
 use super::deletion::Ending;
 use super::reaction;
-use super::transcript::{Brain, ChannelKind, InboundEvent, Status, User, Via};
+use super::transcript::{Brain, ChannelKind, InboundEvent, Received, Status, User, Via};
 use super::words::{self, Command, OptWord};
 
 /// What is known when a text is read.
@@ -94,6 +94,33 @@ impl Skip {
             Self::Reaction => "reaction",
             Self::Empty => "empty",
         }
+    }
+}
+
+/// What a text means for texts that are waiting and for a turn that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// A further text may follow that belongs to it.
+    MayWait,
+    /// Answers, commands and numbers stand alone.
+    AtOnce,
+    /// The running turn is taken back.
+    EndsTurn,
+}
+
+pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
+    let opt_word = words::opt_word(&received.body);
+    let command = words::command(&received.body);
+    if command == Some(Command::Clear)
+        || (received.channel == ChannelKind::Twilio && opt_word == Some(OptWord::Out))
+    {
+        return Urgency::EndsTurn;
+    }
+    let answer = consent::read(&received.body, None, languages);
+    if answer != consent::Answer::Other || opt_word.is_some() || command.is_some() {
+        Urgency::AtOnce
+    } else {
+        Urgency::MayWait
     }
 }
 
@@ -210,7 +237,13 @@ mod tests {
     }
 
     fn open() -> OpenQuestion {
-        OpenQuestion { code: None, repeats: 0, armed_at: Some(second(50)), disturbed: false, denied_since: false }
+        OpenQuestion {
+            code: None,
+            repeats: 0,
+            armed_at: Some(second(50)),
+            disturbed: false,
+            denied_since: false,
+        }
     }
 
     fn situation(user: &User) -> Situation<'_> {
@@ -243,8 +276,18 @@ mod tests {
 
     #[test]
     fn unknown_and_blocked_senders_and_the_opted_out_are_stored_only() {
-        check(&User { status: Status::Pending, ..ann() }, None, &text("add dune"), Route::Skip(Skip::UnknownSender));
-        check(&User { status: Status::Blocked, ..ann() }, None, &text("add dune"), Route::Skip(Skip::Blocked));
+        check(
+            &User { status: Status::Pending, ..ann() },
+            None,
+            &text("add dune"),
+            Route::Skip(Skip::UnknownSender),
+        );
+        check(
+            &User { status: Status::Blocked, ..ann() },
+            None,
+            &text("add dune"),
+            Route::Skip(Skip::Blocked),
+        );
         let gone = User { opted_out: true, ..ann() };
         check(&gone, None, &text("add dune"), Route::Skip(Skip::OptedOut));
         check(&gone, None, &text("START"), Route::OptIn);
@@ -290,7 +333,8 @@ mod tests {
     #[test]
     fn a_late_yes_is_answered_by_code_unless_something_else_was_asked() {
         let ann = ann();
-        let ended = EndedQuestion { ending: Ending::Expired, names: vec!["Dune (2021)".into()], asked_since: false };
+        let ended =
+            EndedQuestion { ending: Ending::Expired, names: vec!["Dune (2021)".into()], asked_since: false };
         let late = Situation { ended: Some(&ended), ..situation(&ann) };
         assert_eq!(route(&late, &text("yes")), Route::LateAnswer);
         assert_eq!(route(&late, &text("add dune")), Route::Turn(Brain::Model));

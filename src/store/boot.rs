@@ -37,11 +37,7 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
         .set(tool_call_items::state.eq("unknown"))
         .execute(conn)?;
     diesel::update(outbox::table.filter(outbox::state.eq("attempting")))
-        .set((
-            outbox::state.eq("unknown"),
-            outbox::unknown_at.eq(ms(now)),
-            outbox::updated_at.eq(ms(now)),
-        ))
+        .set((outbox::state.eq("unknown"), outbox::unknown_at.eq(ms(now)), outbox::updated_at.eq(ms(now))))
         .execute(conn)?;
     if let Some(stopped_at) = stopped_at {
         // Time while the program was down is not the turn's.
@@ -57,10 +53,7 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
 
 /// The last sign of life of the start before.
 fn stopped_at(conn: &mut Conn) -> QueryResult<Option<i64>> {
-    turns::table
-        .filter(turns::finished_at.is_null())
-        .select(diesel::dsl::max(turns::updated_at))
-        .first(conn)
+    turns::table.filter(turns::finished_at.is_null()).select(diesel::dsl::max(turns::updated_at)).first(conn)
 }
 
 pub fn end(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {

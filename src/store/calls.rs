@@ -80,7 +80,14 @@ pub fn shown(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<M
 }
 
 /// Notes a change or a refusal for good.
-pub fn audit(conn: &mut Conn, user: UserId, kind: &str, call: CallRow, detail: &Value, now: Timestamp) -> QueryResult<()> {
+pub fn audit(
+    conn: &mut Conn,
+    user: UserId,
+    kind: &str,
+    call: CallRow,
+    detail: &Value,
+    now: Timestamp,
+) -> QueryResult<()> {
     let epoch = super::boot::epoch(conn)?;
     diesel::insert_into(audit_log::table)
         .values((

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::conversation::transcript::{
-    Arguments, Brain, CallFailure, CallResult, ChannelKind, Fingerprint, Media, MediaKind, MediaRef, Role, Status, Stop,
-    Tier, Via,
+    Arguments, Brain, CallFailure, CallResult, ChannelKind, Fingerprint, Media, MediaKind, MediaRef, Role,
+    Status, Stop, Tier, Via,
 };
 
 pub(super) fn unreadable(what: &str, value: &str) -> QueryError {

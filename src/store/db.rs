@@ -158,12 +158,11 @@ fn lock(path: &str) -> Result<File, OpenError> {
 }
 
 fn connect(path: &str, pragmas: &str) -> Result<Conn, OpenError> {
-    let mut conn = Conn::establish(path)
-        .map_err(|source| OpenError::Connect { path: path.to_owned(), source })?;
+    let mut conn =
+        Conn::establish(path).map_err(|source| OpenError::Connect { path: path.to_owned(), source })?;
     // The timeout comes first: switching to WAL can itself meet a busy database.
     for sql in ["PRAGMA busy_timeout=5000;", pragmas] {
-        conn.batch_execute(sql)
-            .map_err(|source| OpenError::Prepare { path: path.to_owned(), source })?;
+        conn.batch_execute(sql).map_err(|source| OpenError::Prepare { path: path.to_owned(), source })?;
     }
     Ok(conn)
 }

@@ -81,4 +81,3 @@ pub fn recent_texts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<String>> {
     texts.extend(super::ledger::last_bodies(conn, user, RECENT_TEXTS)?);
     Ok(texts)
 }
-

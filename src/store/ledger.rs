@@ -12,7 +12,10 @@ use crate::conversation::transcript::{Address, EventId, InboundEvent, Received, 
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    New { user: UserId, event: EventId },
+    New {
+        user: UserId,
+        event: EventId,
+    },
     /// Known by its channel and external id: nothing was changed.
     Duplicate,
 }
@@ -231,9 +234,16 @@ mod tests {
     #[test]
     fn quick_texts_wait_for_each_other_but_not_for_ever() {
         let mut conn = test_conn();
-        for (sid, at, due) in [("a", 0, 1_200), ("b", 1_000, 2_200), ("c", 2_000, 3_200), ("d", 3_100, 4_000)] {
-            let Admission::New { user, .. } = admit(&mut conn, &text(sid, at), PACE).unwrap() else { panic!() };
-            assert_eq!(due_at(&mut conn, user).unwrap(), Some(Timestamp::from_millisecond(due).unwrap()), "{sid}");
+        for (sid, at, due) in [("a", 0, 1_200), ("b", 1_000, 2_200), ("c", 2_000, 3_200), ("d", 3_100, 4_000)]
+        {
+            let Admission::New { user, .. } = admit(&mut conn, &text(sid, at), PACE).unwrap() else {
+                panic!()
+            };
+            assert_eq!(
+                due_at(&mut conn, user).unwrap(),
+                Some(Timestamp::from_millisecond(due).unwrap()),
+                "{sid}"
+            );
         }
     }
 }

@@ -13,11 +13,15 @@ pub mod outbox;
 pub mod pending;
 mod schema;
 pub mod steps;
+pub mod stream;
 pub mod turns;
 pub mod users;
 
 /// A connection inside a transaction (writes) or on a reader.
 pub type Conn = diesel::SqliteConnection;
+
+/// What every function here returns.
+pub use diesel::QueryResult;
 
 #[cfg(test)]
 fn test_conn() -> Conn {

@@ -4,9 +4,9 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
+use super::Conn;
 use super::codec::{ms, number};
 use super::schema::{delivery_events, outbox, pending_actions, users};
-use super::Conn;
 use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
 
 /// Time after which a text is too old to be sent.
@@ -169,17 +169,20 @@ pub fn accepted(
     }
     let question = pending_actions::table.filter(pending_actions::prompt_outbox_id.eq(id.0));
     diesel::update(question.filter(pending_actions::expires_at.is_null()))
-        .set((
-            pending_actions::armed_at.eq(ms(now)),
-            pending_actions::expires_at.eq(ms(now + confirm_for)),
-        ))
+        .set((pending_actions::armed_at.eq(ms(now)), pending_actions::expires_at.eq(ms(now + confirm_for))))
         .execute(conn)?;
     // A repeated question keeps its expiry, but only an answer to the repeat counts.
     diesel::update(question).set(pending_actions::armed_at.eq(ms(now))).execute(conn).map(drop)
 }
 
 /// Certainly not taken: tried again at `not_before`.
-pub fn later(conn: &mut Conn, id: OutboxId, not_before: Timestamp, reason: &str, now: Timestamp) -> QueryResult<()> {
+pub fn later(
+    conn: &mut Conn,
+    id: OutboxId,
+    not_before: Timestamp,
+    reason: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
     diesel::update(outbox::table.find(id.0))
         .set((
             outbox::state.eq("queued"),
@@ -248,8 +251,5 @@ pub fn opted_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<U
 
 /// Rows that still wait or whose outcome is open.
 pub fn open_count(conn: &mut Conn) -> QueryResult<i64> {
-    outbox::table
-        .filter(outbox::state.eq_any(["queued", "attempting"]))
-        .count()
-        .get_result(conn)
+    outbox::table.filter(outbox::state.eq_any(["queued", "attempting"])).count().get_result(conn)
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Conn;
 use super::codec::{
-    failure_json, fingerprint, fingerprint_json, from_json, kind, kind_word, ms, number, result_json, time, to_json,
-    unreadable,
+    failure_json, fingerprint, fingerprint_json, from_json, kind, kind_word, ms, number, result_json, time,
+    to_json, unreadable,
 };
 use super::ledger::Outcome;
 use super::outbox::{self, NewText};
@@ -46,7 +46,8 @@ pub fn hold(conn: &mut Conn, hold: &Hold<'_>, now: Timestamp) -> QueryResult<()>
     put_items(conn, hold.call, hold.items)?;
     let prompt = outbox::queue(conn, &hold.text, now)?;
     put_question(conn, hold, prompt, now)?;
-    let end = End { turn: hold.turn, outcome: Outcome::Replied, answer: Some(&hold.text.body), texts: Vec::new() };
+    let end =
+        End { turn: hold.turn, outcome: Outcome::Replied, answer: Some(&hold.text.body), texts: Vec::new() };
     turn_rows::finish(conn, end, now)
 }
 
@@ -165,10 +166,11 @@ pub enum Closing {
 
 /// Closes the user's question, if one is open: nothing of it will run.
 pub fn close(conn: &mut Conn, user: UserId, why: Closing, now: Timestamp) -> QueryResult<()> {
-    let call: Option<i64> = diesel::delete(pending_actions::table.filter(pending_actions::user_id.eq(user.0)))
-        .returning(pending_actions::tool_call_id)
-        .get_result(conn)
-        .optional()?;
+    let call: Option<i64> =
+        diesel::delete(pending_actions::table.filter(pending_actions::user_id.eq(user.0)))
+            .returning(pending_actions::tool_call_id)
+            .get_result(conn)
+            .optional()?;
     let Some(call) = call else { return Ok(()) };
     diesel::update(tool_call_items::table.filter(tool_call_items::tool_call_id.eq(call)))
         .set(tool_call_items::state.eq("canceled"))
@@ -194,7 +196,13 @@ pub enum Claim {
 }
 
 /// Takes the question away and hands its call to `turn`, all or nothing: of two yes only one gets it.
-pub fn claim(conn: &mut Conn, user: UserId, yes: EventId, turn: TurnId, now: Timestamp) -> QueryResult<Claim> {
+pub fn claim(
+    conn: &mut Conn,
+    user: UserId,
+    yes: EventId,
+    turn: TurnId,
+    now: Timestamp,
+) -> QueryResult<Claim> {
     let open = pending_actions::table
         .filter(pending_actions::user_id.eq(user.0))
         .filter(pending_actions::armed_at.is_not_null().and(pending_actions::expires_at.gt(ms(now))));
@@ -257,7 +265,8 @@ fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
             other => return Err(unreadable("item state", other)),
         };
         let fingerprint = fingerprint(&print)?;
-        let item = FrozenItem { instance, kind: kind(&word)?, id, delete_files: delete_files == 1, fingerprint };
+        let item =
+            FrozenItem { instance, kind: kind(&word)?, id, delete_files: delete_files == 1, fingerprint };
         Ok(Item { ord, item, state, attempts: number(attempts)? })
     };
     rows.into_iter().map(read).collect()
@@ -307,15 +316,14 @@ pub enum Start {
 
 /// Writes the intent to delete one item.
 pub fn start_item(conn: &mut Conn, call: CallRow, ord: i64, now: Timestamp) -> QueryResult<Start> {
-    let started = diesel::update(
-        tool_call_items::table.find((call.0, ord)).filter(tool_call_items::state.eq("held")),
-    )
-    .set((
-        tool_call_items::state.eq("running"),
-        tool_call_items::started_at.eq(ms(now)),
-        tool_call_items::attempts.eq(tool_call_items::attempts + 1),
-    ))
-    .execute(conn)?;
+    let started =
+        diesel::update(tool_call_items::table.find((call.0, ord)).filter(tool_call_items::state.eq("held")))
+            .set((
+                tool_call_items::state.eq("running"),
+                tool_call_items::started_at.eq(ms(now)),
+                tool_call_items::attempts.eq(tool_call_items::attempts + 1),
+            ))
+            .execute(conn)?;
     Ok(if started == 1 { Start::Started } else { Start::NotStartable })
 }
 
@@ -367,16 +375,16 @@ pub fn end_item(conn: &mut Conn, call: CallRow, ord: i64, outcome: ItemOutcome) 
 
 /// Ends the claimed call as a whole; `report` is what the user is told.
 pub fn end_claimed(conn: &mut Conn, claimed: &Claimed, report: &str, now: Timestamp) -> QueryResult<()> {
-    let gone = |item: &Item| {
-        matches!(item.state, ItemState::Ended(ItemOutcome::Deleted | ItemOutcome::AlreadyGone))
-    };
+    let gone =
+        |item: &Item| matches!(item.state, ItemState::Ended(ItemOutcome::Deleted | ItemOutcome::AlreadyGone));
     let done = claimed.items.iter().all(gone);
     let for_model = serde_json::json!({ "told_the_user": report });
     let (state, response, error) = if done {
         let result = CallResult { for_model, for_user: report.to_owned(), shown: Vec::new() };
         ("complete", Some(result_json(&result)?), None)
     } else {
-        let failure = CallFailure { code: "not_deleted".into(), for_model, for_user: Some(report.to_owned()) };
+        let failure =
+            CallFailure { code: "not_deleted".into(), for_model, for_user: Some(report.to_owned()) };
         ("error", None, Some(failure_json(&failure)?))
     };
     diesel::update(tool_calls::table.find(claimed.call.0))
@@ -402,7 +410,12 @@ pub fn last_ended(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
             tool_call_items::table.filter(tool_call_items::tool_call_id.eq(tool_calls::id)),
         ))
         .order(tool_calls::finished_at.desc())
-        .select((tool_calls::id, tool_calls::state, tool_calls::error, tool_calls::finished_at.assume_not_null()))
+        .select((
+            tool_calls::id,
+            tool_calls::state,
+            tool_calls::error,
+            tool_calls::finished_at.assume_not_null(),
+        ))
         .first(conn)
         .optional()?;
     let Some((call, state, error, ended_at)) = row else { return Ok(None) };
@@ -422,4 +435,3 @@ pub fn last_ended(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
         .get_result(conn)?;
     Ok(Some(EndedQuestion { ending, names: names(conn, CallRow(call))?, asked_since: asked_since > 0 }))
 }
-

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{
-    arguments, arguments_json, brain, brain_word, failure, from_json, ms, number, result, stop, stop_word, tier,
-    tier_word, time, to_json, unreadable,
+    arguments, arguments_json, brain, brain_word, failure, from_json, ms, number, result, stop, stop_word,
+    tier, tier_word, time, to_json, unreadable,
 };
 use super::schema::{blocks, llm_steps, tool_calls};
 use super::{Conn, turns};
@@ -26,7 +26,13 @@ pub struct Attempt {
     pub attempt: u32,
 }
 
-pub fn start(conn: &mut Conn, attempt: Attempt, brain: Brain, model: &str, now: Timestamp) -> QueryResult<()> {
+pub fn start(
+    conn: &mut Conn,
+    attempt: Attempt,
+    brain: Brain,
+    model: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
     let epoch = super::boot::epoch(conn)?;
     diesel::insert_into(llm_steps::table)
         .values((
@@ -62,16 +68,20 @@ pub struct NewCall {
 }
 
 pub fn complete(conn: &mut Conn, attempt: Attempt, response: &Response, now: Timestamp) -> QueryResult<()> {
-    diesel::update(llm_steps::table.find((attempt.turn.0, i64::from(attempt.step), i64::from(attempt.attempt))))
-        .set((
-            llm_steps::state.eq("complete"),
-            llm_steps::finish_reason.eq(stop_word(&response.stop)),
-            llm_steps::provider_response_id.eq(&response.response_id),
-            llm_steps::tokens_in.eq(response.tokens.map(|tokens| i64::from(tokens.0))),
-            llm_steps::tokens_out.eq(response.tokens.map(|tokens| i64::from(tokens.1))),
-            llm_steps::finished_at.eq(ms(now)),
-        ))
-        .execute(conn)?;
+    diesel::update(llm_steps::table.find((
+        attempt.turn.0,
+        i64::from(attempt.step),
+        i64::from(attempt.attempt),
+    )))
+    .set((
+        llm_steps::state.eq("complete"),
+        llm_steps::finish_reason.eq(stop_word(&response.stop)),
+        llm_steps::provider_response_id.eq(&response.response_id),
+        llm_steps::tokens_in.eq(response.tokens.map(|tokens| i64::from(tokens.0))),
+        llm_steps::tokens_out.eq(response.tokens.map(|tokens| i64::from(tokens.1))),
+        llm_steps::finished_at.eq(ms(now)),
+    ))
+    .execute(conn)?;
     add_blocks(conn, attempt, response)?;
     for (ord, call) in (0_u32..).zip(&response.calls) {
         diesel::insert_into(tool_calls::table)
@@ -93,6 +103,26 @@ pub fn complete(conn: &mut Conn, attempt: Attempt, response: &Response, now: Tim
     turns::set_state(conn, attempt.turn, state, now)
 }
 
+/// A deletion that code asks about afresh, as a call of its own turn.
+pub fn add_call(conn: &mut Conn, turn: TurnId, tool: &str, now: Timestamp) -> QueryResult<CallRow> {
+    diesel::insert_into(tool_calls::table)
+        .values((
+            tool_calls::turn_id.eq(turn.0),
+            tool_calls::step.eq(0),
+            tool_calls::ord.eq(0),
+            tool_calls::call_id.eq(CallId::mint(turn, 0, 0).as_str()),
+            tool_calls::tool_name.eq(tool),
+            tool_calls::effect.eq(tier_word(Tier::Destructive)),
+            tool_calls::state.eq("created"),
+            tool_calls::request.eq(arguments_json(&Arguments::Object(serde_json::Map::new()))),
+            tool_calls::created_at.eq(ms(now)),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .returning(tool_calls::id)
+        .get_result(conn)
+        .map(CallRow)
+}
+
 fn add_blocks(conn: &mut Conn, attempt: Attempt, response: &Response) -> QueryResult<()> {
     let mut contents = Vec::new();
     if !response.thinking.is_empty() {
@@ -102,8 +132,7 @@ fn add_blocks(conn: &mut Conn, attempt: Attempt, response: &Response) -> QueryRe
         contents.push(("text", response.text.clone()));
     }
     contents.extend(response.calls.iter().map(|call| ("tool_call", call.name.clone())));
-    let first: i64 =
-        blocks::table.filter(blocks::turn_id.eq(attempt.turn.0)).count().get_result(conn)?;
+    let first: i64 = blocks::table.filter(blocks::turn_id.eq(attempt.turn.0)).count().get_result(conn)?;
     for (idx, (kind, content)) in (first..).zip(contents) {
         diesel::insert_into(blocks::table)
             .values((
@@ -128,7 +157,13 @@ enum StoredFailure {
 }
 
 /// Ends an attempt that gave nothing. `message` is for the operator.
-pub fn abandon(conn: &mut Conn, attempt: Attempt, why: Failure, message: &str, now: Timestamp) -> QueryResult<()> {
+pub fn abandon(
+    conn: &mut Conn,
+    attempt: Attempt,
+    why: Failure,
+    message: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
     let stored = match why {
         Failure::Transient { retry_after, .. } => StoredFailure::Transient {
             retry_after_ms: retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
@@ -137,13 +172,17 @@ pub fn abandon(conn: &mut Conn, attempt: Attempt, why: Failure, message: &str, n
         Failure::Lasting => StoredFailure::Lasting { message: message.to_owned() },
         Failure::Interrupted => StoredFailure::Interrupted,
     };
-    diesel::update(llm_steps::table.find((attempt.turn.0, i64::from(attempt.step), i64::from(attempt.attempt))))
-        .set((
-            llm_steps::state.eq("abandoned"),
-            llm_steps::error.eq(to_json(&stored)?),
-            llm_steps::finished_at.eq(ms(now)),
-        ))
-        .execute(conn)?;
+    diesel::update(llm_steps::table.find((
+        attempt.turn.0,
+        i64::from(attempt.step),
+        i64::from(attempt.attempt),
+    )))
+    .set((
+        llm_steps::state.eq("abandoned"),
+        llm_steps::error.eq(to_json(&stored)?),
+        llm_steps::finished_at.eq(ms(now)),
+    ))
+    .execute(conn)?;
     turns::set_state(conn, attempt.turn, "ERROR", now)
 }
 
@@ -163,7 +202,9 @@ pub(super) fn abandon_interrupted(conn: &mut Conn, now: Timestamp) -> QueryResul
 pub(super) fn failures(conn: &mut Conn, turn: TurnId, completed: usize) -> QueryResult<Vec<Failure>> {
     let step = i64::try_from(completed).unwrap_or(i64::MAX);
     let rows: Vec<(Option<String>, Option<i64>)> = llm_steps::table
-        .filter(llm_steps::turn_id.eq(turn.0).and(llm_steps::step.eq(step)).and(llm_steps::state.eq("abandoned")))
+        .filter(
+            llm_steps::turn_id.eq(turn.0).and(llm_steps::step.eq(step)).and(llm_steps::state.eq("abandoned")),
+        )
         .order(llm_steps::attempt)
         .select((llm_steps::error, llm_steps::finished_at))
         .load(conn)?;

@@ -3,9 +3,9 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
+use super::Conn;
 use super::codec::{ms, role, role_word, status, status_word, unreadable};
 use super::schema::users;
-use super::Conn;
 use crate::conversation::transcript::{PhoneNumber, Rights, Role, Status, User, UserId};
 
 #[derive(Queryable, Selectable)]
@@ -63,7 +63,12 @@ pub fn by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<User
 }
 
 /// The user of this number, made if unknown. What a known user is stays as it is.
-pub fn ensure(conn: &mut Conn, phone: &PhoneNumber, newcomer: Newcomer, now: Timestamp) -> QueryResult<UserId> {
+pub fn ensure(
+    conn: &mut Conn,
+    phone: &PhoneNumber,
+    newcomer: Newcomer,
+    now: Timestamp,
+) -> QueryResult<UserId> {
     let (status, role) = match newcomer {
         Newcomer::Stranger => (Status::Pending, Role::Member),
         Newcomer::Member => (Status::Active, Role::Member),

@@ -44,6 +44,11 @@ pub trait Tool: Send + Sync {
         Err(ToolError::Fatal(anyhow::anyhow!("preview a tool that is not destructive")))
     }
 
+    /// For a destructive tool: the same items as they are at this moment, for asking afresh.
+    async fn refresh(&self, _items: &[FrozenItem], _world: &World) -> Result<Vec<FrozenItem>, ToolError> {
+        Ok(Vec::new())
+    }
+
     /// What became of a run whose answer was lost. Reads need none: they run again.
     async fn settle(&self, _call: &Cleared, _world: &World) -> Result<Settled, ToolError> {
         Ok(Settled::NotDone)

@@ -153,10 +153,14 @@ fn within_budget(history: &[PastTurn]) -> Vec<&PastTurn> {
 impl PastTurn {
     fn length(&self) -> usize {
         let texts: usize = self.texts.iter().map(|text| text.len().min(MAX_TEXT_CHARS)).sum();
-        let steps: usize = self.steps.iter().map(|step| {
-            let calls: usize = step.calls.iter().map(|call| result_text(call).len() + 100).sum();
-            step.text.len() + calls
-        }).sum();
+        let steps: usize = self
+            .steps
+            .iter()
+            .map(|step| {
+                let calls: usize = step.calls.iter().map(|call| result_text(call).len() + 100).sum();
+                step.text.len() + calls
+            })
+            .sum();
         texts + steps + self.answer.as_ref().map_or(0, String::len)
     }
 }
@@ -220,7 +224,11 @@ fn push_step(messages: &mut Vec<Message>, step: &ModelStep, result: &dyn Fn(&Too
     });
     messages.push(Message::Assistant { text, calls: calls.collect() });
     for call in &step.calls {
-        messages.push(Message::ToolResult { call: call.id.clone(), content: result(call), summary: summary(call) });
+        messages.push(Message::ToolResult {
+            call: call.id.clone(),
+            content: result(call),
+            summary: summary(call),
+        });
     }
 }
 

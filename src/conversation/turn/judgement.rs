@@ -59,11 +59,20 @@ fn claims(text: &str, verbs: &[&str]) -> bool {
         .filter(|word| !word.is_empty())
         .collect();
     let is_verb = |word: &String| verbs.contains(&word.as_str());
-    let opening = words.iter().find(|word| !matches!(word.as_str(), "ok" | "okay" | "done" | "sure" | "great" | "yes"));
+    let opening =
+        words.iter().find(|word| !matches!(word.as_str(), "ok" | "okay" | "done" | "sure" | "great" | "yes"));
     let said_by_me = words.iter().enumerate().any(|(at, word)| {
         is_verb(word)
-            && words[..at].iter().rev().take(3).any(|before| matches!(before.as_str(), "i" | "i've" | "i'll" | "we've" | "we"))
-            && !words[..at].iter().rev().take(3).any(|before| matches!(before.as_str(), "not" | "haven't" | "can't" | "never" | "if"))
+            && words[..at]
+                .iter()
+                .rev()
+                .take(3)
+                .any(|before| matches!(before.as_str(), "i" | "i've" | "i'll" | "we've" | "we"))
+            && !words[..at]
+                .iter()
+                .rev()
+                .take(3)
+                .any(|before| matches!(before.as_str(), "not" | "haven't" | "can't" | "never" | "if"))
     });
     opening.is_some_and(is_verb) || said_by_me
 }
@@ -93,7 +102,12 @@ mod tests {
 
     #[test]
     fn plain_answers_are_said() {
-        for text in ["Paddington is 62% done.", "Dune was added in May.", "You already have it.", "I haven't added it. Shall I?"] {
+        for text in [
+            "Paddington is 62% done.",
+            "Dune was added in May.",
+            "You already have it.",
+            "I haven't added it. Shall I?",
+        ] {
             check(text, Stop::Done, false, say(text));
         }
     }
@@ -102,7 +116,11 @@ mod tests {
     fn what_cannot_be_said_is_asked_for_again() {
         check("  ", Stop::Done, false, Verdict::AskAgain(Nudge::Empty));
         check("", Stop::Length, false, Verdict::AskAgain(Nudge::CutOff));
-        for text in ["{\"name\":\"check_status\",\"arguments\":{}}", "<tool_call>{}</tool_call>", "{ \"name\" : \"x\", \"parameters\": {} }"] {
+        for text in [
+            "{\"name\":\"check_status\",\"arguments\":{}}",
+            "<tool_call>{}</tool_call>",
+            "{ \"name\" : \"x\", \"parameters\": {} }",
+        ] {
             check(text, Stop::Done, false, Verdict::AskAgain(Nudge::CallAsText));
         }
     }

@@ -207,10 +207,13 @@ impl Turn {
         if before.iter().any(held) {
             return Some(refused("not_run", "the user is being asked about a deletion first"));
         }
-        let done = before.iter().filter(|other| other.asks_the_same_as(call)).filter_map(|other| match &other.state {
-            CallState::Done(result) => Some((other.step, result)),
-            _ => None,
-        });
+        let done =
+            before.iter().filter(|other| other.asks_the_same_as(call)).filter_map(|other| {
+                match &other.state {
+                    CallState::Done(result) => Some((other.step, result)),
+                    _ => None,
+                }
+            });
         let done: Vec<(u32, &CallResult)> = done.collect();
         let &(step, earlier) = done.last()?;
         let enough = match call.tier {
@@ -274,7 +277,8 @@ impl Turn {
             Failure::Interrupted => Duration::ZERO,
             Failure::Lasting => return self.without_model(),
             Failure::Transient { at, retry_after } => {
-                let pause = retry_after.unwrap_or(Duration::from_secs(4_u64.pow(counted.saturating_sub(1) as u32)));
+                let pause =
+                    retry_after.unwrap_or(Duration::from_secs(4_u64.pow(counted.saturating_sub(1) as u32)));
                 let since = Duration::try_from(now.duration_since(*at)).unwrap_or_default();
                 pause.saturating_sub(since)
             }

@@ -134,7 +134,11 @@ fn tools(text: &str) -> Step {
 fn resuming_from_any_point_gives_the_same_reply_and_runs_each_write_once() {
     let scripts: [&[ModelStep]; 5] = [
         &[calls(0, &["search_media:dune"]), calls(1, &["add_movie:7"]), says("Added Dune.")],
-        &[calls(0, &["search_media:a", "search_media:b"]), calls(1, &["add_movie:1", "add_movie:2", "add_series:3"]), says("Added all.")],
+        &[
+            calls(0, &["search_media:a", "search_media:b"]),
+            calls(1, &["add_movie:1", "add_movie:2", "add_series:3"]),
+            says("Added all."),
+        ],
         &[calls(0, &["add_movie:7", "add_movie:7"]), says("Added.")],
         &[calls(0, &["add_movie:7"]), says(""), says("")],
         &[says("{\"name\":\"x\",\"arguments\":{}}"), calls(1, &["check_status"]), says("62%.")],
@@ -162,7 +166,8 @@ fn reads_run_together_and_writes_one_by_one_in_order() {
 
 #[test]
 fn a_model_that_only_calls_tools_is_stopped_and_answered_for() {
-    let endless: Vec<ModelStep> = (0..20).map(|step| calls(step, &[&format!("search_media:{step}")])).collect();
+    let endless: Vec<ModelStep> =
+        (0..20).map(|step| calls(step, &[&format!("search_media:{step}")])).collect();
     let (end, _) = play(&endless, None);
     assert_eq!(end, tools("Added."));
 }
@@ -211,7 +216,8 @@ fn a_claim_without_a_change_is_never_sent() {
 #[test]
 fn a_failing_model_is_tried_again_and_then_replaced_by_the_keyword_brain() {
     let transient = |at| Failure::Transient { at, retry_after: None };
-    let ask = |failures: &[Failure]| match (Turn { failures: failures.to_vec(), ..turn() }).next(NOW, &LIMITS) {
+    let ask = |failures: &[Failure]| match (Turn { failures: failures.to_vec(), ..turn() }).next(NOW, &LIMITS)
+    {
         Step::AskModel(ask) => (ask.brain, ask.after.as_secs(), ask.attempt),
         other => panic!("{other:?}"),
     };
