@@ -1,5 +1,6 @@
 //! Dialarr: text a phone number, get things done on your Sonarr and Radarr.
 
+pub mod app;
 pub mod arr;
 pub mod cli;
 pub mod clock;
@@ -12,3 +13,4 @@ pub mod messaging;
 pub mod store;
 pub mod telemetry;
 pub mod tools;
+pub mod web;
