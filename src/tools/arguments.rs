@@ -6,6 +6,8 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use super::ToolError;
+use super::approval::Cleared;
 use crate::conversation::transcript::{Arguments, CallFailure};
 
 /// The JSON Schema of `Args` without what a model has no use for; the doc comments are its descriptions.
@@ -49,6 +51,12 @@ pub fn read<Args: DeserializeOwned>(
         tracing::warn!(tool, %error, "failed to read arguments that fit the schema");
         BadArgument::whole().into()
     })
+}
+
+/// The arguments of a call that is cleared to run with them.
+pub fn cleared(call: &Cleared) -> Result<&Arguments, ToolError> {
+    call.arguments()
+        .ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run on an item a tool that takes arguments")))
 }
 
 /// One argument that cannot be used, in words the model can act on.
