@@ -117,6 +117,21 @@ impl<Client> Instance<Client> {
         }
     }
 
+    /// A write that went through but could not be read back.
+    pub fn unread_write(&self, error: &ArrError) -> ToolError {
+        ToolError::Unknown(format!("{}: failed to {error} after a write", self.name))
+    }
+
+    /// Without a quality profile or an accessible folder nothing can be added.
+    pub fn not_ready(&self) -> CallFailure {
+        let label = self.label();
+        refusal(
+            "not_set_up",
+            json!({ "service": label, "hint": "it has no quality profile or no folder it can reach" }),
+            Some(format!("{label} has no place for it, the admin has to look at it.")),
+        )
+    }
+
     /// Radarr or Sonarr, before the 4K one is told from the other.
     fn service(&self) -> &'static str {
         if self.name.starts_with("radarr") { "radarr" } else { "sonarr" }
