@@ -1,9 +1,15 @@
 //! Sonarr and Radarr (API v3) as far as we use them: thin clients that tell their failures apart.
 
+mod answer;
+mod api;
+mod downloads;
 pub mod fake;
+mod imports;
 pub mod radarr;
+mod remark;
 pub mod sonarr;
-pub mod wire;
+mod times;
+mod wire;
 
 use std::time::Duration;
 

@@ -3,64 +3,302 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 use secrecy::SecretString;
+use serde_json::json;
 use url::Url;
 
+use super::api::Api;
+use super::times::day;
+use super::wire::{self, Page, QueueRow};
 use super::{
-    Addition, ArrError, Download, Imported, Movie, NewMovie, Profile, Removal, RootFolder, SystemStatus,
-    Upcoming,
+    Addition, ArrError, Download, Imported, Movie, NewMovie, Profile, Release, Removal, RootFolder,
+    SystemStatus, Upcoming, UpcomingWhen, downloads, imports,
 };
 use crate::http::Http;
 
 #[derive(Debug, Clone)]
 pub struct Radarr {
-    base: Url,
-    key: SecretString,
-    http: Http,
+    api: Api,
 }
 
 impl Radarr {
     pub fn new(http: Http, base: Url, key: SecretString) -> Self {
-        Self { base, key, http }
+        Self { api: Api::new(http, base, key) }
     }
 
     /// Catalogue search; `term` may be `tmdb:603`. An empty term finds nothing.
     pub async fn lookup(&self, term: &str) -> Result<Vec<Movie>, ArrError> {
-        todo!()
+        self.api.lookup::<wire::Movie, _>("movie/lookup", term).await
     }
+
     pub async fn movies(&self) -> Result<Vec<Movie>, ArrError> {
-        todo!()
+        self.api.list::<wire::Movie, _>("movie", &[("excludeLocalCovers", "true")]).await
     }
+
     pub async fn movie(&self, id: i64) -> Result<Option<Movie>, ArrError> {
-        todo!()
+        self.api.item::<wire::Movie, _>(&format!("movie/{id}")).await
     }
+
     pub async fn movie_by_tmdb(&self, tmdb: i64) -> Result<Option<Movie>, ArrError> {
-        todo!()
+        let query = [("tmdbId", tmdb.to_string()), ("excludeLocalCovers", "true".into())];
+        let query = query.each_ref().map(|(name, value)| (*name, value.as_str()));
+        Ok(self.api.list::<wire::Movie, _>("movie", &query).await?.into_iter().next())
     }
+
     /// Adds it monitored and searches for it at once.
     pub async fn add(&self, movie: &NewMovie) -> Result<Addition, ArrError> {
-        todo!()
+        let body = json!({
+            "title": movie.title,
+            "tmdbId": movie.tmdb,
+            "qualityProfileId": movie.profile,
+            "rootFolderPath": movie.root_folder,
+            "monitored": true,
+            "minimumAvailability": "released",
+            "tags": [],
+            "addOptions": { "monitor": "movieOnly", "searchForMovie": true },
+        });
+        self.api.add("movie", &body).await
     }
+
     pub async fn delete(&self, id: i64, delete_files: bool) -> Result<Removal, ArrError> {
-        todo!()
+        let delete_files = if delete_files { "true" } else { "false" };
+        let query = [("deleteFiles", delete_files), ("addImportExclusion", "false")];
+        match self.api.delete(&format!("movie/{id}"), &query).await {
+            Ok(()) => Ok(Removal::Removed),
+            Err(ArrError::NotFound) => Ok(Removal::AlreadyGone),
+            Err(error) => Err(error),
+        }
     }
+
     pub async fn downloads(&self) -> Result<Vec<Download>, ArrError> {
-        todo!()
+        let query = [
+            ("page", "1"),
+            ("pageSize", "200"),
+            ("sortKey", "timeleft"),
+            ("sortDirection", "ascending"),
+            ("includeUnknownMovieItems", "true"),
+            ("includeMovie", "true"),
+        ];
+        Ok(downloads::read(self.api.get::<Page<QueueRow>>("queue", &query).await?))
     }
+
     /// Releases from `start` to `end`, both included, soonest first, one entry per film.
     pub async fn upcoming(&self, start: Date, end: Date) -> Result<Vec<Upcoming>, ArrError> {
-        todo!()
+        let (first, last) = (format!("{start}T00:00:00Z"), format!("{end}T23:59:59Z"));
+        let query = [("start", first.as_str()), ("end", last.as_str()), ("unmonitored", "false")];
+        let movies: Vec<wire::Movie> = self.api.get("calendar", &query).await?;
+        let mut dated: Vec<(Date, Upcoming)> =
+            movies.iter().filter_map(|movie| release_within(movie, start, end)).collect();
+        dated.sort_by(|(day, one), (other_day, other)| (day, &one.title).cmp(&(other_day, &other.title)));
+        Ok(dated.into_iter().map(|(_, upcoming)| upcoming).collect())
     }
+
     /// Newest first.
     pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<Imported>, ArrError> {
-        todo!()
+        let since = since.to_string();
+        let query =
+            [("date", since.as_str()), ("eventType", "downloadFolderImported"), ("includeMovie", "true")];
+        Ok(imports::read(self.api.get("history/since", &query).await?))
     }
+
     pub async fn profiles(&self) -> Result<Vec<Profile>, ArrError> {
-        todo!()
+        self.api.list::<wire::Profile, _>("qualityprofile", &[]).await
     }
+
     pub async fn root_folders(&self) -> Result<Vec<RootFolder>, ArrError> {
-        todo!()
+        self.api.list::<wire::RootFolder, _>("rootfolder", &[]).await
     }
+
     pub async fn status(&self) -> Result<SystemStatus, ArrError> {
-        todo!()
+        Ok(self.api.get::<wire::SystemStatus>("system/status", &[]).await?.into())
+    }
+}
+
+/// The first way a film comes out in the window; the calendar lists it for any of three dates and does not say which.
+fn release_within(movie: &wire::Movie, start: Date, end: Date) -> Option<(Date, Upcoming)> {
+    let releases = [
+        (&movie.digital_release, Release::Digital),
+        (&movie.physical_release, Release::Physical),
+        (&movie.in_cinemas, Release::Cinema),
+    ];
+    let (day, release) = releases
+        .into_iter()
+        .filter_map(|(date, release)| Some((day(date.as_deref())?, release)))
+        .filter(|(day, _)| (start..=end).contains(day))
+        .min_by_key(|(day, _)| *day)?;
+    let when = UpcomingWhen::Released(day, release);
+    Some((day, Upcoming { title: movie.named()?, when, on_disk: movie.has_file.unwrap_or_default() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use bytes::Bytes;
+    use futures_util::FutureExt;
+    use http::{Request, Response};
+    use jiff::civil::date;
+    use serde_json::Value;
+
+    use super::*;
+
+    type Asked = Arc<Mutex<Vec<(String, Value)>>>;
+
+    /// A Radarr that answers everything alike, and what it is asked.
+    fn radarr(status: u16, body: &Value) -> (Radarr, Asked) {
+        let asked = Asked::default();
+        let (log, body) = (Arc::clone(&asked), Bytes::from(body.to_string()));
+        let peer = move |request: Request<Bytes>| {
+            let sent = serde_json::from_slice(request.body()).unwrap_or_default();
+            log.lock().unwrap().push((format!("{} {}", request.method(), request.uri()), sent));
+            let response = Response::builder().status(status).body(body.clone()).unwrap();
+            async move { response }.boxed()
+        };
+        let http = Http::in_process(Arc::new(peer));
+        (Radarr::new(http, "http://r".parse().unwrap(), SecretString::from("k")), asked)
+    }
+
+    #[track_caller]
+    fn check(asked: &Asked, expected: &[(&str, Value)]) {
+        let expected: Vec<(String, Value)> =
+            expected.iter().map(|(request, body)| ((*request).to_owned(), body.clone())).collect();
+        assert_eq!(*asked.lock().unwrap(), expected);
+    }
+
+    fn hit() -> Movie {
+        Movie {
+            id: None,
+            tmdb: 603,
+            title: "The Matrix".into(),
+            year: 1999,
+            overview: String::new(),
+            has_file: false,
+            monitored: false,
+            available: false,
+            size_bytes: 0,
+            path: String::new(),
+            profile: 0,
+            popularity: 0.0,
+            cinema: None,
+            digital: None,
+            physical: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn only_a_hit_with_an_id_is_in_the_library() {
+        let (radarr, asked) = radarr(
+            200,
+            &json!([
+                { "title": "The Matrix", "tmdbId": 603, "year": 1999, "isAvailable": true, "status": "announced" },
+                { "title": "The Matrix", "tmdbId": 603, "year": 1999, "isAvailable": true, "id": 7,
+                  "hasFile": true, "monitored": true, "sizeOnDisk": 9_000_000_000_i64, "path": "/films/m",
+                  "qualityProfileId": 4, "popularity": 48.5, "inCinemas": "1999-03-31T00:00:00Z",
+                  "digitalRelease": "0001-01-01T00:00:00Z" },
+            ]),
+        );
+        let in_library = Movie {
+            id: Some(7),
+            has_file: true,
+            monitored: true,
+            available: true,
+            size_bytes: 9_000_000_000,
+            path: "/films/m".into(),
+            profile: 4,
+            popularity: 48.5,
+            cinema: Some(date(1999, 3, 31)),
+            ..hit()
+        };
+        assert_eq!(radarr.lookup("matrix 1999").await.unwrap(), [hit(), in_library]);
+        check(&asked, &[("GET http://r/api/v3/movie/lookup?term=matrix+1999", Value::Null)]);
+    }
+
+    #[tokio::test]
+    async fn a_hit_that_is_out_is_available_and_an_empty_record_is_no_trouble() {
+        let (radarr, _) = radarr(200, &json!([{ "status": "released" }, {}]));
+        let empty = Movie { tmdb: 0, title: String::new(), year: 0, ..hit() };
+        assert_eq!(radarr.lookup("x").await.unwrap(), [Movie { available: true, ..empty.clone() }, empty]);
+    }
+
+    #[tokio::test]
+    async fn a_movie_is_added_monitored_with_a_search_and_no_tags() {
+        let (radarr, asked) = radarr(201, &json!({}));
+        let movie =
+            NewMovie { tmdb: 603, title: "The Matrix".into(), profile: 4, root_folder: "/films".into() };
+        assert_eq!(radarr.add(&movie).await.unwrap(), Addition::Added);
+        check(
+            &asked,
+            &[(
+                "POST http://r/api/v3/movie",
+                json!({
+                    "title": "The Matrix", "tmdbId": 603, "qualityProfileId": 4, "rootFolderPath": "/films",
+                    "monitored": true, "minimumAvailability": "released", "tags": [],
+                    "addOptions": { "monitor": "movieOnly", "searchForMovie": true },
+                }),
+            )],
+        );
+    }
+
+    #[tokio::test]
+    async fn a_deletion_excludes_nothing_from_lists() {
+        let (radarr, asked) = radarr(200, &json!({}));
+        assert_eq!(radarr.delete(7, true).await.unwrap(), Removal::Removed);
+        check(
+            &asked,
+            &[("DELETE http://r/api/v3/movie/7?deleteFiles=true&addImportExclusion=false", Value::Null)],
+        );
+    }
+
+    #[tokio::test]
+    async fn deleting_what_is_gone_says_so() {
+        let (radarr, _) = radarr(404, &json!({ "message": "Movie with ID 7 does not exist" }));
+        assert_eq!(radarr.delete(7, false).await.unwrap(), Removal::AlreadyGone);
+    }
+
+    #[tokio::test]
+    async fn the_calendar_tells_the_release_that_lies_in_the_window() {
+        let (radarr, asked) = radarr(
+            200,
+            &json!([
+                { "title": "Later", "year": 2026, "hasFile": true,
+                  "inCinemas": "2026-01-05T00:00:00Z", "digitalRelease": "2026-03-09T00:00:00Z" },
+                { "title": "Sooner", "inCinemas": "2026-03-03T00:00:00Z", "physicalRelease": "2026-03-08T00:00:00Z" },
+                { "title": "Elsewhere", "inCinemas": "2026-05-01T00:00:00Z" },
+            ]),
+        );
+        let upcoming = radarr.upcoming(date(2026, 3, 2), date(2026, 3, 9)).await.unwrap();
+        let told = |title: &str, day, release, on_disk| Upcoming {
+            title: title.into(),
+            when: UpcomingWhen::Released(day, release),
+            on_disk,
+        };
+        assert_eq!(
+            upcoming,
+            [
+                told("Sooner", date(2026, 3, 3), Release::Cinema, false),
+                told("Later (2026)", date(2026, 3, 9), Release::Digital, true),
+            ]
+        );
+        check(
+            &asked,
+            &[(
+                "GET http://r/api/v3/calendar?start=2026-03-02T00%3A00%3A00Z&end=2026-03-09T23%3A59%3A59Z&unmonitored=false",
+                Value::Null,
+            )],
+        );
+    }
+
+    #[tokio::test]
+    async fn a_folder_out_of_reach_has_no_free_space() {
+        let (radarr, _) = radarr(
+            200,
+            &json!([{ "path": "/a", "accessible": true, "freeSpace": 5 }, { "path": "/b", "accessible": false }]),
+        );
+        assert_eq!(
+            radarr.root_folders().await.unwrap(),
+            [
+                RootFolder { path: "/a".into(), free_bytes: Some(5) },
+                RootFolder { path: "/b".into(), free_bytes: None },
+            ]
+        );
     }
 }

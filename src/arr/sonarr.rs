@@ -2,64 +2,340 @@
 
 use jiff::Timestamp;
 use secrecy::SecretString;
+use serde_json::{Value, json};
 use url::Url;
 
+use super::api::Api;
+use super::times::instant;
+use super::wire::{self, Page, QueueRow};
 use super::{
     Addition, ArrError, Download, Imported, NewSeries, Profile, Removal, RootFolder, Series, SystemStatus,
-    Upcoming,
+    Upcoming, UpcomingWhen, downloads, imports,
 };
 use crate::http::Http;
 
 #[derive(Debug, Clone)]
 pub struct Sonarr {
-    base: Url,
-    key: SecretString,
-    http: Http,
+    api: Api,
 }
 
 impl Sonarr {
     pub fn new(http: Http, base: Url, key: SecretString) -> Self {
-        Self { base, key, http }
+        Self { api: Api::new(http, base, key) }
     }
 
     /// Catalogue search; `term` may be `tvdb:78107`. An empty term finds nothing.
     pub async fn lookup(&self, term: &str) -> Result<Vec<Series>, ArrError> {
-        todo!()
+        self.api.lookup::<wire::Series, _>("series/lookup", term).await
     }
+
     pub async fn all_series(&self) -> Result<Vec<Series>, ArrError> {
-        todo!()
+        self.api.list::<wire::Series, _>("series", &[]).await
     }
+
     pub async fn series(&self, id: i64) -> Result<Option<Series>, ArrError> {
-        todo!()
+        self.api.item::<wire::Series, _>(&format!("series/{id}")).await
     }
+
     pub async fn series_by_tvdb(&self, tvdb: i64) -> Result<Option<Series>, ArrError> {
-        todo!()
+        let tvdb = tvdb.to_string();
+        let hits = self.api.list::<wire::Series, _>("series", &[("tvdbId", &tvdb)]).await?;
+        Ok(hits.into_iter().next())
     }
+
     /// Adds it with exactly the wanted seasons and searches for what is missing.
     pub async fn add(&self, series: &NewSeries) -> Result<Addition, ArrError> {
-        todo!()
+        self.api.add("series", &addition(series)).await
     }
+
     pub async fn delete(&self, id: i64, delete_files: bool) -> Result<Removal, ArrError> {
-        todo!()
+        let delete_files = if delete_files { "true" } else { "false" };
+        let query = [("deleteFiles", delete_files), ("addImportListExclusion", "false")];
+        match self.api.delete(&format!("series/{id}"), &query).await {
+            Ok(()) => Ok(Removal::Removed),
+            Err(ArrError::NotFound) => Ok(Removal::AlreadyGone),
+            // Sonarr fails like this for a series it does not have; only a look tells that from trouble.
+            Err(error @ ArrError::Server { .. }) => match self.series(id).await {
+                Ok(None) => Ok(Removal::AlreadyGone),
+                Ok(Some(_)) | Err(_) => Err(error),
+            },
+            Err(error) => Err(error),
+        }
     }
+
     pub async fn downloads(&self) -> Result<Vec<Download>, ArrError> {
-        todo!()
+        let query = [
+            ("page", "1"),
+            ("pageSize", "200"),
+            ("sortKey", "timeleft"),
+            ("sortDirection", "ascending"),
+            ("includeUnknownSeriesItems", "true"),
+            ("includeSeries", "true"),
+            ("includeEpisode", "true"),
+        ];
+        Ok(downloads::read(self.api.get::<Page<QueueRow>>("queue", &query).await?))
     }
+
     /// Episodes that air from `start` to `end`, soonest first.
     pub async fn upcoming(&self, start: Timestamp, end: Timestamp) -> Result<Vec<Upcoming>, ArrError> {
-        todo!()
+        let (start, end) = (start.to_string(), end.to_string());
+        let query = [
+            ("start", start.as_str()),
+            ("end", end.as_str()),
+            ("unmonitored", "false"),
+            ("includeSeries", "true"),
+        ];
+        let episodes: Vec<wire::Episode> = self.api.get("calendar", &query).await?;
+        let mut dated: Vec<(Timestamp, Upcoming)> = episodes.iter().filter_map(airing).collect();
+        dated.sort_by(|(at, one), (other_at, other)| (at, &one.title).cmp(&(other_at, &other.title)));
+        Ok(dated.into_iter().map(|(_, upcoming)| upcoming).collect())
     }
+
     /// Newest first.
     pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<Imported>, ArrError> {
-        todo!()
+        let since = since.to_string();
+        let query = [
+            ("date", since.as_str()),
+            ("eventType", "downloadFolderImported"),
+            ("includeSeries", "true"),
+            ("includeEpisode", "true"),
+        ];
+        Ok(imports::read(self.api.get("history/since", &query).await?))
     }
+
     pub async fn profiles(&self) -> Result<Vec<Profile>, ArrError> {
-        todo!()
+        self.api.list::<wire::Profile, _>("qualityprofile", &[]).await
     }
+
     pub async fn root_folders(&self) -> Result<Vec<RootFolder>, ArrError> {
-        todo!()
+        self.api.list::<wire::RootFolder, _>("rootfolder", &[]).await
     }
+
     pub async fn status(&self) -> Result<SystemStatus, ArrError> {
-        todo!()
+        Ok(self.api.get::<wire::SystemStatus>("system/status", &[]).await?.into())
+    }
+}
+
+fn addition(series: &NewSeries) -> Value {
+    let seasons: Vec<Value> = series
+        .seasons
+        .iter()
+        .map(|(number, wanted)| json!({ "seasonNumber": number, "monitored": wanted }))
+        .collect();
+    // Whoever wants the latest season wants those to come; whoever chose older ones did not choose them.
+    let latest_wanted =
+        series.seasons.iter().max_by_key(|(number, _)| *number).is_none_or(|(_, wanted)| *wanted);
+    json!({
+        "title": series.title,
+        "tvdbId": series.tvdb,
+        "qualityProfileId": series.profile,
+        "rootFolderPath": series.root_folder,
+        "monitored": true,
+        "monitorNewItems": if latest_wanted { "all" } else { "none" },
+        "seasonFolder": true,
+        "seriesType": series.series_type,
+        "seasons": seasons,
+        "tags": [],
+        // "skip" leaves the flags of the seasons as they are; any other value overwrites them.
+        "addOptions": { "monitor": "skip", "searchForMissingEpisodes": true, "searchForCutoffUnmetEpisodes": false },
+    })
+}
+
+/// An episode without an air time has no place in a calendar.
+fn airing(episode: &wire::Episode) -> Option<(Timestamp, Upcoming)> {
+    let at = instant(episode.air_date_utc.as_deref())?;
+    let series = episode.series.as_ref().and_then(|series| series.title.as_deref());
+    let title = match (series, episode.code()) {
+        (Some(series), Some(code)) => format!("{series} {code}"),
+        (Some(series), None) => series.to_owned(),
+        (None, _) => episode.title.clone()?,
+    };
+    Some((
+        at,
+        Upcoming { title, when: UpcomingWhen::Airs(at), on_disk: episode.has_file.unwrap_or_default() },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use bytes::Bytes;
+    use futures_util::FutureExt;
+    use http::{Method, Request, Response};
+
+    use super::*;
+    use crate::arr::Season;
+
+    type Asked = Arc<Mutex<Vec<(String, Value)>>>;
+
+    /// A Sonarr that gives one answer to reads and one to writes, and what it is asked.
+    fn sonarr(reads: (u16, &Value), writes: (u16, &Value)) -> (Sonarr, Asked) {
+        let asked = Asked::default();
+        let log = Arc::clone(&asked);
+        let [reads, writes] = [reads, writes].map(|(status, body)| (status, Bytes::from(body.to_string())));
+        let peer = move |request: Request<Bytes>| {
+            let sent = serde_json::from_slice(request.body()).unwrap_or_default();
+            log.lock().unwrap().push((format!("{} {}", request.method(), request.uri()), sent));
+            let (status, body) = if request.method() == Method::GET { &reads } else { &writes };
+            let response = Response::builder().status(*status).body(body.clone()).unwrap();
+            async move { response }.boxed()
+        };
+        let http = Http::in_process(Arc::new(peer));
+        (Sonarr::new(http, "http://s".parse().unwrap(), SecretString::from("k")), asked)
+    }
+
+    #[track_caller]
+    fn check(asked: &Asked, expected: &[(&str, Value)]) {
+        let expected: Vec<(String, Value)> =
+            expected.iter().map(|(request, body)| ((*request).to_owned(), body.clone())).collect();
+        assert_eq!(*asked.lock().unwrap(), expected);
+    }
+
+    fn severance(seasons: Vec<(u32, bool)>) -> NewSeries {
+        NewSeries {
+            tvdb: 371_980,
+            title: "Severance".into(),
+            series_type: "standard".into(),
+            profile: 1,
+            root_folder: "/tv".into(),
+            seasons,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_show_is_counted_without_its_specials() {
+        let season = |number: u32, monitored: bool, on_disk: u32, all: u32| {
+            json!({ "seasonNumber": number, "monitored": monitored,
+                    "statistics": { "episodeFileCount": on_disk, "totalEpisodeCount": all } })
+        };
+        let (sonarr, asked) = sonarr(
+            (
+                200,
+                &json!([{
+                    "id": 15, "tvdbId": 371_980, "title": "Severance", "year": 2022, "monitored": true,
+                    "status": "continuing", "ended": false, "seriesType": "daily", "path": "/tv/s",
+                    "qualityProfileId": 1, "nextAiring": "2026-09-01T01:00:00Z",
+                    "seasons": [season(0, false, 2, 30), season(1, false, 9, 9), season(2, true, 4, 10)],
+                    "statistics": { "episodeFileCount": 15, "totalEpisodeCount": 49, "sizeOnDisk": 41_000_000_000_i64 },
+                }]),
+            ),
+            (500, &json!({})),
+        );
+        let expected = Series {
+            id: Some(15),
+            tvdb: 371_980,
+            title: "Severance".into(),
+            year: 2022,
+            overview: String::new(),
+            monitored: true,
+            ended: false,
+            series_type: "daily".into(),
+            seasons: vec![
+                Season { number: 1, monitored: false, episodes_on_disk: 9, episodes: 9 },
+                Season { number: 2, monitored: true, episodes_on_disk: 4, episodes: 10 },
+            ],
+            episodes_on_disk: 13,
+            episodes: 19,
+            size_bytes: 41_000_000_000,
+            path: "/tv/s".into(),
+            profile: 1,
+            next_airing: Some("2026-09-01T01:00:00Z".parse().unwrap()),
+        };
+        assert_eq!(sonarr.series_by_tvdb(371_980).await.unwrap(), Some(expected));
+        check(&asked, &[("GET http://s/api/v3/series?tvdbId=371980", Value::Null)]);
+    }
+
+    #[tokio::test]
+    async fn a_show_is_added_with_exactly_the_wanted_seasons() {
+        let (sonarr, asked) = sonarr((500, &json!({})), (201, &json!({})));
+        let wanted = severance(vec![(0, false), (1, true), (2, false)]);
+        assert_eq!(sonarr.add(&wanted).await.unwrap(), Addition::Added);
+        check(
+            &asked,
+            &[(
+                "POST http://s/api/v3/series",
+                json!({
+                    "title": "Severance", "tvdbId": 371_980, "qualityProfileId": 1, "rootFolderPath": "/tv",
+                    "monitored": true, "monitorNewItems": "none", "seasonFolder": true,
+                    "seriesType": "standard", "tags": [],
+                    "seasons": [
+                        { "seasonNumber": 0, "monitored": false },
+                        { "seasonNumber": 1, "monitored": true },
+                        { "seasonNumber": 2, "monitored": false },
+                    ],
+                    "addOptions": {
+                        "monitor": "skip",
+                        "searchForMissingEpisodes": true,
+                        "searchForCutoffUnmetEpisodes": false,
+                    },
+                }),
+            )],
+        );
+    }
+
+    #[test]
+    fn whoever_wants_the_latest_season_wants_those_to_come() {
+        let body = addition(&severance(vec![(0, false), (2, true), (1, false)]));
+        assert_eq!(body["monitorNewItems"], "all");
+    }
+
+    #[tokio::test]
+    async fn deleting_a_show_that_is_gone_says_so_though_sonarr_calls_it_an_error() {
+        let failure = json!({ "message": "Expected query to return 1 rows but returned 0" });
+        let (sonarr, asked) = sonarr((404, &json!({})), (500, &failure));
+        assert_eq!(sonarr.delete(15, true).await.unwrap(), Removal::AlreadyGone);
+        check(
+            &asked,
+            &[
+                (
+                    "DELETE http://s/api/v3/series/15?deleteFiles=true&addImportListExclusion=false",
+                    Value::Null,
+                ),
+                ("GET http://s/api/v3/series/15", Value::Null),
+            ],
+        );
+    }
+
+    #[tokio::test]
+    async fn a_failed_deletion_of_a_show_that_is_still_there_is_a_failure() {
+        let (sonarr, _) = sonarr((200, &json!({ "id": 15 })), (500, &json!({ "message": "disk full" })));
+        let error = sonarr.delete(15, false).await.unwrap_err();
+        assert_eq!(error.to_string(), "have it work: status 500: disk full");
+    }
+
+    #[tokio::test]
+    async fn the_calendar_tells_episodes_by_show_and_number() {
+        let episode = |number: u32, air: &str| {
+            json!({ "seasonNumber": 4, "episodeNumber": number, "title": "Groundhogs", "airDateUtc": air,
+                    "hasFile": false, "series": { "title": "The Bear" } })
+        };
+        let (sonarr, asked) = sonarr(
+            (
+                200,
+                &json!([episode(2, "2026-06-25T02:00:00Z"), episode(1, "2026-06-25T01:00:00Z"), { "title": "undated" }]),
+            ),
+            (500, &json!({})),
+        );
+        let [start, end] = ["2026-06-24T00:00:00Z", "2026-07-01T00:00:00Z"].map(|at| at.parse().unwrap());
+        let told = |title: &str, at: &str| Upcoming {
+            title: title.into(),
+            when: UpcomingWhen::Airs(at.parse().unwrap()),
+            on_disk: false,
+        };
+        assert_eq!(
+            sonarr.upcoming(start, end).await.unwrap(),
+            [
+                told("The Bear S04E01", "2026-06-25T01:00:00Z"),
+                told("The Bear S04E02", "2026-06-25T02:00:00Z")
+            ]
+        );
+        check(
+            &asked,
+            &[(
+                "GET http://s/api/v3/calendar?start=2026-06-24T00%3A00%3A00Z&end=2026-07-01T00%3A00%3A00Z&unmonitored=false&includeSeries=true",
+                Value::Null,
+            )],
+        );
     }
 }

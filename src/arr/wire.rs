@@ -1,1 +1,272 @@
-//! Not written yet.
+//! The JSON of Sonarr and Radarr, and what we make of it. They leave out what is null or zero, so every field is
+//! optional; states are texts, because unknown ones do occur.
+
+use serde::Deserialize;
+
+use super::times::{day, instant};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Movie {
+    id: Option<i64>,
+    tmdb_id: Option<i64>,
+    title: Option<String>,
+    year: Option<i64>,
+    overview: Option<String>,
+    status: Option<String>,
+    pub(super) has_file: Option<bool>,
+    monitored: Option<bool>,
+    is_available: Option<bool>,
+    size_on_disk: Option<i64>,
+    path: Option<String>,
+    quality_profile_id: Option<i64>,
+    popularity: Option<f64>,
+    ratings: Option<Ratings>,
+    pub(super) in_cinemas: Option<String>,
+    pub(super) digital_release: Option<String>,
+    pub(super) physical_release: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Ratings {
+    tmdb: Option<Rating>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Rating {
+    votes: Option<f64>,
+}
+
+impl Movie {
+    /// `Dune (2021)`; `None` without a title.
+    pub(super) fn named(&self) -> Option<String> {
+        let title = self.title.as_deref()?;
+        Some(match self.year {
+            Some(year) if year > 0 => format!("{title} ({year})"),
+            Some(_) | None => title.to_owned(),
+        })
+    }
+}
+
+impl From<Movie> for super::Movie {
+    fn from(wire: Movie) -> Self {
+        let id = wire.id.filter(|&id| id > 0);
+        let votes = wire.ratings.and_then(|ratings| ratings.tmdb).and_then(|rating| rating.votes);
+        Self {
+            id,
+            tmdb: wire.tmdb_id.unwrap_or_default(),
+            title: wire.title.unwrap_or_default(),
+            year: whole(wire.year),
+            overview: wire.overview.unwrap_or_default(),
+            has_file: wire.has_file.unwrap_or_default(),
+            monitored: wire.monitored.unwrap_or_default(),
+            available: match id {
+                Some(_) => wire.is_available.unwrap_or_default(),
+                // A catalogue hit says it is available by the loosest rule; we add by the rule "released".
+                None => wire.status.as_deref() == Some("released"),
+            },
+            size_bytes: whole(wire.size_on_disk),
+            path: wire.path.unwrap_or_default(),
+            profile: wire.quality_profile_id.unwrap_or_default(),
+            popularity: wire.popularity.or(votes).unwrap_or_default(),
+            cinema: day(wire.in_cinemas.as_deref()),
+            digital: day(wire.digital_release.as_deref()),
+            physical: day(wire.physical_release.as_deref()),
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Series {
+    id: Option<i64>,
+    tvdb_id: Option<i64>,
+    pub(super) title: Option<String>,
+    year: Option<i64>,
+    overview: Option<String>,
+    monitored: Option<bool>,
+    ended: Option<bool>,
+    status: Option<String>,
+    series_type: Option<String>,
+    seasons: Option<Vec<Season>>,
+    statistics: Option<Statistics>,
+    path: Option<String>,
+    quality_profile_id: Option<i64>,
+    next_airing: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Season {
+    season_number: Option<i64>,
+    monitored: Option<bool>,
+    statistics: Option<Statistics>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Statistics {
+    episode_file_count: Option<i64>,
+    total_episode_count: Option<i64>,
+    size_on_disk: Option<i64>,
+}
+
+impl From<Season> for super::Season {
+    fn from(wire: Season) -> Self {
+        let statistics = wire.statistics.unwrap_or_default();
+        Self {
+            number: whole(wire.season_number),
+            monitored: wire.monitored.unwrap_or_default(),
+            episodes_on_disk: whole(statistics.episode_file_count),
+            episodes: whole(statistics.total_episode_count),
+        }
+    }
+}
+
+impl From<Series> for super::Series {
+    fn from(wire: Series) -> Self {
+        let seasons: Vec<super::Season> =
+            wire.seasons.unwrap_or_default().into_iter().map(Into::into).filter(is_regular).collect();
+        Self {
+            id: wire.id.filter(|&id| id > 0),
+            tvdb: wire.tvdb_id.unwrap_or_default(),
+            title: wire.title.unwrap_or_default(),
+            year: whole(wire.year),
+            overview: wire.overview.unwrap_or_default(),
+            monitored: wire.monitored.unwrap_or_default(),
+            ended: wire.ended.unwrap_or(wire.status.as_deref() == Some("ended")),
+            series_type: wire.series_type.unwrap_or_else(|| "standard".into()),
+            // Summed up here, because the server's sums count the specials as well.
+            episodes_on_disk: seasons.iter().map(|season| season.episodes_on_disk).sum(),
+            episodes: seasons.iter().map(|season| season.episodes).sum(),
+            seasons,
+            size_bytes: whole(wire.statistics.and_then(|statistics| statistics.size_on_disk)),
+            path: wire.path.unwrap_or_default(),
+            profile: wire.quality_profile_id.unwrap_or_default(),
+            next_airing: instant(wire.next_airing.as_deref()),
+        }
+    }
+}
+
+fn is_regular(season: &super::Season) -> bool {
+    season.number > 0
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Episode {
+    pub(super) season_number: Option<i64>,
+    pub(super) episode_number: Option<i64>,
+    pub(super) title: Option<String>,
+    pub(super) air_date_utc: Option<String>,
+    pub(super) has_file: Option<bool>,
+    pub(super) series: Option<Series>,
+}
+
+impl Episode {
+    /// `S02E03`; `None` where it has no number.
+    pub(super) fn code(&self) -> Option<String> {
+        Some(format!("S{:02}E{:02}", self.season_number?, self.episode_number?))
+    }
+}
+
+/// A page of a list that pages.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Page<T> {
+    pub(super) records: Vec<T>,
+}
+
+/// One row of the queue, of either server.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct QueueRow {
+    pub(super) download_id: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) status: Option<String>,
+    pub(super) tracked_download_status: Option<String>,
+    pub(super) tracked_download_state: Option<String>,
+    pub(super) status_messages: Option<Vec<StatusMessage>>,
+    pub(super) error_message: Option<String>,
+    pub(super) size: Option<f64>,
+    pub(super) sizeleft: Option<f64>,
+    pub(super) timeleft: Option<String>,
+    pub(super) movie: Option<Movie>,
+    pub(super) series: Option<Series>,
+    pub(super) season_number: Option<i64>,
+    pub(super) episode: Option<Episode>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct StatusMessage {
+    pub(super) title: Option<String>,
+    pub(super) messages: Option<Vec<String>>,
+}
+
+/// One row of the history, of either server.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct HistoryRow {
+    pub(super) movie_id: Option<i64>,
+    pub(super) series_id: Option<i64>,
+    pub(super) episode_id: Option<i64>,
+    pub(super) source_title: Option<String>,
+    pub(super) date: Option<String>,
+    pub(super) movie: Option<Movie>,
+    pub(super) series: Option<Series>,
+    pub(super) episode: Option<Episode>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Profile {
+    id: Option<i64>,
+    name: Option<String>,
+}
+
+impl From<Profile> for super::Profile {
+    fn from(wire: Profile) -> Self {
+        Self { id: wire.id.unwrap_or_default(), name: wire.name.unwrap_or_default() }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct RootFolder {
+    path: Option<String>,
+    accessible: Option<bool>,
+    free_space: Option<i64>,
+}
+
+impl From<RootFolder> for super::RootFolder {
+    fn from(wire: RootFolder) -> Self {
+        let free = wire.free_space.filter(|_| wire.accessible != Some(false));
+        Self { path: wire.path.unwrap_or_default(), free_bytes: free.map(|free| whole(Some(free))) }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct SystemStatus {
+    app_name: Option<String>,
+    version: Option<String>,
+    url_base: Option<String>,
+}
+
+impl From<SystemStatus> for super::SystemStatus {
+    fn from(wire: SystemStatus) -> Self {
+        Self {
+            app_name: wire.app_name.unwrap_or_default(),
+            version: wire.version.unwrap_or_default(),
+            url_base: wire.url_base.unwrap_or_default(),
+        }
+    }
+}
+
+/// 0 where absent or out of range.
+fn whole<T: TryFrom<i64> + Default>(number: Option<i64>) -> T {
+    number.and_then(|number| T::try_from(number).ok()).unwrap_or_default()
+}

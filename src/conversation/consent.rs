@@ -1,1 +1,367 @@
-//! Not written yet.
+//! Does this text answer the open question with yes or with no? Any doubt is not a yes.
+//! Reactions are told apart before, by `reaction`.
+
+use std::fmt;
+
+use unicode_general_category::{GeneralCategory, get_general_category};
+use unicode_normalization::UnicodeNormalization;
+
+/// What a text means as the answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    Yes,
+    No,
+    /// Sounds like a yes and is none: the question is asked once more.
+    Soft(Soft),
+    /// No answer at all.
+    Other,
+}
+
+/// Why a text that sounds like a yes is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Soft {
+    /// "ok thanks" may only acknowledge the question.
+    OkThanks,
+    ThumbsUp,
+    MissingCode,
+    WrongCode,
+}
+
+/// Two digits that must come with the yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code(u8);
+
+impl Code {
+    /// None above 99.
+    pub fn new(number: u8) -> Option<Self> {
+        (number <= 99).then_some(Self(number))
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:02}", self.0)
+    }
+}
+
+/// A language whose words are understood beside the English ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    Spanish,
+    French,
+    German,
+    Portuguese,
+    Italian,
+    Dutch,
+}
+
+impl Language {
+    /// Reads a two-letter code such as `es`.
+    pub fn parse(code: &str) -> Option<Self> {
+        match code {
+            "es" => Some(Self::Spanish),
+            "fr" => Some(Self::French),
+            "de" => Some(Self::German),
+            "pt" => Some(Self::Portuguese),
+            "it" => Some(Self::Italian),
+            "nl" => Some(Self::Dutch),
+            _ => None,
+        }
+    }
+
+    fn yes(self) -> &'static [&'static str] {
+        match self {
+            Self::Spanish => &["si", "sí", "vale", "claro"],
+            Self::French => &["oui", "ouais", "d'accord"],
+            Self::German => &["ja", "jawohl"],
+            Self::Portuguese => &["sim"],
+            Self::Italian => &["sì", "si"],
+            Self::Dutch => &["ja"],
+        }
+    }
+
+    fn no(self) -> &'static [&'static str] {
+        match self {
+            Self::Spanish => &["no", "cancelar"],
+            Self::French => &["non", "annuler"],
+            Self::German => &["nein", "abbrechen"],
+            Self::Portuguese => &["não", "nao"],
+            Self::Italian => &["no", "annulla"],
+            Self::Dutch => &["nee"],
+        }
+    }
+}
+
+/// Reads the whole of `text` as the answer to a question that demanded `code`, if any.
+pub fn read(text: &str, code: Option<Code>, languages: &[Language]) -> Answer {
+    let text = plain(text);
+    let quotes = |c| matches!(c, '\u{201C}' | '\u{201D}' | '\u{201E}' | '«' | '»' | '"');
+    if text.is_empty() || text.starts_with('>') || text.contains(|c| quotes(c) || c == '?' || c == '\n') {
+        return Answer::Other;
+    }
+    if text.chars().all(|c| c.is_whitespace() || YES_EMOJI.contains(&c)) {
+        return Answer::Soft(Soft::ThumbsUp);
+    }
+    if text.chars().all(|c| c.is_whitespace() || NO_EMOJI.contains(&c)) {
+        return Answer::No;
+    }
+    let bare: String = text
+        .chars()
+        .filter(|c| !YES_EMOJI.contains(c))
+        .map(|c| if PUNCTUATION.contains(&c) { ' ' } else { c })
+        .collect();
+    let lexicon = Lexicon::of(languages);
+    if bare.contains(|c: char| c.is_ascii_digit()) {
+        return read_with_digits(&bare, code, &lexicon);
+    }
+    match (read_words(&bare, &lexicon), code) {
+        (Answer::Yes, Some(_)) => Answer::Soft(Soft::MissingCode),
+        (answer, _) => answer,
+    }
+}
+
+const YES: [&str; 12] =
+    ["yes", "y", "confirm", "confirmed", "do it", "go ahead", "ok", "okay", "sure", "yeah", "yep", "yup"];
+const NO: [&str; 12] = [
+    "no",
+    "n",
+    "cancel",
+    "stop",
+    "nevermind",
+    "never mind",
+    "nah",
+    "nope",
+    "dont",
+    "don't",
+    "do not",
+    "no way",
+];
+/// Go with a yes, but are none alone.
+const ORDERS: [&str; 4] = ["delete it", "remove it", "delete them", "remove them"];
+const WEAK: [&str; 3] = ["ok", "okay", "sure"];
+const PLEASE: [&str; 3] = ["please", "pls", "plz"];
+const THANKS: [&str; 4] = ["thanks", "thank you", "thx", "ty"];
+/// Words that people draw out ("yesss"). None has a doubled letter.
+const STRETCHED: [&str; 8] = ["yes", "yep", "yeah", "yup", "ok", "no", "nope", "nah"];
+const YES_EMOJI: [char; 5] = ['👍', '👌', '✅', '🆗', '✔'];
+const NO_EMOJI: [char; 4] = ['👎', '❌', '🚫', '🛑'];
+const PUNCTUATION: [char; 14] =
+    ['!', '.', ',', ';', ':', '~', '*', '_', '\u{2026}', ')', '(', '-', '\u{2013}', '\u{2014}'];
+/// More words than this are a sentence, not an answer.
+const LONGEST_ANSWER: usize = 4;
+
+struct Lexicon {
+    yes: Vec<&'static str>,
+    no: Vec<&'static str>,
+}
+
+impl Lexicon {
+    /// A word that means yes in one language and no in another is a no.
+    fn of(languages: &[Language]) -> Self {
+        let no: Vec<_> = NO.into_iter().chain(languages.iter().flat_map(|l| l.no()).copied()).collect();
+        let yes = YES.into_iter().chain(languages.iter().flat_map(|l| l.yes()).copied());
+        Self { yes: yes.filter(|word| !no.contains(word)).collect(), no }
+    }
+}
+
+/// One spelling for what looks the same: full-width letters, invisible characters, skin tones, apostrophes, case.
+fn plain(text: &str) -> String {
+    let visible = text.nfkc().filter(|&c| match get_general_category(c) {
+        GeneralCategory::Format => false,
+        GeneralCategory::Control => matches!(c, '\n' | '\t'),
+        _ => !matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{1F3FB}'..='\u{1F3FF}'),
+    });
+    let text: String = visible.map(|c| if matches!(c, '’' | '‘' | '`') { '\'' } else { c }).collect();
+    text.to_lowercase().trim().to_owned()
+}
+
+/// A yes with one number, or the number alone, answers a question that demanded a code.
+fn read_with_digits(text: &str, code: Option<Code>, lexicon: &Lexicon) -> Answer {
+    let Some(code) = code else { return Answer::Other };
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+    let (Some(number), None) = (numbers.next(), numbers.next()) else { return Answer::Other };
+    let words = text.replace(|c: char| c.is_ascii_digit(), " ");
+    let words = words.split_whitespace().map(unstretch).collect::<Vec<_>>().join(" ");
+    if !words.is_empty() && !lexicon.yes.contains(&words.as_str()) {
+        return Answer::Other;
+    }
+    if number == code.to_string() { Answer::Yes } else { Answer::Soft(Soft::WrongCode) }
+}
+
+fn read_words(text: &str, lexicon: &Lexicon) -> Answer {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let (words, thanked) = without_polite_end(&words);
+    if words.len() > LONGEST_ANSWER {
+        return Answer::Other;
+    }
+    let words: Vec<&str> = words.iter().map(|word| unstretch(word)).collect();
+    let whole = words.join(" ");
+    if lexicon.no.contains(&whole.as_str()) {
+        return Answer::No;
+    }
+    if words.iter().any(|word| lexicon.no.contains(word)) {
+        return Answer::Other;
+    }
+    if thanked && WEAK.contains(&whole.as_str()) {
+        return Answer::Soft(Soft::OkThanks);
+    }
+    if is_chain_of_yes(&words, lexicon) { Answer::Yes } else { Answer::Other }
+}
+
+/// The words without one "please" or "thanks" at the end, and whether it was thanks.
+fn without_polite_end<'w, 'a>(words: &'w [&'a str]) -> (&'w [&'a str], bool) {
+    let tails = PLEASE.map(|tail| (tail, false)).into_iter().chain(THANKS.map(|tail| (tail, true)));
+    for (tail, thanks) in tails {
+        let tail: Vec<&str> = tail.split(' ').collect();
+        if let Some(rest) = words.strip_suffix(tail.as_slice())
+            && !rest.is_empty()
+        {
+            return (rest, thanks);
+        }
+    }
+    (words, false)
+}
+
+/// "yes do it", "yes delete it": nothing but such phrases, at least one of them a yes.
+fn is_chain_of_yes(words: &[&str], lexicon: &Lexicon) -> bool {
+    let strip = |phrases: &[&str], words: &[&str]| {
+        phrases
+            .iter()
+            .map(|phrase| phrase.split(' ').collect::<Vec<_>>())
+            .find_map(|phrase| words.starts_with(&phrase).then_some(phrase.len()))
+    };
+    let (mut rest, mut said_yes) = (words, false);
+    while !rest.is_empty() {
+        let length = if let Some(length) = strip(&lexicon.yes, rest) {
+            said_yes = true;
+            length
+        } else if let Some(length) = strip(&ORDERS, rest) {
+            length
+        } else {
+            return false;
+        };
+        rest = &rest[length..];
+    }
+    said_yes
+}
+
+/// "yesss" and "noo" as the word they draw out; any other word as it is.
+fn unstretch(word: &str) -> &str {
+    STRETCHED.into_iter().find(|base| is_stretched(word, base)).unwrap_or(word)
+}
+
+fn is_stretched(word: &str, base: &str) -> bool {
+    let mut runs: Vec<(char, usize)> = Vec::new();
+    for letter in word.chars() {
+        match runs.last_mut() {
+            Some((last, count)) if *last == letter => *count += 1,
+            _ => runs.push((letter, 1)),
+        }
+    }
+    let only_the_end = runs.iter().rev().skip(1).all(|&(_, count)| count == 1);
+    let slightly_everywhere =
+        runs.iter().all(|&(_, count)| count <= 4) && word.chars().count() <= base.chars().count() + 4;
+    runs.iter().map(|&(letter, _)| letter).eq(base.chars()) && (only_the_end || slightly_everywhere)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::conversation::reaction::looks_like_reaction;
+
+    #[track_caller]
+    fn check(text: &str, code: Option<u8>, expected: Answer) {
+        assert_eq!(read(text, code.and_then(Code::new), &[]), expected, "{text:?}");
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        text: String,
+        code: Option<u8>,
+        langs: Vec<String>,
+        kind: String,
+    }
+
+    #[test]
+    fn every_recorded_answer_is_read() {
+        let cases: Vec<Case> =
+            serde_json::from_str(include_str!("../../tests/data/confirm_cases.json")).unwrap();
+        for case in cases {
+            let code = case.code.and_then(Code::new);
+            let languages: Vec<_> = case.langs.iter().filter_map(|code| Language::parse(code)).collect();
+            let kind = match read(&case.text, code, &languages) {
+                _ if looks_like_reaction(&case.text) => "REACTION",
+                Answer::Yes => "CONFIRM",
+                Answer::No => "DENY",
+                Answer::Soft(_) => "SOFT",
+                Answer::Other => "OTHER",
+            };
+            assert_eq!(kind, case.kind, "{:?}", case.text);
+        }
+    }
+
+    #[test]
+    fn a_yes_without_its_code_or_with_another_asks_again() {
+        check("yes", Some(47), Answer::Soft(Soft::MissingCode));
+        check("yes delete them", Some(47), Answer::Soft(Soft::MissingCode));
+        check("yes 48", Some(47), Answer::Soft(Soft::WrongCode));
+        check("yes 7", Some(7), Answer::Soft(Soft::WrongCode));
+    }
+
+    #[test]
+    fn the_code_alone_or_behind_a_yes_is_a_yes() {
+        for text in ["47", "47.", "yes 47", "YES47", "yess 47!", "ok, 47", "４７"] {
+            check(text, Some(47), Answer::Yes);
+        }
+        check("yes 07", Some(7), Answer::Yes);
+        check("00", Some(0), Answer::Yes);
+    }
+
+    #[test]
+    fn numbers_that_nobody_asked_for_are_no_answer() {
+        check("yes 47", None, Answer::Other);
+        check("47", None, Answer::Other);
+        check("no 47", Some(47), Answer::Other);
+        check("4 7", Some(47), Answer::Other);
+        check("season 47", Some(47), Answer::Other);
+    }
+
+    #[test]
+    fn acknowledgements_and_thumbs_are_soft() {
+        for text in ["ok thanks", "Okay, thank you!", "sure thx"] {
+            check(text, None, Answer::Soft(Soft::OkThanks));
+        }
+        for text in ["👍", "👍🏽👍🏽", "✅", "✔️"] {
+            check(text, None, Answer::Soft(Soft::ThumbsUp));
+        }
+    }
+
+    #[test]
+    fn a_no_stays_a_no_with_a_code_and_in_any_spelling() {
+        for text in ["no", "NO.", "noooo", "don’t", "Never mind!", "no thank you", "👎👎", "stop"] {
+            check(text, Some(47), Answer::No);
+        }
+    }
+
+    #[test]
+    fn an_order_alone_or_a_mixture_is_no_answer() {
+        for text in
+            ["delete it", "ok no", "yes don't", "thanks", "please", "y e s", "yes yes yes yes yes", ""]
+        {
+            check(text, None, Answer::Other);
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_a_no_in_another_language_is_a_no() {
+        let all = ["es", "fr", "de", "pt", "it", "nl"].map(|code| Language::parse(code).unwrap());
+        for (text, expected) in
+            [("ja", Answer::Yes), ("no", Answer::No), ("Nee", Answer::No), ("D'accord", Answer::Yes)]
+        {
+            assert_eq!(read(text, None, &all), expected, "{text:?}");
+        }
+        assert_eq!(Language::parse("en"), None);
+    }
+}

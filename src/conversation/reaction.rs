@@ -1,1 +1,260 @@
-//! Not written yet.
+//! Is this text a reaction, which phones send as an ordinary text: `Liked “…”`? A reaction never says yes or no,
+//! whatever stands in its quote.
+
+/// A reaction that a phone wrote out in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reaction<'a> {
+    /// None for a sticker.
+    pub emoji: Option<&'a str>,
+    pub target: Target<'a>,
+    pub removal: bool,
+}
+
+/// What was reacted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// The text in the quote; an ellipsis at its end means that the phone cut it off.
+    Text(&'a str),
+    /// "an image" and the like.
+    Media(&'a str),
+}
+
+/// The reaction that the whole of `text` is, in one of the forms that iPhones and Google Messages write. Only
+/// [`concerns`] tells it from a person who types the same words.
+pub fn read(text: &str) -> Option<Reaction<'_>> {
+    // Hair spaces at the ends belong to Google's form, so only ASCII blanks go.
+    let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
+    google(text).or_else(|| apple(text))
+}
+
+/// Whether the reaction is to one of the recent texts of the thread, of either side, or to media.
+pub fn concerns<'t>(reaction: &Reaction<'_>, mut recent: impl Iterator<Item = &'t str>) -> bool {
+    match reaction.target {
+        Target::Media(_) => true,
+        Target::Text("") => false,
+        Target::Text(target) => recent.any(|text| {
+            let text = text.trim();
+            match target.strip_suffix('\u{2026}') {
+                Some(start) if !start.is_empty() => text == target || text.starts_with(start.trim_end()),
+                _ => text == target.trim(),
+            }
+        }),
+    }
+}
+
+/// The wider reading for the time in which a question is open: any case, any quotes, and a quote whose end was lost.
+pub fn looks_like_reaction(text: &str) -> bool {
+    if read(text).is_some() {
+        return true;
+    }
+    let visible: String =
+        text.chars().filter(|c| !matches!(c, '\u{200A}'..='\u{200F}' | '\u{2060}')).collect();
+    let lower = visible.trim().to_lowercase();
+    if let Some(head) = MEDIA.iter().find_map(|noun| lower.strip_suffix(&noun.to_lowercase())) {
+        return reaction_words(head.trim_end());
+    }
+    let Some(open) = lower.find(QUOTES) else { return false };
+    let quote = lower[open..].trim_start_matches(QUOTES);
+    let closed_at_the_end_or_never = quote.trim_end().ends_with(QUOTES) || !quote.contains(QUOTES);
+    closed_at_the_end_or_never && reaction_words(lower[..open].trim_end())
+}
+
+const HAIR_SPACE: char = '\u{200A}';
+
+const QUOTES: [char; 7] = ['\u{201C}', '\u{201D}', '\u{201E}', '\u{201F}', '"', '«', '»'];
+
+/// Opening and closing marks: English, transliterated, German, French.
+const QUOTE_PAIRS: [(char, char); 4] =
+    [('\u{201C}', '\u{201D}'), ('"', '"'), ('\u{201E}', '\u{201C}'), ('«', '»')];
+
+const VERBS: [(&str, &str); 8] = [
+    ("Loved", "❤️"),
+    ("Liked", "👍"),
+    ("Disliked", "👎"),
+    ("Laughed at", "😂"),
+    ("Emphasized", "‼️"),
+    ("Emphasised", "‼️"),
+    ("Questioned", "❓"),
+    ("Gefällt:", "👍"),
+];
+
+const REMOVALS: [(&str, &str); 6] = [
+    ("a heart", "❤️"),
+    ("a like", "👍"),
+    ("a dislike", "👎"),
+    ("a laugh", "😂"),
+    ("an exclamation", "‼️"),
+    ("a question mark", "❓"),
+];
+
+const MEDIA: [&str; 9] = [
+    "an image",
+    "a photo",
+    "a movie",
+    "a video",
+    "an audio message",
+    "an attachment",
+    "a sticker",
+    "a link",
+    "a GIF",
+];
+
+/// Google Messages marks its parts with invisible characters; the words between them are in the phone's language.
+fn google(text: &str) -> Option<Reaction<'_>> {
+    let text = text.strip_prefix(HAIR_SPACE).unwrap_or(text);
+    let text = text.strip_suffix(HAIR_SPACE).unwrap_or(text);
+    [('\u{200B}', false), ('\u{200C}', true)].into_iter().find_map(|(mark, removal)| {
+        let (lead, rest) = text.split_once(mark)?;
+        let (emoji, rest) = rest.split_once(mark)?;
+        let (_, rest) = rest.split_once(HAIR_SPACE)?;
+        let (target, _) = rest.rsplit_once(HAIR_SPACE)?;
+        let fits = is_emoji(emoji) && !lead.contains(HAIR_SPACE);
+        fits.then_some(Reaction { emoji: Some(emoji), target: Target::Text(target), removal })
+    })
+}
+
+fn apple(text: &str) -> Option<Reaction<'_>> {
+    if let Some((head, noun)) = MEDIA.iter().find_map(|noun| Some((text.strip_suffix(noun)?, *noun))) {
+        let (emoji, removal) = reaction_head(head.strip_suffix(' ')?)?;
+        return Some(Reaction { emoji, target: Target::Media(noun), removal });
+    }
+    let (text, german) = match text.strip_suffix(" reagiert") {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
+    let (head, target) = split_quote(text)?;
+    let head = head.strip_suffix(' ')?;
+    let (emoji, removal) = if german {
+        (Some(emoji_between(head, "Hat mit ", " auf")?), false)
+    } else {
+        // Google's form without its invisible characters, which some carriers drop, begins with the emoji.
+        reaction_head(head).or_else(|| Some((Some(emoji_between(head, "", " to")?), false)))?
+    };
+    Some(Reaction { emoji, target: Target::Text(target), removal })
+}
+
+/// What stands before the quote that runs to the end of the text, and the quote.
+fn split_quote(text: &str) -> Option<(&str, &str)> {
+    QUOTE_PAIRS.into_iter().find_map(|(open, close)| text.strip_suffix(close)?.split_once(open))
+}
+
+/// The emoji that the words before the target stand for, and whether they take it back.
+fn reaction_head(head: &str) -> Option<(Option<&str>, bool)> {
+    if let Some((_, emoji)) = VERBS.iter().find(|(verb, _)| *verb == head) {
+        return Some((Some(emoji), false));
+    }
+    if let Some(emoji) = emoji_between(head, "Reacted ", " to") {
+        return Some((Some(emoji), false));
+    }
+    if head == "Reacted with a sticker to" {
+        return Some((None, false));
+    }
+    let removed = head.strip_prefix("Removed ")?.strip_suffix(" from")?;
+    match REMOVALS.iter().find(|(noun, _)| *noun == removed) {
+        Some((_, emoji)) => Some((Some(emoji), true)),
+        None => is_emoji(removed).then_some((Some(removed), true)),
+    }
+}
+
+fn emoji_between<'a>(head: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    head.strip_prefix(before)?.strip_suffix(after).filter(|emoji| is_emoji(emoji))
+}
+
+/// Symbols only: "Removed milk from" and "Reacted badly to" are words of a person.
+fn is_emoji(text: &str) -> bool {
+    let symbol = |c: char| !c.is_whitespace() && (c >= '\u{2000}' || matches!(c, '©' | '®'));
+    text.chars().any(symbol)
+        && text.chars().count() <= 16
+        && text.chars().all(|c| symbol(c) || matches!(c, '0'..='9' | '#' | '*'))
+}
+
+/// Whether lower-case words before a quote are those of a reaction, read widely.
+fn reaction_words(head: &str) -> bool {
+    let short_between = |start: &str, end: &str| {
+        head.strip_prefix(start)
+            .and_then(|rest| rest.strip_suffix(end))
+            .is_some_and(|middle| (1..=16).contains(&middle.trim().chars().count()))
+    };
+    VERBS.iter().any(|(verb, _)| verb.to_lowercase() == head)
+        || short_between("reacted", " to")
+        || short_between("removed", " from")
+        || emoji_between(head, "", " to").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<Reaction<'_>>) {
+        assert_eq!(read(text), expected, "{text:?}");
+    }
+
+    #[test]
+    fn every_recorded_wording_is_read_and_routed() {
+        let file: Value = serde_json::from_str(include_str!("../../tests/data/tapbacks.json")).unwrap();
+        for vector in file["vectors"].as_array().unwrap() {
+            let text = vector["text"].as_str().unwrap();
+            let expected = vector["target"].as_str().map(|target| Reaction {
+                emoji: vector["emoji"].as_str(),
+                target: if MEDIA.contains(&target) { Target::Media(target) } else { Target::Text(target) },
+                removal: vector["removal"].as_bool().unwrap(),
+            });
+            check(text, expected);
+            let recent = vector["recent"].as_array().unwrap().iter().filter_map(Value::as_str);
+            let skipped = read(text).is_some_and(|reaction| concerns(&reaction, recent));
+            assert_eq!(skipped, vector["route"] == "skip", "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_sticker_is_a_reaction_without_an_emoji() {
+        let target = Target::Text("Added Dune (2021).");
+        check(
+            "Reacted with a sticker to “Added Dune (2021).”",
+            Some(Reaction { emoji: None, target, removal: false }),
+        );
+    }
+
+    #[test]
+    fn a_reaction_to_media_may_be_taken_back() {
+        let target = Target::Media("an image");
+        check("Removed a heart from an image", Some(Reaction { emoji: Some("❤️"), target, removal: true }));
+    }
+
+    #[test]
+    fn a_quote_of_nothing_recent_is_a_persons_own_words() {
+        let reaction = read("Loved “Dune”").unwrap();
+        assert!(!concerns(&reaction, ["Added Heat (1995)."].into_iter()));
+        let cut_to_nothing = read("Liked “…”").unwrap();
+        assert!(!concerns(&cut_to_nothing, ["Added Heat (1995)."].into_iter()));
+    }
+
+    #[test]
+    fn an_open_question_widens_what_counts_as_a_reaction() {
+        for text in [
+            "liked “Delete Dune?”",
+            "Liked“Delete Dune?”",
+            "LOVED \"Delete Dune?\"",
+            "Liked “Delete Dune (2021) and its fi",
+            "👍 to «Delete Dune?»",
+            "loved an Image",
+            "Removed his heart from “Delete Dune?”",
+        ] {
+            assert!(looks_like_reaction(text), "{text:?}");
+        }
+        for text in [
+            "yes",
+            "👍",
+            "liked",
+            "he said “yes”",
+            "Loved it, add the sequel",
+            "Liked “Dune”, add the sequel",
+            "I liked a movie",
+        ] {
+            assert!(!looks_like_reaction(text), "{text:?}");
+        }
+    }
+}

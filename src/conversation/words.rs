@@ -1,1 +1,455 @@
-//! Not written yet.
+//! Which texts need no model: opt-out words, commands, and the keyword grammar. Also whether the texts of a turn
+//! ask for a deletion at all.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use super::consent::Language;
+
+/// What `commands` or `?` is answered with.
+pub const COMMANDS_TEXT: &str = "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING, \
+    MORE, or RESET to start over. A number picks from a list.";
+
+/// The keyword brain's answer to a text that it cannot read.
+pub const OFF_TEXT: &str = "The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, \
+    REMOVE title, STATUS, UPCOMING.";
+
+/// A word by which carriers and we turn texting off and on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptWord {
+    /// Nothing may be sent any more.
+    Out,
+    /// START or UNSTOP: only turns texting on again.
+    In,
+    /// Turns texting on again and may answer a question too.
+    Yes,
+    /// The carrier answers it.
+    Help,
+}
+
+/// The opt-out or opt-in word that the whole of `text` is.
+pub fn opt_word(text: &str) -> Option<OptWord> {
+    let word = text.trim().to_lowercase();
+    // The carrier blocks us only on the bare word. "Stop!" means the same to the person, so it is honoured too.
+    match word.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '!')) {
+        "stop" | "stopall" | "unsubscribe" | "cancel" | "end" | "quit" | "revoke" | "optout" | "opt out"
+        | "opt-out" => return Some(OptWord::Out),
+        _ => {}
+    }
+    // These undo a block at the carrier only as the bare word, so nothing looser may clear our flag.
+    match word.as_str() {
+        "start" | "unstop" => Some(OptWord::In),
+        "yes" => Some(OptWord::Yes),
+        "help" | "info" => Some(OptWord::Help),
+        _ => None,
+    }
+}
+
+/// A text that is answered without a model even when there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    Clear,
+    Commands,
+    More,
+    Status,
+    Upcoming,
+    /// Picks from the last list, if code wrote one.
+    Number(u8),
+}
+
+/// The command that the whole of `text` is.
+pub fn command(text: &str) -> Option<Command> {
+    if text.trim() == "?" {
+        return Some(Command::Commands);
+    }
+    let core = without_courtesy(text);
+    match core.to_lowercase().as_str() {
+        "/clear" | "/reset" | "reset" | "dialarr clear" => Some(Command::Clear),
+        "commands" => Some(Command::Commands),
+        "more" => Some(Command::More),
+        "status" => Some(Command::Status),
+        "upcoming" => Some(Command::Upcoming),
+        _ => number(core).map(Command::Number),
+    }
+}
+
+/// A text in the grammar of the keyword brain. Titles are as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keyword<'a> {
+    Add(&'a str),
+    Search(&'a str),
+    Have(&'a str),
+    Remove(&'a str),
+    Status,
+    Upcoming,
+    Number(u8),
+}
+
+/// Reads `text` in the keyword grammar: a verb, then a title to the end.
+pub fn keyword(text: &str) -> Option<Keyword<'_>> {
+    let core = without_courtesy(text);
+    let Some((verb, rest)) = core.split_once(char::is_whitespace) else {
+        return match core.to_lowercase().as_str() {
+            "status" | "queue" => Some(Keyword::Status),
+            "upcoming" => Some(Keyword::Upcoming),
+            _ => number(core).map(Keyword::Number),
+        };
+    };
+    let title = rest.trim().trim_matches(QUOTES).trim();
+    if title.is_empty() {
+        return None;
+    }
+    match verb.to_lowercase().as_str() {
+        "get" => Some(match without_prefix(title, "rid of ") {
+            Some(title) => Keyword::Remove(title),
+            None => Keyword::Add(title),
+        }),
+        "add" => Some(Keyword::Add(title)),
+        "search" | "find" => Some(Keyword::Search(without_prefix(title, "for ").unwrap_or(title))),
+        "have" => Some(Keyword::Have(title)),
+        "remove" | "delete" => Some(Keyword::Remove(title)),
+        _ => None,
+    }
+}
+
+/// Which seasons of a show are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seasons {
+    All,
+    First,
+    Latest,
+    Listed(Vec<u16>),
+}
+
+/// The title and the seasons of "The Office seasons 1-3" or "The Office all"; None where no seasons are named.
+pub fn title_and_seasons(text: &str) -> Option<(&str, Seasons)> {
+    let words = words_with_starts(text);
+    let is_season = |word: &str| matches!(word.to_lowercase().as_str(), "season" | "seasons");
+    let (split, seasons) = match words.as_slice() {
+        [.., (start, which), (_, noun)] if is_season(noun) && ordinal(which).is_some() => {
+            (*start, ordinal(which)?)
+        }
+        [.., (start, which)] if ordinal(which).is_some() => (*start, ordinal(which)?),
+        _ => {
+            let at = words.iter().rposition(|(_, word)| is_season(word))?;
+            let numbers = words[at + 1..].iter().map(|(_, word)| *word).collect::<Vec<_>>().join(" ");
+            (words[at].0, Seasons::Listed(season_numbers(&numbers)?))
+        }
+    };
+    let title = text[..split].trim_end_matches(|c: char| c.is_whitespace() || c == ',');
+    (!title.is_empty()).then_some((title, seasons))
+}
+
+/// Whether the user can have meant a deletion: a word for deleting in this turn's texts, or every title named in
+/// the last three. A title's description that talks the model into deleting passes neither.
+pub fn asked_to_delete(turn: &[&str], last_three: &[&str], titles: &[&str], languages: &[Language]) -> bool {
+    // A number answers "which one?", so the texts before it say what is wanted.
+    let picks = !turn.is_empty() && turn.iter().all(|text| number(without_courtesy(text)).is_some());
+    let orders = if picks { last_three } else { turn };
+    let mut lists = std::iter::once(DELETING).chain(languages.iter().map(|l| deleting_words(*l)));
+    let says_delete = lists
+        .any(|list| list.split(", ").any(|phrase| orders.iter().any(|text| contains_words(text, phrase))));
+    let names = |title: &&str| {
+        let title = plain_title(title);
+        let name = title.strip_prefix("the ").unwrap_or(&title);
+        !name.is_empty() && last_three.iter().any(|text| contains_words(text, name))
+    };
+    says_delete || (!titles.is_empty() && titles.iter().all(names))
+}
+
+/// A title as titles are compared: without case, accents, punctuation or apostrophes, "&" read as "and".
+pub fn plain_title(title: &str) -> String {
+    let letters: String = title
+        .nfkd()
+        .filter(|&c| !is_combining_mark(c) && !matches!(c, '\'' | '\u{2018}' | '\u{2019}' | '`'))
+        .flat_map(char::to_lowercase)
+        .collect();
+    letters
+        .replace('&', " and ")
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+const QUOTES: [char; 5] = ['"', '\u{201C}', '\u{201D}', '\u{201E}', '\''];
+
+/// A show with more seasons than this is a slip of the finger.
+const MOST_SEASONS: u16 = 100;
+
+/// Words for deleting, in the form of [`plain_title`].
+const DELETING: &str = "delete, deletes, deleted, deleting, deletion, del, remove, removes, removed, removing, \
+    removal, get rid, getting rid, trash, trashing, erase, erasing, drop, dropping, bin, binning, nuke, nuking, \
+    wipe, wiping, purge, purging, ditch, dump, scrap, toss, zap, clear out, throw out, throw away, kick out, take off";
+
+/// The same in another language, without accents.
+fn deleting_words(language: Language) -> &'static str {
+    match language {
+        Language::Spanish => "borra, borrar, borre, elimina, eliminar, elimine, quita, quitar, suprime",
+        Language::French => {
+            "supprime, supprimer, supprimez, efface, effacer, effacez, enleve, enlever, enlevez, retire, retirer, \
+                vire, virer"
+        }
+        Language::German => "losche, losch, loschen, loesche, loeschen, entferne, entfernen, weg, wegwerfen",
+        Language::Portuguese => {
+            "apaga, apagar, apague, exclui, excluir, exclua, remova, remover, deleta, deletar, elimina, eliminar, \
+                tira, tirar"
+        }
+        Language::Italian => "elimina, eliminare, cancella, cancellare, rimuovi, rimuovere, togli, togliere",
+        Language::Dutch => "verwijder, verwijderen, wis, wissen, weg, weghalen, weggooien",
+    }
+}
+
+/// Whether `phrase`, already in the form of [`plain_title`], stands in `text` as whole words.
+fn contains_words(text: &str, phrase: &str) -> bool {
+    format!(" {} ", plain_title(text)).contains(&format!(" {phrase} "))
+}
+
+/// The text without "please" around it, thanks behind it, and punctuation at its end.
+fn without_courtesy(text: &str) -> &str {
+    let mut core = text.trim();
+    for courtesy in ["please ", "please, ", "pls ", "plz "] {
+        core = without_prefix(core, courtesy).map_or(core, str::trim_start);
+    }
+    for courtesy in [" please", " pls", " plz", " thanks", " thank you", " thx", " ty"] {
+        core = trim_end(core);
+        if let Some(at) = core.len().checked_sub(courtesy.len())
+            && core.get(at..).is_some_and(|end| end.eq_ignore_ascii_case(courtesy))
+        {
+            core = &core[..at];
+        }
+    }
+    trim_end(core)
+}
+
+fn trim_end(text: &str) -> &str {
+    text.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '!' | '?' | ',' | ';'))
+}
+
+/// What follows `prefix`, whatever its case; None where nothing follows.
+fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let start = text.get(..prefix.len())?;
+    let rest = text[prefix.len()..].trim_start();
+    (start.eq_ignore_ascii_case(prefix) && !rest.is_empty()).then_some(rest)
+}
+
+/// "2", "2.", "2)" or "#2", from 1 to 99.
+fn number(text: &str) -> Option<u8> {
+    let digits = text.strip_prefix('#').unwrap_or(text).trim_end_matches([')', '.']);
+    let plain = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    // Digits that do not fit are no number of a list either.
+    if plain { digits.parse().ok().filter(|&number| number > 0) } else { None }
+}
+
+fn words_with_starts(text: &str) -> Vec<(usize, &str)> {
+    text.split_whitespace().map(|word| (word.as_ptr().addr() - text.as_ptr().addr(), word)).collect()
+}
+
+fn ordinal(word: &str) -> Option<Seasons> {
+    match word.to_lowercase().as_str() {
+        "all" => Some(Seasons::All),
+        "first" => Some(Seasons::First),
+        "latest" => Some(Seasons::Latest),
+        _ => None,
+    }
+}
+
+/// "2", "1-3", "1 2", "1, 2 and 4"; None for anything else.
+fn season_numbers(text: &str) -> Option<Vec<u16>> {
+    let mut seasons = Vec::new();
+    let listed = text.replace([',', '&', '+'], " ").replace(" and ", " ");
+    for part in listed.split_whitespace() {
+        let (first, last) = part.split_once(['-', '\u{2013}']).unwrap_or((part, part));
+        // What is no number makes the whole no list of seasons.
+        let (first, last): (u16, u16) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last > MOST_SEASONS {
+            return None;
+        }
+        seasons.extend(first..=last);
+    }
+    seasons.sort_unstable();
+    seasons.dedup();
+    (!seasons.is_empty()).then_some(seasons)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<Keyword<'_>>) {
+        assert_eq!(keyword(text), expected, "{text:?}");
+    }
+
+    #[test]
+    fn opt_out_words_are_read_as_the_carrier_reads_them() {
+        let file: Value =
+            serde_json::from_str(include_str!("../../tests/data/optout_keywords.json")).unwrap();
+        for vector in file["vectors"].as_array().unwrap() {
+            let body = vector["body"].as_str().unwrap();
+            let expected = match (vector["twilio"].as_str().unwrap(), body) {
+                ("opt_out" | "unverified", _) => Some(OptWord::Out),
+                ("opt_in", "yes") => Some(OptWord::Yes),
+                ("opt_in", _) => Some(OptWord::In),
+                ("help", _) => Some(OptWord::Help),
+                _ => None,
+            };
+            assert_eq!(opt_word(body), expected, "{body:?}");
+        }
+        for (list, expected) in [("opt_out", OptWord::Out), ("help", OptWord::Help)] {
+            for body in file[list].as_array().unwrap().iter().filter_map(Value::as_str) {
+                assert_eq!(opt_word(body), Some(expected), "{body:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stressed_stop_opts_out_and_a_stressed_start_is_talk() {
+        for text in ["Stop.", "STOP!!", "quit ...", "Opt out!"] {
+            assert_eq!(opt_word(text), Some(OptWord::Out), "{text:?}");
+        }
+        for text in ["start!", "cancel it", "please stop", "the end", "stop?"] {
+            assert_eq!(opt_word(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn commands_are_whole_texts() {
+        for (text, expected) in [
+            ("/clear", Some(Command::Clear)),
+            ("/RESET", Some(Command::Clear)),
+            ("Reset.", Some(Command::Clear)),
+            ("dialarr clear", Some(Command::Clear)),
+            (" ? ", Some(Command::Commands)),
+            ("Commands", Some(Command::Commands)),
+            ("more please", Some(Command::More)),
+            ("Status?", Some(Command::Status)),
+            ("upcoming", Some(Command::Upcoming)),
+            ("2", Some(Command::Number(2))),
+            ("2.", Some(Command::Number(2))),
+            ("#2", Some(Command::Number(2))),
+            ("2)", Some(Command::Number(2))),
+            ("99", Some(Command::Number(99))),
+            ("0", None),
+            ("100", None),
+            ("-2", None),
+            ("2 and 3", None),
+            ("reset my password", None),
+            ("what is the status", None),
+            ("??", None),
+            ("", None),
+        ] {
+            assert_eq!(command(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn each_verb_and_its_synonym_take_a_title_as_typed() {
+        check("ADD Dune", Some(Keyword::Add("Dune")));
+        check("get The Matrix (1999)", Some(Keyword::Add("The Matrix (1999)")));
+        check("search blade runner", Some(Keyword::Search("blade runner")));
+        check("find dune", Some(Keyword::Search("dune")));
+        check("search for dune", Some(Keyword::Search("dune")));
+        check("have heat?", Some(Keyword::Have("heat")));
+        check("remove Heat", Some(Keyword::Remove("Heat")));
+        check("Delete heat", Some(Keyword::Remove("heat")));
+        check("queue", Some(Keyword::Status));
+        check("Upcoming!", Some(Keyword::Upcoming));
+        check("#3", Some(Keyword::Number(3)));
+    }
+
+    #[test]
+    fn courtesy_and_punctuation_do_not_matter() {
+        check("pls add dune", Some(Keyword::Add("dune")));
+        check("Please, add dune please!", Some(Keyword::Add("dune")));
+        check("add “Dune”. Thanks!", Some(Keyword::Add("Dune")));
+        check("add dune, thank you", Some(Keyword::Add("dune")));
+        check("add please like me", Some(Keyword::Add("please like me")));
+        check("status pls", Some(Keyword::Status));
+    }
+
+    #[test]
+    fn getting_rid_of_a_title_does_not_add_it() {
+        check("get rid of Dune", Some(Keyword::Remove("Dune")));
+    }
+
+    #[test]
+    fn sentences_and_verbs_without_a_title_are_not_read() {
+        for text in ["add", "add !", "can you add dune", "what's downloading?", "adding dune", "thanks", ""] {
+            check(text, None);
+        }
+    }
+
+    #[test]
+    fn seasons_stand_behind_the_title() {
+        for (text, expected) in [
+            ("the office season 2", Some(("the office", Seasons::Listed(vec![2])))),
+            ("The Office seasons 1-3", Some(("The Office", Seasons::Listed(vec![1, 2, 3])))),
+            ("the office, seasons 1, 2 and 4", Some(("the office", Seasons::Listed(vec![1, 2, 4])))),
+            ("the office all", Some(("the office", Seasons::All))),
+            ("the office all seasons", Some(("the office", Seasons::All))),
+            ("the office first", Some(("the office", Seasons::First))),
+            ("the office latest season", Some(("the office", Seasons::Latest))),
+            ("open season", None),
+            ("season of the witch", None),
+            ("the office seasons 3-1", None),
+            ("the office seasons 1-9999", None),
+            ("all", None),
+        ] {
+            assert_eq!(title_and_seasons(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_for_deleting_in_this_turn_asks() {
+        for text in ["Delete it!", "get rid of the old ones", "NUKE dune", "can you throw out Heat"] {
+            assert!(asked_to_delete(&[text], &[], &["Dune"], &[]), "{text:?}");
+        }
+        for text in ["what is dune about", "binge something", "undeleted scenes"] {
+            assert!(!asked_to_delete(&[text], &[text], &["Heat"], &[]), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_picked_from_a_list_asks_for_what_made_the_list() {
+        let titles = ["Dune: Part Two"];
+        assert!(asked_to_delete(&["2"], &["hi", "remove dune", "2"], &titles, &[]));
+        assert!(!asked_to_delete(&["2"], &["hi", "add dune", "2"], &titles, &[]));
+        assert!(!asked_to_delete(&["the second"], &["remove dune", "the second"], &titles, &[]));
+    }
+
+    #[test]
+    fn naming_every_title_lately_asks() {
+        let last_three = ["is schindlers list any good", "the old Office?", "hm"];
+        let asked = |titles: &[&str]| asked_to_delete(&["hm"], &last_three, titles, &[]);
+        assert!(asked(&["Schindler's List", "The Office"]));
+        assert!(!asked(&["Schindler's List", "Heat"]));
+        assert!(!asked(&[]));
+    }
+
+    #[test]
+    fn words_for_deleting_count_in_the_languages_that_are_on() {
+        let text = ["Lösche Dune", "supprime-le"];
+        assert!(asked_to_delete(&text[..1], &[], &["Heat"], &[Language::German]));
+        assert!(asked_to_delete(&text[1..], &[], &["Heat"], &[Language::French]));
+        assert!(!asked_to_delete(&text, &[], &["Heat"], &[]));
+    }
+
+    #[test]
+    fn titles_are_compared_by_their_words() {
+        assert_eq!(plain_title("  Amélie: Love & Other  Stories! "), "amelie love and other stories");
+        assert_eq!(plain_title("Schindler’s List"), plain_title("schindlers list"));
+    }
+
+    #[test]
+    fn our_texts_fit_one_segment_and_name_no_opt_out_word() {
+        for text in [COMMANDS_TEXT, OFF_TEXT] {
+            assert!(text.is_ascii() && text.len() <= 160, "{text}");
+            for word in ["cancel", "stop", "end", "quit"] {
+                assert!(!contains_words(text, word), "{text}");
+            }
+        }
+    }
+}

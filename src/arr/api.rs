@@ -1,0 +1,291 @@
+//! One request to Sonarr or Radarr: the key, the URL base, the time it may take, and a second try for reads alone.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use http::{Method, Request};
+use secrecy::{ExposeSecret, SecretString};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::Instant;
+use url::Url;
+
+use super::{Addition, ArrError, answer};
+use crate::http::{Http, HttpError};
+
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// A catalogue search asks a metadata server on the way.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(20);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Names and values, not yet encoded.
+pub(super) type Query<'a> = &'a [(&'a str, &'a str)];
+
+/// Version 3 of the API at one URL, with the key to it.
+#[derive(Debug, Clone)]
+pub(super) struct Api {
+    base: Url,
+    key: SecretString,
+    http: Http,
+}
+
+struct Call<'a> {
+    method: Method,
+    path: &'a str,
+    query: Query<'a>,
+    body: Option<&'a Value>,
+    timeout: Duration,
+}
+
+impl Api {
+    pub(super) fn new(http: Http, base: Url, key: SecretString) -> Self {
+        Self { base, key, http }
+    }
+
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, query: Query<'_>) -> Result<T, ArrError> {
+        let call = Call { method: Method::GET, path, query, body: None, timeout: READ_TIMEOUT };
+        match self.read(&call).await {
+            // These paths exist on every server of this API.
+            Err(ArrError::NotFound) => Err(ArrError::WrongUrl("it knows no such API".into())),
+            answer => parse(&answer?),
+        }
+    }
+
+    /// A list of wire records, each turned into what we make of it.
+    pub(super) async fn list<W, T>(&self, path: &str, query: Query<'_>) -> Result<Vec<T>, ArrError>
+    where
+        W: DeserializeOwned + Into<T>,
+    {
+        Ok(self.get::<Vec<W>>(path, query).await?.into_iter().map(Into::into).collect())
+    }
+
+    /// One record by its id; `None` where there is none.
+    pub(super) async fn item<W, T>(&self, path: &str) -> Result<Option<T>, ArrError>
+    where
+        W: DeserializeOwned + Into<T>,
+    {
+        let call = Call { method: Method::GET, path, query: &[], body: None, timeout: READ_TIMEOUT };
+        match self.read(&call).await {
+            Err(ArrError::NotFound) => Ok(None),
+            answer => Ok(Some(parse::<W>(&answer?)?.into())),
+        }
+    }
+
+    /// Catalogue hits for `term`.
+    pub(super) async fn lookup<W, T>(&self, path: &str, term: &str) -> Result<Vec<T>, ArrError>
+    where
+        W: DeserializeOwned + Into<T>,
+    {
+        let term = term.trim();
+        if term.is_empty() {
+            // The servers answer an empty term as if their catalogue were down.
+            return Ok(Vec::new());
+        }
+        let query = [("term", term)];
+        let call = Call { method: Method::GET, path, query: &query, body: None, timeout: LOOKUP_TIMEOUT };
+        Ok(parse::<Vec<W>>(&self.read(&call).await?)?.into_iter().map(Into::into).collect())
+    }
+
+    /// Sent once; what is answered to a success does not matter.
+    pub(super) async fn add(&self, path: &str, body: &Value) -> Result<Addition, ArrError> {
+        let call = Call { method: Method::POST, path, query: &[], body: Some(body), timeout: WRITE_TIMEOUT };
+        match self.send(&call, call.timeout).await {
+            Ok(_) => Ok(Addition::Added),
+            Err(ArrError::Refused(why)) if why.iter().any(|it| it.contains("already been added")) => {
+                Ok(Addition::AlreadyThere)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sent once; what is answered to a success does not matter.
+    pub(super) async fn delete(&self, path: &str, query: Query<'_>) -> Result<(), ArrError> {
+        let call = Call { method: Method::DELETE, path, query, body: None, timeout: WRITE_TIMEOUT };
+        self.send(&call, call.timeout).await.map(drop)
+    }
+
+    /// Tries a second time where the first certainly did nothing, within the time of one.
+    async fn read(&self, call: &Call<'_>) -> Result<Bytes, ArrError> {
+        let deadline = Instant::now() + call.timeout;
+        let first = self.send(call, call.timeout).await;
+        let left = deadline.saturating_duration_since(Instant::now());
+        match first {
+            Err(ArrError::Unreachable(_) | ArrError::Unavailable(_)) if !left.is_zero() => {
+                self.send(call, left).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn send(&self, call: &Call<'_>, timeout: Duration) -> Result<Bytes, ArrError> {
+        let request =
+            self.request(call).map_err(|error| ArrError::Unreachable(HttpError::NotSent(error.into())))?;
+        let response = self.http.send(request, timeout).await.map_err(|error| match error {
+            HttpError::NotSent(_) => ArrError::Unreachable(error),
+            HttpError::TimedOut(_) | HttpError::Broken(_) => ArrError::NoAnswer(error),
+        })?;
+        answer::judge(&response)?;
+        Ok(response.into_body())
+    }
+
+    fn request(&self, call: &Call<'_>) -> Result<Request<Bytes>, http::Error> {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}/api/v3/{}", self.base.path().trim_end_matches('/'), call.path));
+        url.set_fragment(None);
+        url.set_query(None);
+        if !call.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(call.query);
+        }
+        let mut key = HeaderValue::from_str(self.key.expose_secret())?;
+        key.set_sensitive(true);
+        let request = Request::builder()
+            .method(call.method.clone())
+            .uri(url.as_str())
+            .header(ACCEPT, "application/json")
+            .header("X-Api-Key", key);
+        match call.body {
+            Some(body) => {
+                request.header(CONTENT_TYPE, "application/json").body(Bytes::from(body.to_string()))
+            }
+            None => request.body(Bytes::new()),
+        }
+    }
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ArrError> {
+    serde_json::from_slice(body).map_err(ArrError::Unreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use futures_util::FutureExt;
+    use http::Response;
+    use serde_json::json;
+
+    use super::*;
+    use crate::arr::{Profile, wire};
+
+    /// Plays its answers in order and keeps what it was asked.
+    struct Peer {
+        asked: Mutex<Vec<String>>,
+        answers: Mutex<Vec<Response<Bytes>>>,
+    }
+
+    fn peer(answers: &[(u16, &'static str)]) -> Arc<Peer> {
+        let answers = answers
+            .iter()
+            .rev()
+            .map(|&(status, body)| Response::builder().status(status).body(Bytes::from(body)).unwrap())
+            .collect();
+        Arc::new(Peer { asked: Mutex::default(), answers: Mutex::new(answers) })
+    }
+
+    impl Peer {
+        fn at(self: &Arc<Self>, base: &str) -> Api {
+            let peer = Arc::clone(self);
+            let answer = move |request: Request<Bytes>| {
+                let asked = format!("{} {}", request.method(), request.uri());
+                peer.asked.lock().unwrap().push(asked);
+                let answer = peer.answers.lock().unwrap().pop();
+                async move { answer.expect("one request too many") }.boxed()
+            };
+            Api::new(Http::in_process(Arc::new(answer)), base.parse().unwrap(), SecretString::from("k3y"))
+        }
+
+        fn asked(&self) -> Vec<String> {
+            self.asked.lock().unwrap().clone()
+        }
+    }
+
+    async fn check(base: &str, expected: &str) {
+        let peer = peer(&[(200, "[]")]);
+        let api = peer.at(base);
+        let profiles = api.list::<wire::Profile, Profile>("qualityprofile", &[("a b", "c&d")]);
+        assert_eq!(profiles.await.unwrap(), []);
+        assert_eq!(peer.asked(), [expected]);
+    }
+
+    #[tokio::test]
+    async fn the_url_base_is_kept_with_and_without_a_slash() {
+        check("http://nas:8989", "GET http://nas:8989/api/v3/qualityprofile?a+b=c%26d").await;
+        check("http://nas:8989/sonarr", "GET http://nas:8989/sonarr/api/v3/qualityprofile?a+b=c%26d").await;
+        check("http://nas/sonarr/?x=1#y", "GET http://nas/sonarr/api/v3/qualityprofile?a+b=c%26d").await;
+    }
+
+    #[tokio::test]
+    async fn a_read_is_tried_again_once_while_the_server_starts() {
+        let starting = (503, r#"{"errorMessage":"starting"}"#);
+        let peer = peer(&[starting, (200, r#"[{"id":4,"name":"HD"}]"#)]);
+        let profiles = peer.at("http://nas").list::<wire::Profile, Profile>("qualityprofile", &[]).await;
+        assert_eq!(profiles.unwrap(), [Profile { id: 4, name: "HD".into() }]);
+    }
+
+    #[tokio::test]
+    async fn a_second_503_is_the_answer() {
+        let starting = (503, r#"{"errorMessage":"starting"}"#);
+        let peer = peer(&[starting, starting]);
+        let error = peer.at("http://nas").get::<Value>("queue", &[]).await.unwrap_err();
+        assert_eq!(error.to_string(), "use it: starting");
+    }
+
+    #[tokio::test]
+    async fn a_write_is_never_tried_again() {
+        let peer = peer(&[(503, "")]);
+        let error = peer.at("http://nas").add("movie", &json!({})).await.unwrap_err();
+        assert_eq!(error.to_string(), "use it: service unavailable");
+        assert_eq!(peer.asked(), ["POST http://nas/api/v3/movie"]);
+    }
+
+    #[tokio::test]
+    async fn an_addition_refused_because_it_is_there_is_a_success() {
+        let peer = peer(&[(
+            400,
+            r#"[{"errorMessage":"Path is used"},{"errorMessage":"This movie has already been added"}]"#,
+        )]);
+        assert_eq!(peer.at("http://nas").add("movie", &json!({})).await.unwrap(), Addition::AlreadyThere);
+    }
+
+    #[tokio::test]
+    async fn a_missing_item_is_none_but_a_missing_list_means_the_url_is_wrong() {
+        let peer = peer(&[(404, ""), (404, "")]);
+        let api = peer.at("http://nas");
+        assert_eq!(api.item::<wire::Profile, Profile>("qualityprofile/9").await.unwrap(), None);
+        let error = api.get::<Value>("queue", &[]).await.unwrap_err();
+        assert_eq!(error.to_string(), "find the API at this URL: it knows no such API");
+    }
+
+    #[tokio::test]
+    async fn an_empty_term_asks_nobody() {
+        let peer = peer(&[]);
+        let found = peer.at("http://nas").lookup::<wire::Profile, Profile>("movie/lookup", "  ").await;
+        assert_eq!(found.unwrap(), []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_does_not_come_leaves_a_write_unknown() {
+        let silent = Http::in_process(Arc::new(|_| std::future::pending().boxed()));
+        let api = Api::new(silent, "http://nas".parse().unwrap(), SecretString::from("k3y"));
+        let error = api.delete("movie/1", &[]).await.unwrap_err();
+        assert!(error.outcome_unknown());
+        assert!(matches!(error, ArrError::NoAnswer(HttpError::TimedOut(WRITE_TIMEOUT))));
+    }
+
+    #[tokio::test]
+    async fn the_key_goes_in_its_header_alone() {
+        let headers = |request: Request<Bytes>| {
+            let told: Vec<String> =
+                request.headers().iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
+            async move { Response::new(Bytes::from(json!(told).to_string())) }.boxed()
+        };
+        let api = Api::new(
+            Http::in_process(Arc::new(headers)),
+            "http://nas".parse().unwrap(),
+            SecretString::from("k3y"),
+        );
+        let told: Vec<String> = api.get("queue", &[]).await.unwrap();
+        assert_eq!(told, [r#"accept: "application/json""#, "x-api-key: Sensitive"]);
+    }
+}

@@ -1,0 +1,208 @@
+//! What the queue's rows say about each download, for Sonarr and Radarr alike.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::time::Duration;
+
+use super::wire::{Episode, Page, QueueRow};
+use super::{Download, DownloadState, remark, times};
+
+/// Downloads in the order of their first rows.
+pub(super) fn read(page: Page<QueueRow>) -> Vec<Download> {
+    let mut downloads: Vec<Vec<QueueRow>> = Vec::new();
+    let mut place: HashMap<String, usize> = HashMap::new();
+    for row in page.records {
+        match row.download_id.clone().filter(|id| !id.is_empty()).map(|id| place.entry(id)) {
+            Some(Entry::Occupied(place)) => downloads[*place.get()].push(row),
+            Some(Entry::Vacant(free)) => {
+                free.insert(downloads.len());
+                downloads.push(vec![row]);
+            }
+            None => downloads.push(vec![row]),
+        }
+    }
+    downloads.iter().filter_map(|rows| download(rows)).collect()
+}
+
+fn download(rows: &[QueueRow]) -> Option<Download> {
+    // Every row of a season pack repeats the figures of the whole download.
+    let first = rows.first()?;
+    Some(Download {
+        title: movie_title(rows)
+            .or_else(|| episodes_title(rows))
+            .or_else(|| first.title.clone())
+            .unwrap_or_default(),
+        state: state(first),
+        size_bytes: first.size.unwrap_or_default(),
+        left_bytes: first.sizeleft.unwrap_or_default(),
+        time_left: first.timeleft.as_deref().and_then(times::span).filter(|left| *left > Duration::ZERO),
+    })
+}
+
+fn movie_title(rows: &[QueueRow]) -> Option<String> {
+    rows.iter().find_map(|row| row.movie.as_ref()?.named())
+}
+
+fn episodes_title(rows: &[QueueRow]) -> Option<String> {
+    let series = rows.iter().find_map(|row| row.series.as_ref()?.title.as_deref())?;
+    if let [row] = rows
+        && let Some(code) = row.episode.as_ref().and_then(Episode::code)
+    {
+        return Some(format!("{series} {code}"));
+    }
+    let seasons = rows.iter().filter_map(|row| row.season_number);
+    Some(match (seasons.clone().min(), seasons.max()) {
+        (Some(first), Some(last)) if first != last => format!("{series} seasons {first}-{last}"),
+        (Some(season), Some(_)) => format!("{series} season {season}"),
+        (None, _) | (_, None) => series.to_owned(),
+    })
+}
+
+fn state(row: &QueueRow) -> DownloadState {
+    let status = row.status.as_deref().unwrap_or_default();
+    let tracked = row.tracked_download_state.as_deref().unwrap_or_default();
+    let troubled = matches!(row.tracked_download_status.as_deref(), Some("warning" | "error"));
+    match (status, tracked) {
+        ("delay" | "fallback", _) => DownloadState::Delayed,
+        ("downloadClientUnavailable", _) => DownloadState::ClientDown,
+        ("failed", _) | (_, "failed" | "failedPending") => DownloadState::Failed(reason(row)),
+        (_, "importBlocked") => DownloadState::Stuck(reason(row)),
+        (_, "importPending") if troubled => DownloadState::Stuck(reason(row)),
+        (_, "importPending" | "importing" | "imported") | ("completed", _) => DownloadState::Importing,
+        ("paused", _) => DownloadState::Paused,
+        // A client's warning, such as too few peers, leaves the download under way.
+        ("downloading" | "warning", _) => DownloadState::Downloading,
+        _ => DownloadState::Queued,
+    }
+}
+
+fn reason(row: &QueueRow) -> String {
+    let statuses = row.status_messages.as_deref().unwrap_or_default();
+    let said = statuses.iter().filter_map(|status| status.messages.as_deref()).flatten().map(String::as_str);
+    let titles = statuses.iter().filter_map(|status| status.title.as_deref());
+    said.chain(row.error_message.as_deref())
+        .chain(titles)
+        .map(remark::plain)
+        .find(|text| !text.is_empty())
+        .unwrap_or_else(|| "no reason given".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(rows: &Value, expected: &[&str]) {
+        let page = serde_json::from_value(json!({ "records": rows })).unwrap();
+        let told: Vec<String> = read(page)
+            .into_iter()
+            .map(|it| {
+                let left = it.time_left.map_or("-".into(), |left| format!("{} s", left.as_secs()));
+                format!("{}: {:?}, {} of {}, {left}", it.title, it.state, it.left_bytes, it.size_bytes)
+            })
+            .collect();
+        assert_eq!(told, expected);
+    }
+
+    fn bear(download: &str, season: u32, episode: u32) -> Value {
+        json!({
+            "downloadId": download, "title": "The.Bear.x264", "status": "downloading",
+            "trackedDownloadStatus": "ok", "trackedDownloadState": "downloading",
+            "size": 800.5, "sizeleft": 200.25, "timeleft": "00:10:00", "seasonNumber": season,
+            "series": { "title": "The Bear" },
+            "episode": { "seasonNumber": season, "episodeNumber": episode },
+        })
+    }
+
+    #[test]
+    fn the_rows_of_a_season_pack_are_one_download() {
+        check(
+            &json!([bear("a", 2, 1), bear("b", 3, 4), bear("a", 2, 2), bear("a", 2, 3)]),
+            &[
+                "The Bear season 2: Downloading, 200.25 of 800.5, 600 s",
+                "The Bear S03E04: Downloading, 200.25 of 800.5, 600 s",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_pack_of_several_seasons_names_them() {
+        check(
+            &json!([bear("a", 1, 1), bear("a", 2, 1)]),
+            &["The Bear seasons 1-2: Downloading, 200.25 of 800.5, 600 s"],
+        );
+    }
+
+    #[test]
+    fn rows_without_a_download_stay_apart() {
+        check(
+            &json!([{ "title": "A", "status": "delay" }, { "title": "B", "status": "delay", "downloadId": "" }]),
+            &["A: Delayed, 0 of 0, -", "B: Delayed, 0 of 0, -"],
+        );
+    }
+
+    #[test]
+    fn a_movie_is_named_with_its_year_and_an_orphan_by_its_release() {
+        check(
+            &json!([
+                { "status": "queued", "title": "Dune.x264", "movie": { "title": "Dune", "year": 2021 } },
+                { "status": "queued", "title": "Orphan.x264" },
+            ]),
+            &["Dune (2021): Queued, 0 of 0, -", "Orphan.x264: Queued, 0 of 0, -"],
+        );
+    }
+
+    #[test]
+    fn no_time_left_while_it_still_works_is_unknown() {
+        check(
+            &json!([{ "title": "A", "status": "downloading", "size": 9, "sizeleft": 3, "timeleft": "00:00:00" }]),
+            &["A: Downloading, 3 of 9, -"],
+        );
+    }
+
+    #[test]
+    fn a_stuck_import_says_the_first_thing_that_is_wrong_without_paths() {
+        check(
+            &json!([{
+                "title": "A", "status": "completed", "trackedDownloadStatus": "warning",
+                "trackedDownloadState": "importPending", "errorMessage": "",
+                "statusMessages": [
+                    { "title": "One or more episodes are missing", "messages": [] },
+                    { "title": "a.mkv", "messages": ["No files are eligible in /data/a", "Sample"] },
+                ],
+            }]),
+            &[r#"A: Stuck("No files are eligible"), 0 of 0, -"#],
+        );
+    }
+
+    #[test]
+    fn each_state_is_told_from_the_others() {
+        let row = |status: &str, tracked: &str| json!({ "title": status, "status": status, "trackedDownloadState": tracked });
+        check(
+            &json!([
+                row("paused", "downloading"),
+                row("downloadClientUnavailable", ""),
+                row("failed", "downloading"),
+                row("completed", "failedPending"),
+                row("completed", "importBlocked"),
+                row("completed", "importPending"),
+                row("completed", "downloading"),
+                row("warning", "downloading"),
+                row("somethingElse", "queued"),
+            ]),
+            &[
+                "paused: Paused, 0 of 0, -",
+                "downloadClientUnavailable: ClientDown, 0 of 0, -",
+                r#"failed: Failed("no reason given"), 0 of 0, -"#,
+                r#"completed: Failed("no reason given"), 0 of 0, -"#,
+                r#"completed: Stuck("no reason given"), 0 of 0, -"#,
+                "completed: Importing, 0 of 0, -",
+                "completed: Importing, 0 of 0, -",
+                "warning: Downloading, 0 of 0, -",
+                "somethingElse: Queued, 0 of 0, -",
+            ],
+        );
+    }
+}

@@ -1,0 +1,220 @@
+//! What goes on in a fake server: downloads with their queue rows, and what was imported.
+//! `item.rs` has the things themselves.
+
+use serde_json::{Value, json};
+
+use super::answers::wire_time;
+use super::item::bytes;
+use super::radarr::FakeRadarr;
+use super::sonarr::FakeSonarr;
+use super::world::Dated;
+
+/// A season of which nothing is known has this many episodes.
+pub(super) const USUAL_SEASON: u32 = 8;
+const GRABBED_BEFORE: jiff::SignedDuration = jiff::SignedDuration::from_mins(40);
+
+/// One download; a season pack fills a queue row per episode.
+#[derive(Debug, Clone)]
+pub struct FakeDownload {
+    pub(super) title: String,
+    pub(super) minutes_left: Option<u32>,
+    percent: u32,
+    size_bytes: u64,
+    state: State,
+}
+
+#[derive(Debug, Clone)]
+enum State {
+    Downloading,
+    Queued,
+    Paused,
+    Delayed,
+    ClientDown,
+    Importing,
+    Stuck(String),
+    Failed(String),
+}
+
+pub fn download(title: &str) -> FakeDownload {
+    FakeDownload {
+        title: title.to_owned(),
+        minutes_left: None,
+        percent: 0,
+        size_bytes: bytes(8.0),
+        state: State::Downloading,
+    }
+}
+
+impl FakeDownload {
+    pub fn percent(mut self, percent: u32) -> Self {
+        self.percent = percent.min(100);
+        self
+    }
+
+    /// Some download clients say 0 while they work.
+    pub fn minutes_left(mut self, minutes: u32) -> Self {
+        self.minutes_left = Some(minutes);
+        self
+    }
+
+    pub fn size_gb(mut self, gigabytes: f64) -> Self {
+        self.size_bytes = bytes(gigabytes);
+        self
+    }
+
+    pub fn queued(self) -> Self {
+        self.state(State::Queued)
+    }
+
+    pub fn paused(self) -> Self {
+        self.state(State::Paused)
+    }
+
+    pub fn delayed(self) -> Self {
+        self.state(State::Delayed)
+    }
+
+    pub fn client_down(self) -> Self {
+        self.state(State::ClientDown)
+    }
+
+    pub fn importing(self) -> Self {
+        self.percent(100).state(State::Importing)
+    }
+
+    pub fn stuck(self, reason: &str) -> Self {
+        self.percent(100).state(State::Stuck(reason.to_owned()))
+    }
+
+    pub fn failed(self, reason: &str) -> Self {
+        self.state(State::Failed(reason.to_owned()))
+    }
+
+    fn state(mut self, state: State) -> Self {
+        self.state = state;
+        self
+    }
+
+    /// A queue row without what it belongs to; `place` tells the downloads of a queue apart, `part` the rows of one.
+    pub(super) fn row(&self, place: usize, part: u32) -> Value {
+        let (status, health, tracked) = match &self.state {
+            State::Downloading => ("downloading", "ok", "downloading"),
+            State::Queued => ("queued", "ok", "downloading"),
+            State::Paused => ("paused", "ok", "downloading"),
+            State::Delayed => ("delay", "ok", "downloading"),
+            State::ClientDown => ("downloadClientUnavailable", "ok", "downloading"),
+            State::Importing => ("completed", "ok", "importing"),
+            State::Stuck(_) => ("completed", "warning", "importPending"),
+            State::Failed(_) => ("failed", "error", "failedPending"),
+        };
+        let (messages, error) = match &self.state {
+            State::Stuck(reason) => (json!([{ "title": self.release(), "messages": [reason] }]), None),
+            State::Failed(reason) => (json!([]), Some(reason)),
+            State::Downloading
+            | State::Queued
+            | State::Paused
+            | State::Delayed
+            | State::ClientDown
+            | State::Importing => (json!([]), None),
+        };
+        let left = self.size_bytes as f64 * f64::from(100 - self.percent) / 100.0;
+        json!({
+            "id": (place + 1) * 1000 + part as usize,
+            "title": self.release(),
+            "size": self.size_bytes as f64,
+            "sizeleft": left,
+            "timeleft": self.minutes_left.map(time_span),
+            "status": status,
+            "trackedDownloadStatus": health,
+            "trackedDownloadState": tracked,
+            "statusMessages": messages,
+            "errorMessage": error,
+            "downloadId": format!("{:040X}", (place + 1) * 0x00FA_CADE),
+            "protocol": "usenet",
+            "downloadClient": "SABnzbd",
+            "indexer": "Demo Indexer",
+            "languages": [{ "id": 1, "name": "English" }],
+            "quality": { "quality": { "id": 3, "name": "WEBDL-1080p", "source": "web", "resolution": 1080 } },
+        })
+    }
+
+    fn release(&self) -> String {
+        let words: Vec<_> = self.title.split_whitespace().collect();
+        format!("{}.1080p.WEB.H264-DEMO", words.join("."))
+    }
+}
+
+/// The two history records that an import leaves, oldest first, without what they belong to.
+pub(super) fn history(import: &Dated, place: usize, part: u32) -> [(&'static str, Value); 2] {
+    let record = |event: &'static str, at: jiff::Timestamp, offset: usize| {
+        let body = json!({
+            "id": (place + 1) * 1000 + part as usize * 2 + offset,
+            "sourceTitle": format!("{}.1080p.WEB.H264-DEMO", import.title.replace(' ', ".")),
+            "date": wire_time(at),
+            "eventType": event,
+            "downloadId": format!("{:040X}", (place + 1) * 0x0DEC_ADE5),
+            "qualityCutoffNotMet": false,
+            "data": { "downloadClient": "SABnzbd", "releaseGroup": null },
+        });
+        (event, body)
+    };
+    let grabbed = import.at.saturating_sub(GRABBED_BEFORE).unwrap_or(import.at);
+    [record("grabbed", grabbed, 0), record("downloadFolderImported", import.at, 1)]
+}
+
+/// Which episodes a title means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Episodes<'a> {
+    pub show: &'a str,
+    pub season: u32,
+    /// `None` for the whole season.
+    pub episode: Option<u32>,
+}
+
+/// `The Bear S04E03` is an episode, `The Bear S04` a season; anything else is neither.
+pub(super) fn episodes(title: &str) -> Option<Episodes<'_>> {
+    let (show, code) = title.trim().rsplit_once(' ')?;
+    let code = code.strip_prefix(['S', 's'])?;
+    let (season, episode) = match code.split_once(['E', 'e']) {
+        Some((season, episode)) => (season, Some(episode.parse().ok()?)),
+        None => (code, None),
+    };
+    Some(Episodes { show, season: season.parse().ok()?, episode })
+}
+
+/// Both servers, for a world that is told by plain titles.
+#[derive(Debug, Clone)]
+pub struct Fakes {
+    pub radarr: FakeRadarr,
+    pub sonarr: FakeSonarr,
+}
+
+impl Fakes {
+    /// A download on the server that the title belongs to.
+    pub fn download(&self, title: &str, percent: u32, minutes_left: u32) {
+        match episodes(title) {
+            Some(_) => self.sonarr.download(title, percent, minutes_left),
+            None => self.radarr.download(title, percent, minutes_left),
+        }
+    }
+
+    /// A calendar entry on the server that the title belongs to; an episode airs at 20:00 UTC, which is the same day from
+    /// Hawaii to Moscow.
+    pub fn calendar(&self, title: &str, date: jiff::civil::Date) {
+        match episodes(title) {
+            Some(_) => {
+                if let Ok(airs) = date.at(20, 0, 0, 0).to_zoned(jiff::tz::TimeZone::UTC) {
+                    self.sonarr.calendar(title, airs.timestamp());
+                }
+            }
+            None => self.radarr.calendar(title, date),
+        }
+    }
+}
+
+/// A span as .NET writes it.
+fn time_span(minutes: u32) -> String {
+    let (days, hours, minutes) = (minutes / 1440, minutes / 60 % 24, minutes % 60);
+    let day = if days > 0 { format!("{days}.") } else { String::new() };
+    format!("{day}{hours:02}:{minutes:02}:00")
+}

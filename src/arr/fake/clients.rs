@@ -1,0 +1,256 @@
+//! The real clients against the fake servers: each was written from the facts alone, and here they meet.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::date;
+
+use super::activity::download;
+use super::demo_library::demo_library;
+use super::item::{movie, series};
+use super::radarr::FakeRadarr;
+use super::sonarr::FakeSonarr;
+use crate::arr::radarr::Radarr;
+use crate::arr::sonarr::Sonarr;
+use crate::arr::{
+    Addition, ArrError, Download, DownloadState, Imported, Movie, NewMovie, NewSeries, Profile, Release,
+    Removal, RootFolder, Season, Series, Upcoming, UpcomingWhen,
+};
+use crate::clock::Clock;
+use crate::http::Http;
+
+fn now() -> Timestamp {
+    "2026-03-06T19:00:00Z".parse().unwrap()
+}
+
+fn world() -> (FakeRadarr, FakeSonarr) {
+    let clock = Clock::manual(now());
+    (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock))
+}
+
+fn radarr(fake: &FakeRadarr) -> Radarr {
+    let base = "http://radarr.test/".parse().unwrap();
+    Radarr::new(Http::in_process(fake.in_process()), base, fake.key().into())
+}
+
+fn sonarr(fake: &FakeSonarr) -> Sonarr {
+    let base = "http://sonarr.test/".parse().unwrap();
+    Sonarr::new(Http::in_process(fake.in_process()), base, fake.key().into())
+}
+
+fn wanted_film() -> NewMovie {
+    NewMovie { tmdb: 603, title: "The Matrix".to_owned(), profile: 5, root_folder: "/movies".to_owned() }
+}
+
+#[tokio::test]
+async fn a_film_reads_as_it_was_put_there() {
+    let (fake, _) = world();
+    let film =
+        movie("Dune").year(2021).tmdb(438_631).size_gb(21.4).overview("Sand.").digital(date(2021, 10, 22));
+    fake.add(film.profile("Ultra-HD").id(7));
+    let expected = Movie {
+        id: Some(7),
+        tmdb: 438_631,
+        title: "Dune".to_owned(),
+        year: 2021,
+        overview: "Sand.".to_owned(),
+        has_file: true,
+        monitored: true,
+        available: true,
+        size_bytes: 21_400_000_000,
+        path: "/movies/Dune (2021)".to_owned(),
+        profile: 5,
+        popularity: 10.0,
+        cinema: None,
+        digital: Some(date(2021, 10, 22)),
+        physical: None,
+    };
+    let client = radarr(&fake);
+    assert_eq!(client.movies().await.unwrap(), std::slice::from_ref(&expected));
+    assert_eq!(client.movie(7).await.unwrap().as_ref(), Some(&expected));
+    assert_eq!(client.movie_by_tmdb(438_631).await.unwrap().as_ref(), Some(&expected));
+    assert_eq!(client.lookup("dune").await.unwrap(), [expected]);
+    assert_eq!(client.movie(8).await.unwrap(), None);
+    assert_eq!(client.lookup("  ").await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_show_reads_as_it_was_put_there() {
+    let (_, fake) = world();
+    let show = series("Severance").year(2022).tvdb(371_980).seasons(2).episodes(19).size_gb(41.0).missing(1);
+    fake.add(show.id(3));
+    fake.calendar("Severance S02E09", "2026-03-09T02:00:00Z".parse().unwrap());
+    let season =
+        |number, episodes_on_disk, episodes| Season { number, monitored: true, episodes_on_disk, episodes };
+    let expected = Series {
+        id: Some(3),
+        tvdb: 371_980,
+        title: "Severance".to_owned(),
+        year: 2022,
+        overview: String::new(),
+        monitored: true,
+        ended: false,
+        series_type: "standard".to_owned(),
+        seasons: vec![season(1, 10, 10), season(2, 8, 9)],
+        episodes_on_disk: 18,
+        episodes: 19,
+        size_bytes: 41_000_000_000,
+        path: "/tv/Severance (2022)".to_owned(),
+        profile: 4,
+        next_airing: Some("2026-03-09T02:00:00Z".parse().unwrap()),
+    };
+    let client = sonarr(&fake);
+    assert_eq!(client.all_series().await.unwrap(), std::slice::from_ref(&expected));
+    assert_eq!(client.series_by_tvdb(371_980).await.unwrap(), Some(expected));
+    assert_eq!(client.lookup("severance").await.unwrap()[0].id, Some(3));
+    assert_eq!(client.series(9).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_film_is_added_once_and_deleted_once() {
+    let (fake, _) = world();
+    fake.catalog(movie("The Matrix").year(1999).tmdb(603));
+    let client = radarr(&fake);
+    assert_eq!(client.add(&wanted_film()).await.unwrap(), Addition::Added);
+    assert_eq!(client.add(&wanted_film()).await.unwrap(), Addition::AlreadyThere);
+    assert_eq!(fake.added_profile(603), Some("Ultra-HD".to_owned()));
+    let id = client.lookup("tmdb:603").await.unwrap()[0].id.unwrap();
+    assert_eq!(client.delete(id, true).await.unwrap(), Removal::Removed);
+    assert_eq!(client.delete(id, true).await.unwrap(), Removal::AlreadyGone);
+    assert_eq!((fake.additions(), fake.removals()), (vec![603], vec![id]));
+}
+
+#[tokio::test]
+async fn a_show_is_added_with_its_seasons_and_deleted_once() {
+    let (_, fake) = world();
+    fake.catalog(series("Seinfeld").year(1989).tvdb(79_169).seasons(3));
+    let client = sonarr(&fake);
+    let wanted = NewSeries {
+        tvdb: 79_169,
+        title: "Seinfeld".to_owned(),
+        series_type: "standard".to_owned(),
+        profile: 4,
+        root_folder: "/tv".to_owned(),
+        seasons: vec![(0, false), (1, true), (2, false), (3, true)],
+    };
+    assert_eq!(client.add(&wanted).await.unwrap(), Addition::Added);
+    assert_eq!(client.add(&wanted).await.unwrap(), Addition::AlreadyThere);
+    let added = client.series_by_tvdb(79_169).await.unwrap().unwrap();
+    let seasons: Vec<_> = added.seasons.iter().map(|season| (season.number, season.monitored)).collect();
+    assert_eq!((added.monitored, seasons), (true, vec![(1, true), (2, false), (3, true)]));
+    let id = added.id.unwrap();
+    assert_eq!(client.delete(id, false).await.unwrap(), Removal::Removed);
+    assert_eq!(client.delete(id, false).await.unwrap(), Removal::AlreadyGone);
+    assert_eq!(fake.removals(), [id]);
+}
+
+#[tokio::test]
+async fn downloads_are_told_one_by_one() {
+    let (films, shows) = world();
+    films.add(movie("Paddington").year(2014));
+    films.queue(download("Paddington").size_gb(10.0).percent(60).minutes_left(12));
+    films.queue(download("Paddington").size_gb(10.0).stuck("No video file"));
+    shows.add(series("The Bear").seasons(2));
+    shows.queue(download("The Bear S02").size_gb(20.0).percent(50).minutes_left(90));
+    let told = |title: &str, state, left_bytes, minutes: Option<u64>| Download {
+        title: title.to_owned(),
+        state,
+        size_bytes: if title.contains("Bear") { 20e9 } else { 10e9 },
+        left_bytes,
+        time_left: minutes.map(|minutes| Duration::from_secs(60 * minutes)),
+    };
+    let stuck = DownloadState::Stuck("No video file".to_owned());
+    let expected = [
+        told("Paddington (2014)", DownloadState::Downloading, 4e9, Some(12)),
+        told("Paddington (2014)", stuck, 0.0, None),
+    ];
+    assert_eq!(radarr(&films).downloads().await.unwrap(), expected);
+    let pack = told("The Bear season 2", DownloadState::Downloading, 10e9, Some(90));
+    assert_eq!(sonarr(&shows).downloads().await.unwrap(), [pack]);
+}
+
+#[tokio::test]
+async fn the_calendar_and_the_history_are_told_in_words() {
+    let (films, shows) = world();
+    films.add(movie("Dune: Part Three").year(2026).digital(date(2026, 3, 12)));
+    films.add(movie("Heat").year(1995));
+    films.imported("Heat", "2026-03-05T10:00:00Z".parse().unwrap());
+    shows.add(series("The Bear").seasons(2));
+    shows.calendar("The Bear S04E03", "2026-03-11T20:00:00Z".parse().unwrap());
+    shows.imported("The Bear S02", "2026-03-05T10:00:00Z".parse().unwrap());
+
+    let film = Upcoming {
+        title: "Dune: Part Three (2026)".to_owned(),
+        when: UpcomingWhen::Released(date(2026, 3, 12), Release::Digital),
+        on_disk: false,
+    };
+    assert_eq!(radarr(&films).upcoming(date(2026, 3, 6), date(2026, 3, 13)).await.unwrap(), [film]);
+    let airs = "2026-03-11T20:00:00Z".parse().unwrap();
+    let episode =
+        Upcoming { title: "The Bear S04E03".to_owned(), when: UpcomingWhen::Airs(airs), on_disk: false };
+    let end = "2026-03-13T19:00:00Z".parse().unwrap();
+    assert_eq!(sonarr(&shows).upcoming(now(), end).await.unwrap(), [episode]);
+
+    let since = "2026-03-01T00:00:00Z".parse().unwrap();
+    let at = "2026-03-05T10:00:00Z".parse().unwrap();
+    let told =
+        |title: &str, detail: &str| Imported { title: title.to_owned(), detail: detail.to_owned(), at };
+    assert_eq!(radarr(&films).imported_since(since).await.unwrap(), [told("Heat (1995)", "")]);
+    let season = told("The Bear", "season 2 (8 episodes)");
+    assert_eq!(sonarr(&shows).imported_since(since).await.unwrap(), [season]);
+}
+
+#[tokio::test]
+async fn settings_are_read() {
+    let (films, _) = world();
+    films.root_folder("/offline", None);
+    let client = radarr(&films);
+    let profiles = [(4, "HD-1080p"), (5, "Ultra-HD")].map(|(id, name)| Profile { id, name: name.to_owned() });
+    assert_eq!(client.profiles().await.unwrap(), profiles);
+    let folder = |path: &str, free_bytes| RootFolder { path: path.to_owned(), free_bytes };
+    let expected = [folder("/movies", Some(1_200_000_000_000)), folder("/offline", None)];
+    assert_eq!(client.root_folders().await.unwrap(), expected);
+    assert_eq!(client.status().await.unwrap().app_name, "Radarr");
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_are_told_apart() {
+    let (fake, _) = world();
+    fake.catalog(movie("The Matrix").year(1999).tmdb(603));
+    let client = radarr(&fake);
+    fake.fail_next(401);
+    assert!(matches!(client.movies().await, Err(ArrError::Unauthorized)));
+    fake.html_next();
+    assert!(matches!(client.movies().await, Err(ArrError::WrongUrl(_))));
+    fake.down(true);
+    assert!(matches!(client.movies().await, Err(ArrError::Unavailable(_))));
+    fake.down(false);
+    fake.fail_next(503);
+    assert!(client.movies().await.is_ok(), "a read is tried once more");
+    fake.fail_next(500);
+    assert!(matches!(client.add(&wanted_film()).await, Err(ArrError::Server { status: 500, .. })));
+    fake.hang_next();
+    assert!(matches!(client.add(&wanted_film()).await, Err(ArrError::NoAnswer(_))));
+    assert_eq!(fake.additions(), Vec::<i64>::new());
+    fake.lose_next_answer();
+    assert!(matches!(client.add(&wanted_film()).await, Err(ArrError::NoAnswer(_))));
+    assert_eq!((fake.additions(), fake.posts()), (vec![603], 3));
+}
+
+#[tokio::test]
+async fn the_demo_is_read_whole() {
+    let (films, shows) = demo_library(now());
+    let (radarr, sonarr) = (radarr(&films), sonarr(&shows));
+    let (start, end) = (date(2026, 3, 6), date(2026, 3, 13));
+    let (opens, closes) = (now(), "2026-03-13T19:00:00Z".parse().unwrap());
+    let since = "2026-02-27T00:00:00Z".parse().unwrap();
+    let sizes = (
+        radarr.movies().await.unwrap().len(),
+        sonarr.all_series().await.unwrap().len(),
+        radarr.downloads().await.unwrap().len() + sonarr.downloads().await.unwrap().len(),
+        radarr.upcoming(start, end).await.unwrap().len()
+            + sonarr.upcoming(opens, closes).await.unwrap().len(),
+        radarr.imported_since(since).await.unwrap().len() + sonarr.imported_since(since).await.unwrap().len(),
+    );
+    assert_eq!(sizes, (41, 20, 6, 7, 6));
+}

@@ -1,0 +1,152 @@
+//! What stands before every request: the API key, and the ways in which a server can misbehave.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::Request;
+use tower::ServiceExt;
+
+use super::answers;
+use super::world::App;
+use crate::http::InProcess;
+
+/// Something that goes wrong once, with the next API request.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Fault {
+    Status(u16),
+    Hang,
+    Html,
+    LoseAnswer,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Gate {
+    app: App,
+    state: Arc<Mutex<GateState>>,
+}
+
+#[derive(Debug, Default)]
+struct GateState {
+    faults: VecDeque<Fault>,
+    down: bool,
+    writes: usize,
+}
+
+impl Gate {
+    pub(super) fn new(app: App) -> Self {
+        Self { app, state: Arc::default() }
+    }
+
+    pub(super) fn fail(&self, fault: Fault) {
+        self.lock().faults.push_back(fault);
+    }
+
+    pub(super) fn set_down(&self, down: bool) {
+        self.lock().down = down;
+    }
+
+    pub(super) fn writes(&self) -> usize {
+        self.lock().writes
+    }
+
+    /// Puts the gate before `api`, which is served under `/api/v3`, with what a real server has around it.
+    pub(super) fn guard(&self, api: Router) -> Router {
+        let ping = || async { axum::Json(serde_json::json!({ "status": "OK" })) };
+        Router::new()
+            .nest("/api/v3", api.fallback(|| async { StatusCode::NOT_FOUND }))
+            .route("/ping", axum::routing::get(ping))
+            .fallback(user_interface)
+            .layer(from_fn_with_state(self.clone(), pass))
+    }
+
+    fn admit(&self, request: &Request<Body>) -> Admission {
+        let mut state = self.lock();
+        if state.down {
+            return Admission::Down;
+        }
+        if !request.uri().path().starts_with("/api/") {
+            return Admission::Outside;
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            state.writes += 1;
+        }
+        let given = request.headers().get("x-api-key").map(HeaderValue::as_bytes);
+        if given != Some(self.app.key().as_bytes()) {
+            return Admission::Stranger;
+        }
+        state.faults.pop_front().map_or(Admission::Welcome, Admission::Faulty)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, GateState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Calls a router without a socket.
+pub(super) fn in_process(router: Router) -> InProcess {
+    Arc::new(move |request: Request<Bytes>| {
+        let router = router.clone();
+        Box::pin(async move {
+            let Ok(response) = router.oneshot(request.map(Body::from)).await;
+            let (head, body) = response.into_parts();
+            // A body of ours is in memory as a whole, so reading it cannot fail.
+            let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
+            http::Response::from_parts(head, body)
+        })
+    })
+}
+
+enum Admission {
+    Welcome,
+    Stranger,
+    Outside,
+    Down,
+    Faulty(Fault),
+}
+
+async fn pass(State(gate): State<Gate>, request: Request<Body>, next: Next) -> Response {
+    match gate.admit(&request) {
+        Admission::Welcome => named(gate.app, next.run(request).await),
+        Admission::Outside => next.run(request).await,
+        Admission::Stranger => StatusCode::UNAUTHORIZED.into_response(),
+        Admission::Down => answers::starting(gate.app),
+        Admission::Faulty(Fault::Status(status)) => answers::failure(status),
+        Admission::Faulty(Fault::Hang) => pending().await,
+        Admission::Faulty(Fault::Html) => page(),
+        Admission::Faulty(Fault::LoseAnswer) => {
+            drop(next.run(request).await);
+            pending().await
+        }
+    }
+}
+
+fn named(app: App, mut response: Response) -> Response {
+    let version = HeaderValue::from_static(app.version());
+    response.headers_mut().insert(HeaderName::from_static("x-application-version"), version);
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
+    response
+}
+
+/// Every other path belongs to the pages for people, behind their own sign-in.
+async fn user_interface(method: Method, uri: Uri) -> Response {
+    if method == Method::GET {
+        let login = format!("/login?returnUrl={}", uri.path());
+        (StatusCode::FOUND, [(LOCATION, login)]).into_response()
+    } else {
+        StatusCode::METHOD_NOT_ALLOWED.into_response()
+    }
+}
+
+fn page() -> Response {
+    let html = "<!doctype html><html><head><title>Login</title></head><body></body></html>";
+    ([(CONTENT_TYPE, "text/html")], html).into_response()
+}

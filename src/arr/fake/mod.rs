@@ -1,0 +1,22 @@
+//! A Sonarr and a Radarr that hold a world in memory and speak the real wire format.
+//! Start at `radarr.rs` or `sonarr.rs` for what a request is answered, at `world.rs` for what a test or the demo can say
+//! about the world, at `gate.rs` for the ways in which a server can misbehave.
+
+pub mod activity;
+mod answers;
+#[cfg(test)]
+mod clients;
+pub mod demo_library;
+mod demo_movies;
+mod demo_series;
+mod gate;
+pub mod item;
+mod movie_json;
+pub mod radarr;
+mod search;
+mod series_json;
+mod settings;
+pub mod sonarr;
+#[cfg(test)]
+mod tests;
+pub mod world;

@@ -1,0 +1,94 @@
+//! How a movie looks on Radarr's wire.
+
+use serde_json::{Value, json};
+
+use super::answers::{merge, wire_date};
+use super::item::{FakeMovie, Film, movie};
+use super::search::split_year;
+use super::world::{Dated, World};
+
+/// A film that is known by its title only.
+pub(super) fn stray(entry: &Dated, place: usize) -> FakeMovie {
+    let (name, year) = split_year(&entry.title);
+    let mut film = movie(name).year(year.unwrap_or(0)).unreleased();
+    film.id = 1_000_000 + i64::try_from(place).unwrap_or(0);
+    film.details.digital = Some(entry.at.to_zoned(jiff::tz::TimeZone::UTC).date());
+    film
+}
+
+/// A movie of the library.
+pub(super) fn owned(world: &World<Film>, item: &FakeMovie) -> Value {
+    let has_file = item.size_bytes > 0;
+    let root = world.roots.iter().find(|root| item.path.starts_with(&root.path));
+    let file = has_file.then(|| {
+        json!({
+            "id": item.id,
+            "movieId": item.id,
+            "relativePath": format!("{}.mkv", item.folder_name()),
+            "size": item.size_bytes,
+        })
+    });
+    let mut body = common(item);
+    let own = json!({
+        "id": item.id,
+        "path": item.path,
+        "folderName": item.path,
+        "rootFolderPath": root.map(|root| &root.path),
+        "qualityProfileId": world.profile_id(&item.profile).unwrap_or(0),
+        "hasFile": has_file,
+        "movieFileId": if has_file { item.id } else { 0 },
+        "movieFile": file,
+        "sizeOnDisk": item.size_bytes,
+        "monitored": item.monitored,
+        "minimumAvailability": "released",
+        "added": "2024-01-01T00:00:00Z",
+        "statistics": { "movieFileCount": i32::from(has_file), "sizeOnDisk": item.size_bytes, "releaseGroups": [] },
+    });
+    merge(&mut body, own);
+    body
+}
+
+/// A movie that the catalogue knows and the library has not.
+pub(super) fn catalogued(item: &FakeMovie) -> Value {
+    let mut body = common(item);
+    let own = json!({
+        "folder": item.folder_name(),
+        "folderName": "",
+        "qualityProfileId": 0,
+        "movieFileId": 0,
+        "monitored": false,
+        "minimumAvailability": "tba",
+        "added": "0001-01-01T00:00:00Z",
+    });
+    merge(&mut body, own);
+    body
+}
+
+fn common(item: &FakeMovie) -> Value {
+    let Film { available, cinema, digital, physical } = item.details;
+    let status = match (available, cinema) {
+        (true, _) => "released",
+        (false, Some(_)) => "inCinemas",
+        (false, None) => "announced",
+    };
+    json!({
+        "title": item.title,
+        "originalTitle": item.title,
+        "sortTitle": item.title.to_lowercase(),
+        "tmdbId": item.catalog_id,
+        "titleSlug": item.catalog_id.to_string(),
+        "year": item.year,
+        "overview": item.overview,
+        "status": status,
+        "isAvailable": available,
+        "inCinemas": wire_date(cinema),
+        "digitalRelease": wire_date(digital),
+        "physicalRelease": wire_date(physical),
+        "runtime": 115,
+        "genres": [],
+        "tags": [],
+        "images": [],
+        "ratings": { "tmdb": { "votes": 1200, "value": 7.1, "type": "user" } },
+        "popularity": item.popularity,
+    })
+}

@@ -1,0 +1,75 @@
+//! Which catalogue titles a search finds, and in what order.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use super::item::Item;
+
+/// The catalogue's answer to a search, best first.
+pub(super) fn search<'a, D>(catalog: &'a [Item<D>], term: &str) -> Vec<&'a Item<D>> {
+    if let Some(id) = catalog_id(term) {
+        return catalog.iter().filter(|item| item.catalog_id == id).collect();
+    }
+    let (name, year) = split_year(term);
+    let mut hits: Vec<_> = catalog.iter().filter(|item| matches(&item.title, name)).collect();
+    let rank = |item: &Item<D>| {
+        let whole = matches(&item.title, term);
+        let exact = same_name(&item.title, name);
+        (whole, exact, year == Some(item.year))
+    };
+    hits.sort_by(|left, right| {
+        rank(right).cmp(&rank(left)).then(right.popularity.total_cmp(&left.popularity))
+    });
+    hits
+}
+
+/// `Dune 2021` and `Dune (2021)` are `Dune` of 2021; a title that is nothing but a year stays one.
+pub(super) fn split_year(title: &str) -> (&str, Option<u16>) {
+    let trimmed = title.trim();
+    let Some((name, last)) = trimmed.rsplit_once(' ') else { return (trimmed, None) };
+    let digits = last.trim_start_matches('(').trim_end_matches(')');
+    match digits.parse::<u16>() {
+        Ok(year @ 1880..=2100) if digits.len() == 4 => (name.trim_end(), Some(year)),
+        Ok(_) | Err(_) => (trimmed, None),
+    }
+}
+
+pub(super) fn same_name(left: &str, right: &str) -> bool {
+    normal(left, Hyphen::Drops) == normal(right, Hyphen::Drops)
+        || normal(left, Hyphen::Parts) == normal(right, Hyphen::Parts)
+}
+
+fn catalog_id(term: &str) -> Option<i64> {
+    let (scheme, id) = term.split_once(':')?;
+    let known = ["tmdb", "tmdbid", "tvdb", "tvdbid"];
+    // An id of some other catalogue is one that nothing here has.
+    known.contains(&scheme.trim().to_lowercase().as_str()).then(|| id.trim().parse().unwrap_or(-1))
+}
+
+fn matches(title: &str, query: &str) -> bool {
+    [Hyphen::Drops, Hyphen::Parts].into_iter().any(|hyphen| {
+        let (title, query) = (normal(title, hyphen), normal(query, hyphen));
+        let words: Vec<_> = title.split(' ').collect();
+        !query.is_empty() && (title.contains(&query) || query.split(' ').all(|word| words.contains(&word)))
+    })
+}
+
+/// `Spider-Man` is looked for as `spiderman` and as `spider man`.
+#[derive(Clone, Copy)]
+enum Hyphen {
+    Drops,
+    Parts,
+}
+
+fn normal(text: &str, hyphen: Hyphen) -> String {
+    let plain = text.nfd().filter(|letter| !is_combining_mark(*letter));
+    let letters: String = plain
+        .flat_map(char::to_lowercase)
+        .filter_map(|letter| match (letter, hyphen) {
+            _ if letter.is_alphanumeric() || letter == ' ' => Some(letter),
+            ('\'' | '\u{2019}', _) | (_, Hyphen::Drops) => None,
+            (_, Hyphen::Parts) => Some(' '),
+        })
+        .collect();
+    letters.split_whitespace().collect::<Vec<_>>().join(" ")
+}

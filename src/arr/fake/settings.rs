@@ -1,0 +1,64 @@
+//! What both servers tell about themselves: profiles, folders, version and health.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use serde_json::{Value, json};
+
+use super::answers::ok;
+use super::world::Fake;
+
+pub(super) fn routes<D: Clone + Send + 'static>(fake: Fake<D>) -> Router {
+    Router::new()
+        .route("/qualityprofile", get(profiles::<D>))
+        .route("/rootfolder", get(root_folders::<D>))
+        .route("/system/status", get(status::<D>))
+        .route("/health", get(|| async { ok(json!([])) }))
+        .with_state(fake)
+}
+
+async fn profiles<D: Clone>(State(fake): State<Fake<D>>) -> Response {
+    let describe = |(id, name): &(i64, String)| {
+        json!({
+            "id": id,
+            "name": name,
+            "upgradeAllowed": true,
+            "cutoff": 3,
+            "items": [],
+            "minFormatScore": 0,
+            "cutoffFormatScore": 0,
+            "formatItems": [],
+        })
+    };
+    ok(fake.lock().profiles.iter().map(describe).collect())
+}
+
+async fn root_folders<D: Clone>(State(fake): State<Fake<D>>) -> Response {
+    let roots = fake.lock().roots.clone();
+    let describe = |(id, root): (usize, super::world::Root)| {
+        json!({
+            "id": id + 1,
+            "path": root.path,
+            "accessible": root.free_bytes.is_some(),
+            "freeSpace": root.free_bytes,
+            "unmappedFolders": [],
+        })
+    };
+    ok(roots.into_iter().enumerate().map(describe).collect::<Value>())
+}
+
+async fn status<D>(State(fake): State<Fake<D>>) -> Response {
+    ok(json!({
+        "appName": fake.app.name(),
+        "instanceName": fake.app.name(),
+        "version": fake.app.version(),
+        "isProduction": true,
+        "isDocker": true,
+        "branch": "main",
+        "databaseType": "sqLite",
+        "authentication": "forms",
+        "urlBase": "",
+        "runtimeName": "netcore",
+    }))
+}

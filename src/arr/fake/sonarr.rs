@@ -1,0 +1,307 @@
+//! The fake Sonarr: what it answers to which request.
+
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::activity::{episodes, history};
+use super::answers::{
+    Asked, Failure, created, flag, merge, misshapen, not_found, ok, page, refused, since, thrown, unknown_id,
+    window, wire_time,
+};
+use super::gate::in_process;
+use super::item::{FakeSeries, Show};
+use super::search::search;
+use super::series_json::{catalogued, episode, episode_id, numbers, on_disk, owned, settings_of, stray};
+use super::settings;
+use super::world::{App, Dated, Fake, World};
+use crate::clock::Clock;
+use crate::http::InProcess;
+
+const TYPES: [&str; 3] = ["standard", "daily", "anime"];
+const MONITORS: [&str; 14] = [
+    "unknown",
+    "all",
+    "future",
+    "missing",
+    "existing",
+    "firstSeason",
+    "lastSeason",
+    "latestSeason",
+    "pilot",
+    "recent",
+    "monitorSpecials",
+    "unmonitorSpecials",
+    "none",
+    "skip",
+];
+
+pub type FakeSonarr = Fake<Show>;
+
+impl FakeSonarr {
+    pub fn new() -> Self {
+        Self::at(Clock::System)
+    }
+
+    /// One that goes by this clock.
+    pub fn at(clock: Clock) -> Self {
+        Self::empty(App::Sonarr, clock)
+    }
+
+    /// What it serves, for a socket.
+    pub fn router(&self) -> Router {
+        let api = Router::new()
+            .route("/series", get(list).post(add))
+            .route("/series/lookup", get(lookup))
+            .route("/series/{id}", get(one).delete(delete))
+            .route("/queue", get(queue))
+            .route("/calendar", get(calendar))
+            .route("/history/since", get(history_since))
+            .with_state(self.clone())
+            .merge(settings::routes(self.clone()));
+        self.gate.guard(api)
+    }
+
+    /// What it serves, for calls without a socket.
+    pub fn in_process(&self) -> InProcess {
+        in_process(self.router())
+    }
+
+    /// An episode such as `The Bear S04E03` airs; one whose show is not in the library stands in the calendar all the same.
+    pub fn calendar(&self, title: &str, airs: Timestamp) {
+        self.lock().calendar.push(Dated { title: title.to_owned(), at: airs });
+    }
+}
+
+impl Default for FakeSonarr {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+async fn list(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) -> Response {
+    let wanted = query.get("tvdbId").and_then(|id| id.parse::<i64>().ok());
+    let world = sonarr.lock();
+    let found = world.library.iter().filter(|item| wanted.is_none_or(|id| item.catalog_id == id));
+    ok(found.map(|item| owned(&world, item)).collect())
+}
+
+async fn one(State(sonarr): State<FakeSonarr>, Path(id): Path<String>) -> Response {
+    let world = sonarr.lock();
+    let found = world.library.iter().find(|item| item.id.to_string() == id);
+    found.map_or_else(not_found, |item| ok(owned(&world, item)))
+}
+
+async fn lookup(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) -> Response {
+    let term = query.get("term").map_or("", |term| term.trim());
+    if term.is_empty() {
+        let message = "Search for '' failed. Unable to communicate with SkyHook.";
+        return thrown(StatusCode::SERVICE_UNAVAILABLE, message);
+    }
+    let world = sonarr.lock();
+    let describe = |found: &FakeSeries| match world.in_library(found.catalog_id) {
+        // The real one tells no sizes here, not even of a show that it has.
+        Some(item) => {
+            let mut body = catalogued(item);
+            merge(&mut body, settings_of(&world, item));
+            body
+        }
+        None => catalogued(found),
+    };
+    ok(search(&world.catalog, term).into_iter().map(describe).collect())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Addition {
+    #[serde(default)]
+    tvdb_id: i64,
+    #[serde(default)]
+    title: String,
+    #[serde(default)]
+    quality_profile_id: i64,
+    root_folder_path: Option<String>,
+    #[serde(default)]
+    monitored: bool,
+    series_type: Option<String>,
+    #[serde(default)]
+    seasons: Vec<SeasonChoice>,
+    #[serde(default)]
+    add_options: AddOptions,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SeasonChoice {
+    season_number: u32,
+    #[serde(default)]
+    monitored: bool,
+}
+
+#[derive(Default, Deserialize)]
+struct AddOptions {
+    monitor: Option<String>,
+}
+
+async fn add(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
+    let Ok(addition) = serde_json::from_slice::<Addition>(&body) else { return misshapen("$") };
+    let kind = TYPES.into_iter().find(|kind| *kind == addition.series_type.as_deref().unwrap_or("standard"));
+    let Some(kind) = kind else { return misshapen("$.seriesType") };
+    if addition.add_options.monitor.as_deref().is_some_and(|given| !MONITORS.contains(&given)) {
+        return misshapen("$.addOptions.monitor");
+    }
+    let mut world = sonarr.lock();
+    let failures = check(&world, &addition);
+    if !failures.is_empty() {
+        return refused(&failures);
+    }
+    let root = addition.root_folder_path.clone().unwrap_or_default();
+    let Some(mut item) = world.catalog.iter().find(|item| item.catalog_id == addition.tvdb_id).cloned()
+    else {
+        return refused(&[unknown_id("TvdbId", "series", &root, addition.tvdb_id)]);
+    };
+    item.monitored = addition.monitored;
+    item.details.kind = kind;
+    choose_seasons(&mut item.details, &addition);
+    let id = world.add_by_request(item, addition.quality_profile_id, &root);
+    created(world.library.iter().find(|item| item.id == id).map_or(Value::Null, |item| owned(&world, item)))
+}
+
+fn check(world: &World<Show>, addition: &Addition) -> Vec<Failure> {
+    let mut failures = world.check(addition.quality_profile_id, addition.root_folder_path.as_deref());
+    if addition.title.is_empty() {
+        failures.push(Failure {
+            property: "Title",
+            message: "'Title' must not be empty.".to_owned(),
+            attempted: json!(addition.title),
+            code: "NotEmptyValidator",
+        });
+    }
+    if world.in_library(addition.tvdb_id).is_some() {
+        failures.push(Failure {
+            property: "TvdbId",
+            message: "This series has already been added".to_owned(),
+            attempted: json!(addition.tvdb_id),
+            code: "SeriesExistsValidator",
+        });
+    }
+    failures
+}
+
+/// With `skip` the seasons are those that the request names; any other preset has its own mind about them.
+fn choose_seasons(show: &mut Show, addition: &Addition) {
+    let last = show.seasons.len();
+    for (place, season) in show.seasons.iter_mut().enumerate() {
+        season.monitored = match addition.add_options.monitor.as_deref() {
+            None | Some("skip") => {
+                let named = addition.seasons.iter().find(|choice| choice.season_number == season.number);
+                named.is_some_and(|choice| choice.monitored)
+            }
+            Some("none" | "existing") => false,
+            Some("firstSeason" | "pilot") => place == 0,
+            Some("lastSeason" | "latestSeason") => place + 1 == last,
+            Some(_) => true,
+        };
+    }
+    show.specials_monitored =
+        addition.seasons.iter().any(|choice| choice.season_number == 0 && choice.monitored);
+}
+
+async fn delete(State(sonarr): State<FakeSonarr>, Path(id): Path<i64>) -> Response {
+    let mut world = sonarr.lock();
+    match world.take(id) {
+        Some(_) => {
+            world.removed.push(id);
+            StatusCode::OK.into_response()
+        }
+        // The real one has no better answer to a show that is gone.
+        None => thrown(StatusCode::INTERNAL_SERVER_ERROR, "Expected query to return 1 rows but returned 0"),
+    }
+}
+
+async fn queue(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) -> Response {
+    let world = sonarr.lock();
+    let mut rows = Vec::new();
+    for (place, download) in world.in_queue_order(&query) {
+        let meant = episodes(&download.title);
+        let Some((item, meant)) = meant.and_then(|meant| Some((world.named(meant.show)?, meant))) else {
+            if flag(&query, "includeUnknownSeriesItems") {
+                rows.push(download.row(place, 0));
+            }
+            continue;
+        };
+        for number in numbers(item, &meant) {
+            let mut row = download.row(place, number);
+            row["seriesId"] = json!(item.id);
+            row["seasonNumber"] = json!(meant.season);
+            row["episodeId"] = json!(episode_id(item, meant.season, number));
+            row["episodeHasFile"] = json!(on_disk(item, meant.season, number));
+            if flag(&query, "includeSeries") {
+                row["series"] = owned(&world, item);
+            }
+            if flag(&query, "includeEpisode") {
+                row["episode"] = episode(item, meant.season, number);
+            }
+            rows.push(row);
+        }
+    }
+    page(rows, "timeleft", &query)
+}
+
+async fn calendar(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) -> Response {
+    let world = sonarr.lock();
+    let (start, end) = window(&query, world.clock.now());
+    let mut entries: Vec<_> = world.calendar.iter().enumerate().collect();
+    entries.sort_by_key(|(_, entry)| entry.at);
+    let mut shown = Vec::new();
+    for (place, entry) in entries.into_iter().filter(|(_, entry)| (start..=end).contains(&entry.at)) {
+        let Some(meant) = episodes(&entry.title) else { continue };
+        let item = world.named(meant.show).cloned().unwrap_or_else(|| stray(meant.show, place));
+        if !item.monitored && !flag(&query, "unmonitored") {
+            continue;
+        }
+        for number in numbers(&item, &meant) {
+            let mut body = episode(&item, meant.season, number);
+            body["airDate"] = json!(entry.at.strftime("%Y-%m-%d").to_string());
+            body["airDateUtc"] = json!(wire_time(entry.at));
+            if entry.at > world.clock.now() {
+                // What has not aired cannot be on disk, however full the season looks.
+                merge(&mut body, json!({ "hasFile": false, "episodeFileId": 0 }));
+            }
+            if flag(&query, "includeSeries") {
+                body["series"] = owned(&world, &item);
+            }
+            shown.push(body);
+        }
+    }
+    ok(shown.into())
+}
+
+async fn history_since(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) -> Response {
+    let world = sonarr.lock();
+    let mut records = Vec::new();
+    for (place, import) in world.imports.iter().enumerate() {
+        let Some(meant) = episodes(&import.title) else { continue };
+        let item = world.named(meant.show).cloned().unwrap_or_else(|| stray(meant.show, place));
+        for number in numbers(&item, &meant) {
+            for (event, mut record) in history(import, place, number) {
+                record["seriesId"] = json!(item.id);
+                record["episodeId"] = json!(episode_id(&item, meant.season, number));
+                if flag(&query, "includeSeries") {
+                    record["series"] = owned(&world, &item);
+                }
+                if flag(&query, "includeEpisode") {
+                    record["episode"] = episode(&item, meant.season, number);
+                }
+                records.push((event, record));
+            }
+        }
+    }
+    since(records, &query)
+}

@@ -1,0 +1,125 @@
+//! What finished downloading, from the history's rows: one entry per film or season, newest first.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::Imported;
+use super::times::instant;
+use super::wire::{Episode, HistoryRow, Movie};
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Whole {
+    Movie(i64),
+    Season(i64, Option<i64>),
+    /// Belongs to nothing the server knows: stands alone by its release.
+    Release(String),
+}
+
+/// Rows without a date are left out, since they cannot be told from old ones.
+pub(super) fn read(rows: Vec<HistoryRow>) -> Vec<Imported> {
+    let mut wholes: BTreeMap<Whole, Vec<(Timestamp, HistoryRow)>> = BTreeMap::new();
+    for row in rows {
+        if let Some(at) = instant(row.date.as_deref()) {
+            wholes.entry(whole(&row)).or_default().push((at, row));
+        }
+    }
+    let mut imported: Vec<Imported> = wholes
+        .into_values()
+        .filter_map(|mut rows| {
+            rows.sort_by_key(|(at, _)| Reverse(*at));
+            let (at, newest) = rows.first()?;
+            Some(Imported { title: title(newest), detail: detail(&rows), at: *at })
+        })
+        .collect();
+    imported.sort_by_key(|it| Reverse(it.at));
+    imported
+}
+
+fn whole(row: &HistoryRow) -> Whole {
+    match (row.movie_id, row.series_id) {
+        (Some(movie), _) => Whole::Movie(movie),
+        (None, Some(series)) => Whole::Season(series, row.episode.as_ref().and_then(|it| it.season_number)),
+        (None, None) => Whole::Release(row.source_title.clone().unwrap_or_default()),
+    }
+}
+
+fn title(row: &HistoryRow) -> String {
+    let movie = row.movie.as_ref().and_then(Movie::named);
+    let series = || row.series.as_ref().and_then(|series| series.title.clone());
+    movie.or_else(series).or_else(|| row.source_title.clone()).unwrap_or_default()
+}
+
+fn detail(rows: &[(Timestamp, HistoryRow)]) -> String {
+    // A better copy of an episode that was there is a row of its own.
+    let mut episodes: Vec<i64> = rows.iter().filter_map(|(_, row)| row.episode_id).collect();
+    episodes.sort_unstable();
+    episodes.dedup();
+    let newest = rows.first().and_then(|(_, row)| row.episode.as_ref());
+    match (episodes.len(), newest.and_then(|episode| episode.season_number)) {
+        (0, _) | (1, None) => String::new(),
+        (1, Some(_)) => newest.and_then(Episode::code).unwrap_or_default(),
+        (count, Some(season)) => format!("season {season} ({count} episodes)"),
+        (count, None) => format!("{count} episodes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(rows: Value, expected: &[(&str, &str, &str)]) {
+        let told: Vec<(String, String, String)> = read(serde_json::from_value(rows).unwrap())
+            .into_iter()
+            .map(|it| (it.title, it.detail, it.at.to_string()))
+            .collect();
+        let expected: Vec<(String, String, String)> =
+            expected.iter().map(|&(title, detail, at)| (title.into(), detail.into(), at.into())).collect();
+        assert_eq!(told, expected);
+    }
+
+    fn bear(id: i64, season: i64, episode: i64, date: &str) -> Value {
+        json!({
+            "seriesId": 5, "episodeId": id, "date": date, "series": { "title": "The Bear" },
+            "episode": { "seasonNumber": season, "episodeNumber": episode },
+        })
+    }
+
+    #[test]
+    fn episodes_of_one_season_are_one_entry() {
+        check(
+            json!([
+                bear(1, 2, 1, "2026-05-01T10:00:00Z"),
+                bear(2, 2, 2, "2026-05-01T11:00:00Z"),
+                bear(2, 2, 2, "2026-05-01T12:00:00Z"),
+                bear(9, 3, 4, "2026-05-02T12:00:00Z"),
+            ]),
+            &[
+                ("The Bear", "S03E04", "2026-05-02T12:00:00Z"),
+                ("The Bear", "season 2 (2 episodes)", "2026-05-01T12:00:00Z"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_movie_imported_twice_is_one_entry() {
+        let dune =
+            |date: &str| json!({ "movieId": 7, "date": date, "movie": { "title": "Dune", "year": 2021 } });
+        check(
+            json!([dune("2026-05-01T10:00:00Z"), dune("2026-05-03T10:00:00Z")]),
+            &[("Dune (2021)", "", "2026-05-03T10:00:00Z")],
+        );
+    }
+
+    #[test]
+    fn what_the_library_lost_is_named_by_its_release() {
+        check(
+            json!([{ "sourceTitle": "Dune.x264", "date": "2026-05-01T10:00:00Z" }, { "sourceTitle": "undated" }]),
+            &[("Dune.x264", "", "2026-05-01T10:00:00Z")],
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! A sentence of the server made fit to pass on: its first line, without the paths of its disks.
+
+/// The first line of `text` without absolute paths.
+pub(super) fn plain(text: &str) -> String {
+    let mut rest = text.lines().next().unwrap_or_default();
+    let mut kept = String::new();
+    while let Some(start) = path_start(rest) {
+        let (before, path) = rest.split_at(start);
+        match closing(before, path) {
+            Some(end) => {
+                kept.push_str(before[..before.len() - 1].trim_end());
+                rest = &path[end..];
+            }
+            None => {
+                // A bare path may hold spaces, so its end cannot be told: all that follows is dropped.
+                kept.push_str(without_lead_in(before));
+                rest = "";
+            }
+        }
+    }
+    kept.push_str(rest);
+    kept.trim().to_owned()
+}
+
+/// Where an absolute path begins: after a space, a quote, a bracket or nothing.
+fn path_start(text: &str) -> Option<usize> {
+    text.char_indices().map(|(at, _)| at).find(|&at| {
+        let boundary = text[..at].chars().next_back().is_none_or(|it| " '\"(".contains(it));
+        boundary && is_path(&text[at..])
+    })
+}
+
+fn is_path(text: &str) -> bool {
+    let mut characters = text.chars();
+    match (characters.next(), characters.next(), characters.next()) {
+        (Some('/'), Some(second), _) => second.is_alphanumeric() || "._#@-".contains(second),
+        (Some('\\'), Some('\\'), _) => true,
+        (Some(drive), Some(':'), Some('\\' | '/')) => drive.is_ascii_alphabetic(),
+        _ => false,
+    }
+}
+
+/// Just after the quote or bracket that ends a path which one began.
+fn closing(before: &str, path: &str) -> Option<usize> {
+    let close = match before.chars().next_back()? {
+        '(' => ')',
+        quote @ ('\'' | '"') => quote,
+        _ => return None,
+    };
+    path.match_indices(close).map(|(at, _)| at + close.len_utf8()).find(|&end| {
+        // A quote within a name has a letter behind it.
+        path[end..].chars().next().is_none_or(|next| !next.is_alphanumeric())
+    })
+}
+
+fn without_lead_in(before: &str) -> &str {
+    let before = before.trim_end();
+    ["Path:", " in", " at", " from", " to", ":"]
+        .iter()
+        .find_map(|lead_in| before.strip_suffix(lead_in))
+        .unwrap_or(before)
+        .trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(plain(text), expected);
+    }
+
+    #[test]
+    fn a_sentence_without_a_path_stays() {
+        check("This movie has already been added", "This movie has already been added");
+        check("Banned, see http://host.example/rules", "Banned, see http://host.example/rules");
+        check("yes and / or no", "yes and / or no");
+    }
+
+    #[test]
+    fn a_quoted_path_goes_with_its_quotes() {
+        check("Path '/films/Ocean's Eleven (2001)' is already configured", "Path is already configured");
+        check(r"Root folder 'D:\Films' does not exist", "Root folder does not exist");
+        check("The folder (/tv) doesn't exist.", "The folder doesn't exist.");
+    }
+
+    #[test]
+    fn a_bare_path_goes_with_all_that_follows() {
+        check("No files found in /data/My Show/x.mkv", "No files found");
+        check("A movie was not found. Path: /films/x", "A movie was not found.");
+    }
+
+    #[test]
+    fn only_the_first_line_is_kept() {
+        check("Value is null\n   at Some.Code in ./x.cs:line 3", "Value is null");
+    }
+}

@@ -1,0 +1,215 @@
+//! What comes next in a turn of the keyword brain: a tool call or the words to say.
+
+use serde_json::{Map, Value, json};
+
+use super::hunt::{Choice, Deed, Found, Hunt, LONGEST_LIST, list, object, read_found};
+use crate::conversation::prompt::{Message, ModelRequest, ToolChoice};
+use crate::conversation::transcript::{CallId, MediaKind};
+use crate::conversation::words::{self, Keyword, OFF_TEXT, Seasons};
+
+/// One step of the keyword brain.
+#[derive(Debug, PartialEq)]
+pub(super) enum Move {
+    Say(String),
+    Call { name: &'static str, arguments: Map<String, Value> },
+}
+
+/// Takes the lines of the last text one after another; deletions last, as the question about one ends the turn.
+pub(super) fn answer(request: &ModelRequest) -> Move {
+    let Some(at) = request.messages.iter().rposition(|message| matches!(message, Message::User(_))) else {
+        return Move::Say(OFF_TEXT.to_owned());
+    };
+    let (before, turn) = request.messages.split_at(at);
+    let talk = Talk { request, before, turn };
+    let mut keywords: Vec<_> = own_lines(&turn[0]).map(words::keyword).collect();
+    keywords.sort_by_key(|keyword| matches!(keyword, Some(Keyword::Remove(_))));
+    let mut sayings = Vec::new();
+    for keyword in keywords {
+        let next = keyword.map_or_else(|| Move::Say(OFF_TEXT.to_owned()), |keyword| talk.follow(keyword));
+        match next {
+            Move::Say(text) if sayings.contains(&text) => {}
+            Move::Say(text) => sayings.push(text),
+            Move::Call { .. } if request.tool_choice == ToolChoice::None => {
+                sayings.push(UNFINISHED.to_owned())
+            }
+            call @ Move::Call { .. } => return call,
+        }
+    }
+    Move::Say(if sayings.is_empty() { OFF_TEXT.to_owned() } else { sayings.join("\n") })
+}
+
+pub(super) const FAILED: &str = "That did not work. Please try again later.";
+pub(super) const UNFINISHED: &str = "That took too long. Please text it again.";
+pub(super) const NO_LIST: &str = "There is no list to pick from. Text SEARCH and a title first.";
+/// The line with which the engine ends what it puts before the user's own text.
+const CONTEXT_END: &str = "[/context]";
+
+/// The lines that the user typed.
+fn own_lines(message: &Message) -> impl Iterator<Item = &str> {
+    let text = match message {
+        Message::User(text) => text.as_str(),
+        Message::Assistant { .. } | Message::ToolResult { .. } => "",
+    };
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let start = lines.iter().rposition(|line| *line == CONTEXT_END).map_or(0, |end| end + 1);
+    lines.into_iter().skip(start).filter(|line| !line.is_empty())
+}
+
+struct Talk<'a> {
+    request: &'a ModelRequest,
+    before: &'a [Message],
+    /// From the last text of the user on.
+    turn: &'a [Message],
+}
+
+impl Talk<'_> {
+    fn follow(&self, keyword: Keyword<'_>) -> Move {
+        match keyword {
+            Keyword::Status => self.tell("check_status", Map::new()),
+            Keyword::Upcoming => self.tell("upcoming", object([("days", json!(7))])),
+            Keyword::Have(title) => self.tell("find_in_library", object([("query", json!(title))])),
+            Keyword::Number(number) => self.pick(usize::from(number)),
+            Keyword::Add(_) | Keyword::Search(_) | Keyword::Remove(_) => match Hunt::of(keyword) {
+                Some(hunt) => self.hunt(&hunt),
+                None => Move::Say(OFF_TEXT.to_owned()),
+            },
+        }
+    }
+
+    /// Looks for the title and acts on the one that is meant, or lists what was found.
+    fn hunt(&self, hunt: &Hunt<'_>) -> Move {
+        let result = match self.call(hunt.tool(), hunt.arguments()) {
+            Ok(result) => result,
+            Err(next) => return next,
+        };
+        let Some(found) = read_found(result.content) else { return Move::Say(result.say(FAILED)) };
+        match hunt.choose(&found) {
+            Choice::Nothing => Move::Say(result.say(hunt.nothing())),
+            Choice::One(item, deed) => self.act(item, &deed),
+            Choice::List => Move::Say(list(&found)),
+        }
+    }
+
+    /// Acts on item `number` of the list that the last search made.
+    fn pick(&self, number: usize) -> Move {
+        let Some((hunt, found)) = self.last_list() else { return Move::Say(NO_LIST.to_owned()) };
+        let mut shown = found.iter().take(LONGEST_LIST);
+        match number.checked_sub(1).and_then(|index| shown.nth(index)) {
+            Some(item) => self.act(item, &hunt.deed()),
+            None => Move::Say(list(&found)),
+        }
+    }
+
+    /// The list that the last search before this text was answered with, if it was: a search that a model made, or
+    /// one that found the very title, has shown no numbers.
+    fn last_list(&self) -> Option<(Hunt<'_>, Vec<Found>)> {
+        let mut searches = self.before.iter().enumerate().rev().filter_map(|(at, message)| match message {
+            Message::ToolResult { call, content, .. } => {
+                let (name, arguments) = call_of(self.before, call)?;
+                matches!(name, "search_media" | "find_in_library").then_some((at, name, arguments, content))
+            }
+            Message::User(_) | Message::Assistant { .. } => None,
+        });
+        let (at, name, arguments, content) = searches.next()?;
+        let asked = self.before[..at].iter().rfind(|message| matches!(message, Message::User(_)))?;
+        let mut hunts = own_lines(asked).filter_map(words::keyword).filter_map(Hunt::of);
+        let hunt = hunts.find(|hunt| hunt.tool() == name && hunt.arguments() == *arguments)?;
+        let found = read_found(content)?;
+        match hunt.choose(&found) {
+            Choice::List => Some((hunt, found)),
+            Choice::One(..) | Choice::Nothing => None,
+        }
+    }
+
+    fn act(&self, item: &Found, deed: &Deed) -> Move {
+        let (name, arguments) = match (deed, item.kind) {
+            (Deed::Add | Deed::AddSeasons(_), _) if item.in_library => {
+                return Move::Say(format!("You already have {}.", item.label()));
+            }
+            (Deed::Add | Deed::AddSeasons(_), MediaKind::Movie) => {
+                ("add_movie", item.tmdb.map(|tmdb| object([("tmdb", json!(tmdb))])))
+            }
+            (Deed::Add, MediaKind::Series) => {
+                ("add_series", item.tvdb.map(|tvdb| object([("tvdb", json!(tvdb))])))
+            }
+            (Deed::AddSeasons(seasons), MediaKind::Series) => {
+                let seasons = seasons_argument(seasons);
+                ("add_series", item.tvdb.map(|tvdb| object([("tvdb", json!(tvdb)), ("seasons", seasons)])))
+            }
+            (Deed::Remove, _) => ("remove_media", item.removal()),
+        };
+        match arguments {
+            Some(arguments) => self.tell(name, arguments),
+            None => Move::Say(FAILED.to_owned()),
+        }
+    }
+
+    /// Calls the tool, then says its sentence.
+    fn tell(&self, name: &'static str, arguments: Map<String, Value>) -> Move {
+        match self.call(name, arguments) {
+            Ok(result) if result.failed() => Move::Say(result.say(FAILED)),
+            Ok(result) => Move::Say(result.say("Done.")),
+            Err(next) => next,
+        }
+    }
+
+    /// The result of this very call in this turn, else the move that has to come first.
+    fn call(&self, name: &'static str, arguments: Map<String, Value>) -> Result<Answered<'_>, Move> {
+        let answered = self.turn.iter().find_map(|message| match message {
+            Message::ToolResult { call, content, summary }
+                if call_of(self.turn, call) == Some((name, &arguments)) =>
+            {
+                Some(Answered { content, summary: summary.as_deref() })
+            }
+            Message::User(_) | Message::Assistant { .. } | Message::ToolResult { .. } => None,
+        });
+        let offered = self.request.tools.iter().any(|tool| tool.name == name);
+        match answered {
+            Some(answered) => Ok(answered),
+            None if offered => Err(Move::Call { name, arguments }),
+            None => Err(Move::Say(not_offered(name).to_owned())),
+        }
+    }
+}
+
+/// A tool's answer as the request replays it.
+struct Answered<'a> {
+    content: &'a str,
+    summary: Option<&'a str>,
+}
+
+impl Answered<'_> {
+    fn failed(&self) -> bool {
+        serde_json::from_str::<Map<String, Value>>(self.content).is_ok_and(|read| read.contains_key("error"))
+    }
+
+    fn say(&self, otherwise: &str) -> String {
+        self.summary.filter(|summary| !summary.is_empty()).unwrap_or(otherwise).to_owned()
+    }
+}
+
+fn seasons_argument(seasons: &Seasons) -> Value {
+    match seasons {
+        Seasons::All => json!("all"),
+        Seasons::First => json!("first"),
+        Seasons::Latest => json!("latest"),
+        Seasons::Listed(numbers) => json!(numbers),
+    }
+}
+
+fn not_offered(tool: &str) -> &'static str {
+    match tool {
+        "remove_media" => "You can't delete titles here. Please ask an admin.",
+        "add_movie" | "add_series" => "You can't add titles here. Please ask an admin.",
+        _ => "That isn't possible here right now.",
+    }
+}
+
+fn call_of<'m>(messages: &'m [Message], id: &CallId) -> Option<(&'m str, &'m Map<String, Value>)> {
+    messages.iter().find_map(|message| match message {
+        Message::Assistant { calls, .. } => {
+            calls.iter().find(|call| call.id == *id).map(|call| (call.name.as_str(), &call.arguments))
+        }
+        Message::User(_) | Message::ToolResult { .. } => None,
+    })
+}

@@ -1,0 +1,47 @@
+//! What is answered when no model can be asked: reads the keyword grammar and takes the steps that a model would,
+//! through the same tools. Each step follows from the request alone, so an interrupted turn just goes on.
+
+mod answer;
+mod hunt;
+#[cfg(test)]
+mod tests;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::{Delta, DeltaSink, Model, ModelError, RawCall, StepOut};
+use crate::conversation::prompt::ModelRequest;
+use crate::conversation::transcript::{Arguments, Stop};
+use answer::{Move, answer};
+
+pub struct KeywordBrain;
+
+#[async_trait]
+impl Model for KeywordBrain {
+    fn name(&self) -> &str {
+        "keyword"
+    }
+
+    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+        let mut step = StepOut {
+            text: String::new(),
+            thinking: String::new(),
+            calls: Vec::new(),
+            stop: Stop::Done,
+            usage: None,
+            response_id: None,
+        };
+        match answer(request) {
+            Move::Say(text) => {
+                sink(Delta::Text(text.clone()));
+                step.text = text;
+            }
+            Move::Call { name, arguments } => {
+                let encoded = Value::Object(arguments.clone()).to_string();
+                sink(Delta::ToolCall { ord: 0, name: Some(name.to_owned()), arguments: encoded });
+                step.calls.push(RawCall { name: name.to_owned(), arguments: Arguments::Object(arguments) });
+            }
+        }
+        Ok(step)
+    }
+}

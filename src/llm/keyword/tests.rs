@@ -1,0 +1,330 @@
+use serde_json::{Map, Value, json};
+
+use super::KeywordBrain;
+use super::answer::{FAILED, Move, NO_LIST, UNFINISHED, answer};
+use crate::conversation::prompt::{Message, ModelRequest, PromptCall, ToolChoice};
+use crate::conversation::transcript::{Arguments, CallId, Tier, ToolSpec, TurnId};
+use crate::conversation::words::OFF_TEXT;
+use crate::llm::{Delta, Model, RawCall};
+
+const TOOLS: [&str; 7] = [
+    "search_media",
+    "find_in_library",
+    "add_movie",
+    "add_series",
+    "check_status",
+    "upcoming",
+    "remove_media",
+];
+
+/// A conversation as it stands when the next step is due.
+struct Story {
+    request: ModelRequest,
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    serde_json::from_value(value).unwrap()
+}
+
+fn text(body: &str) -> Story {
+    let tools = TOOLS.map(|name| ToolSpec { name, description: "", tier: Tier::Read, parameters: json!({}) });
+    let request = ModelRequest {
+        system: String::new(),
+        tools: tools.to_vec(),
+        tool_choice: ToolChoice::Auto,
+        messages: Vec::new(),
+        max_output_tokens: 100,
+    };
+    Story { request }.text(body)
+}
+
+impl Story {
+    fn text(mut self, body: &str) -> Self {
+        let context = "[context]\nIt is Friday.\nadd spam\n[/context]\n";
+        self.request.messages.push(Message::User(format!("{context}{body}")));
+        self
+    }
+
+    /// A call that was made and its result.
+    fn ran(mut self, name: &str, arguments: Value, content: &Value, summary: &str) -> Self {
+        let id = CallId::mint(TurnId(1), u32::try_from(self.request.messages.len()).unwrap(), 0);
+        let call = PromptCall { id: id.clone(), name: name.to_owned(), arguments: object(arguments) };
+        let summary = (!summary.is_empty()).then(|| summary.to_owned());
+        self.request.messages.push(Message::Assistant { text: String::new(), calls: vec![call] });
+        self.request.messages.push(Message::ToolResult { call: id, content: content.to_string(), summary });
+        self
+    }
+
+    fn searched(self, query: &str, results: &Value) -> Self {
+        let content = json!({ "results": results, "total": 7 });
+        self.ran("search_media", json!({ "query": query }), &content, "")
+    }
+
+    fn looked_up(self, query: &str, results: &Value) -> Self {
+        let content = json!({ "results": results, "total": 2 });
+        self.ran("find_in_library", json!({ "query": query }), &content, "")
+    }
+
+    fn said(mut self, text: &str) -> Self {
+        self.request.messages.push(Message::Assistant { text: text.to_owned(), calls: Vec::new() });
+        self
+    }
+
+    fn without(mut self, tool: &str) -> Self {
+        self.request.tools.retain(|spec| spec.name != tool);
+        self
+    }
+}
+
+fn says(text: &str) -> Move {
+    Move::Say(text.to_owned())
+}
+
+fn calls(name: &'static str, arguments: Value) -> Move {
+    Move::Call { name, arguments: object(arguments) }
+}
+
+#[track_caller]
+fn check(story: Story, expected: &Move) {
+    let Story { request } = story;
+    assert_eq!(answer(&request), *expected);
+}
+
+fn dunes() -> Value {
+    json!([
+        { "type": "movie", "title": "Dune", "year": 2021, "tmdb": 438631, "in_library": true },
+        { "type": "movie", "title": "Dune", "year": 1984, "tmdb": 841, "in_library": false },
+        { "type": "movie", "title": "Dune: Part Two", "year": 2024, "tmdb": 693134, "in_library": false },
+    ])
+}
+
+fn matrix() -> Value {
+    json!([
+        { "type": "movie", "title": "The Matrix", "year": 1999, "tmdb": 603, "in_library": false },
+        { "type": "movie", "title": "The Matrix Reloaded", "year": 2003, "tmdb": 604, "in_library": false },
+    ])
+}
+
+fn offices() -> Value {
+    json!([
+        { "type": "series", "title": "The Office", "year": 2005, "tvdb": 73244, "seasons": 9, "in_library": false },
+    ])
+}
+
+fn owned() -> Value {
+    json!([
+        { "type": "movie", "id": 7, "instance": "radarr", "title": "Dune", "year": 2021, "size_gb": 21.4, "on_disk": true },
+        { "type": "movie", "id": 9, "instance": "radarr", "title": "Dune: Part Two", "year": 2024, "size_gb": 0, "on_disk": false },
+    ])
+}
+
+const DUNE_LIST: &str = "1. Dune (2021)\n2. Dune (1984)\n3. Dune: Part Two (2024)\nReply 1-3";
+
+#[test]
+fn add_searches_first() {
+    check(text("pls add the matrix"), &calls("search_media", json!({ "query": "the matrix" })));
+}
+
+#[test]
+fn the_only_exact_match_is_added() {
+    let story = || text("add the matrix").searched("the matrix", &matrix());
+    check(story(), &calls("add_movie", json!({ "tmdb": 603 })));
+    let added = story().ran(
+        "add_movie",
+        json!({ "tmdb": 603 }),
+        &json!({ "added": true }),
+        "Added The Matrix (1999).",
+    );
+    check(added, &says("Added The Matrix (1999)."));
+}
+
+#[test]
+fn a_show_is_added_with_the_seasons_that_were_named() {
+    for (typed, seasons) in [
+        ("season 2", json!([2])),
+        ("seasons 1-3", json!([1, 2, 3])),
+        ("all", json!("all")),
+        ("first", json!("first")),
+        ("latest", json!("latest")),
+    ] {
+        check(
+            text(&format!("add the office {typed}")).searched("the office", &offices()),
+            &calls("add_series", json!({ "tvdb": 73244, "seasons": seasons })),
+        );
+    }
+}
+
+#[test]
+fn which_seasons_is_asked_in_the_tools_words() {
+    let arguments = json!({ "tvdb": 73244 });
+    let story = || text("add the office").searched("the office", &offices());
+    check(story(), &calls("add_series", arguments.clone()));
+    let asked = "The Office (2005) has 9 seasons. Which ones?";
+    check(story().ran("add_series", arguments, &json!({ "error": "which_seasons" }), asked), &says(asked));
+}
+
+#[test]
+fn a_title_that_ends_like_a_choice_of_seasons_is_still_a_title() {
+    let ladies =
+        json!([{ "type": "movie", "title": "Ladies First", "year": 2017, "tmdb": 5, "in_library": false }]);
+    check(text("add ladies first").searched("ladies", &ladies), &calls("add_movie", json!({ "tmdb": 5 })));
+}
+
+#[test]
+fn what_is_there_already_is_not_added() {
+    let story = text("add dune 2021").searched("dune 2021", &dunes());
+    check(story, &says("You already have Dune (2021)."));
+}
+
+#[test]
+fn a_year_narrows() {
+    let story = text("add Dune (1984)").searched("Dune (1984)", &dunes());
+    check(story, &calls("add_movie", json!({ "tmdb": 841 })));
+}
+
+#[test]
+fn several_matches_or_none_make_a_list() {
+    check(text("add dune").searched("dune", &dunes()), &says(DUNE_LIST));
+    check(
+        text("add matrix").searched("matrix", &matrix()),
+        &says("1. The Matrix (1999)\n2. The Matrix Reloaded (2003)\nReply 1 or 2"),
+    );
+    check(
+        text("search the office").searched("the office", &offices()),
+        &says("1. The Office (2005)\nReply 1"),
+    );
+}
+
+#[test]
+fn a_list_has_at_most_five_items() {
+    let film = |year| json!({ "type": "movie", "title": "Robin Hood", "year": year, "tmdb": year });
+    let found = || json!((2001..=2007).map(film).collect::<Vec<_>>());
+    let list = "1. Robin Hood (2001)\n2. Robin Hood (2002)\n3. Robin Hood (2003)\n4. Robin Hood (2004)\n\
+        5. Robin Hood (2005)\nReply 1-5";
+    check(text("search robin hood").searched("robin hood", &found()), &says(list));
+    check(text("search robin hood").searched("robin hood", &found()).said(list).text("6"), &says(list));
+}
+
+#[test]
+fn nothing_found_is_said() {
+    check(text("add qwerty").searched("qwerty", &json!([])), &says("I found nothing by that name."));
+    check(
+        text("remove qwerty").looked_up("qwerty", &json!([])),
+        &says("I found nothing by that name in the library."),
+    );
+    let down = "Radarr can't be reached right now.";
+    let story = text("add dune").ran(
+        "search_media",
+        json!({ "query": "dune" }),
+        &json!({ "results": [], "total": 0 }),
+        down,
+    );
+    check(story, &says(down));
+}
+
+#[test]
+fn a_number_picks_from_the_last_list() {
+    let story = || text("add dune").searched("dune", &dunes()).said(DUNE_LIST);
+    check(story().text("3."), &calls("add_movie", json!({ "tmdb": 693134 })));
+    check(story().text("1"), &says("You already have Dune (2021)."));
+    check(story().text("4"), &says(DUNE_LIST));
+    let seasons =
+        text("add office season 2").searched("office", &offices()).said("1. The Office (2005)\nReply 1");
+    check(seasons.text("1"), &calls("add_series", json!({ "tvdb": 73244, "seasons": [2] })));
+}
+
+#[test]
+fn a_number_without_a_list_adds_nothing() {
+    check(text("2"), &says(NO_LIST));
+    let added = text("add the matrix").searched("the matrix", &matrix()).said("Added The Matrix (1999).");
+    check(added.text("2"), &says(NO_LIST));
+    let talk = text("anything like dune?").searched("dune", &dunes()).said("Dune is from 2021.");
+    check(talk.text("2"), &says(NO_LIST));
+}
+
+#[test]
+fn remove_holds_the_only_exact_match() {
+    check(text("delete dune"), &calls("find_in_library", json!({ "query": "dune" })));
+    let item = json!({ "type": "movie", "id": 7, "instance": "radarr" });
+    check(
+        text("delete dune").looked_up("dune", &owned()),
+        &calls("remove_media", json!({ "items": [item], "delete_files": true })),
+    );
+}
+
+#[test]
+fn a_number_after_a_removal_list_removes() {
+    let list = "1. Dune (2021)\n2. Dune: Part Two (2024)\nReply 1 or 2";
+    let story = || text("remove dun").looked_up("dun", &owned());
+    check(story(), &says(list));
+    let item = json!({ "type": "movie", "id": 9, "instance": "radarr" });
+    check(
+        story().said(list).text("2"),
+        &calls("remove_media", json!({ "items": [item], "delete_files": true })),
+    );
+}
+
+#[test]
+fn questions_are_answered_with_the_tools_sentence() {
+    let downloading = "Paddington (2014) 62%, 12 min left.";
+    check(text("queue"), &calls("check_status", json!({})));
+    check(
+        text("status").ran("check_status", json!({}), &json!({ "downloads": [] }), downloading),
+        &says(downloading),
+    );
+    check(text("upcoming"), &calls("upcoming", json!({ "days": 7 })));
+    check(text("have heat?"), &calls("find_in_library", json!({ "query": "heat" })));
+}
+
+#[test]
+fn a_failed_tool_is_told_plainly() {
+    let failed =
+        |summary| text("status").ran("check_status", json!({}), &json!({ "error": "unreachable" }), summary);
+    check(failed("Sonarr can't be reached right now."), &says("Sonarr can't be reached right now."));
+    check(failed(""), &says(FAILED));
+    let search =
+        text("add dune").ran("search_media", json!({ "query": "dune" }), &json!({ "error": "timeout" }), "");
+    check(search, &says(FAILED));
+}
+
+#[test]
+fn a_tool_that_is_not_offered_is_told_plainly() {
+    let story = text("delete dune").looked_up("dune", &owned()).without("remove_media");
+    check(story, &says("You can't delete titles here. Please ask an admin."));
+}
+
+#[test]
+fn several_texts_of_a_turn_are_all_answered() {
+    let story = || text("add the matrix\nadd dune\nadd the matrix").searched("the matrix", &matrix());
+    check(story(), &calls("add_movie", json!({ "tmdb": 603 })));
+    let added = || story().ran("add_movie", json!({ "tmdb": 603 }), &json!({}), "Added The Matrix (1999).");
+    check(added(), &calls("search_media", json!({ "query": "dune" })));
+    check(added().searched("dune", &dunes()), &says(&format!("Added The Matrix (1999).\n{DUNE_LIST}")));
+}
+
+#[test]
+fn a_deletion_waits_for_the_other_texts() {
+    check(text("delete dune\nadd heat"), &calls("search_media", json!({ "query": "heat" })));
+}
+
+#[test]
+fn anything_else_is_told_that_the_assistant_is_off() {
+    check(text("what should we watch tonight?"), &says(OFF_TEXT));
+}
+
+#[test]
+fn the_last_step_of_a_turn_is_a_plain_answer() {
+    let mut story = text("status");
+    story.request.tool_choice = ToolChoice::None;
+    check(story, &says(UNFINISHED));
+}
+
+#[tokio::test]
+async fn what_is_streamed_is_what_is_returned() {
+    let mut deltas = Vec::new();
+    let step = KeywordBrain.step(&text("status").request, &mut |delta| deltas.push(delta)).await.unwrap();
+    let piece = Delta::ToolCall { ord: 0, name: Some("check_status".to_owned()), arguments: "{}".to_owned() };
+    assert_eq!(deltas, [piece]);
+    let call = RawCall { name: "check_status".to_owned(), arguments: Arguments::parse(json!({})) };
+    assert_eq!((step.text.as_str(), step.calls), ("", vec![call]));
+}
