@@ -382,6 +382,8 @@ pub struct Fingerprint {
     pub year: u16,
     pub path: String,
     pub size_bytes: u64,
+    /// Seasons with files, for a show.
+    pub seasons: Option<u32>,
 }
 
 /// One completed response of the model.
