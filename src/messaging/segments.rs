@@ -1,1 +1,115 @@
-//! Not written yet.
+//! How many parts does a carrier make of a text?
+
+const GSM7_SINGLE: usize = 160;
+const GSM7_PART: usize = 153;
+const UCS2_SINGLE: usize = 70;
+const UCS2_PART: usize = 67;
+
+const GSM7_BASIC: &str = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà";
+/// Each is sent as an escape and a second septet.
+const GSM7_EXTENSION: &str = "\u{c}^{}\\[~]|€";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    Gsm7,
+    Ucs2,
+}
+
+/// What a text costs on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segments {
+    pub encoding: Encoding,
+    pub count: usize,
+    /// Septets in GSM-7, UTF-16 units in UCS-2.
+    pub units: usize,
+}
+
+impl Segments {
+    pub fn of(text: &str) -> Self {
+        let septets: Option<Vec<usize>> = text.chars().map(septets).collect();
+        let (encoding, widths, single, part) = match septets {
+            Some(septets) => (Encoding::Gsm7, septets, GSM7_SINGLE, GSM7_PART),
+            None => (Encoding::Ucs2, text.chars().map(char::len_utf16).collect(), UCS2_SINGLE, UCS2_PART),
+        };
+        let units = widths.iter().sum();
+        let count = if units <= single { 1 } else { parts(&widths, part) };
+        Self { encoding, count, units }
+    }
+}
+
+fn septets(character: char) -> Option<usize> {
+    if GSM7_BASIC.contains(character) {
+        Some(1)
+    } else if GSM7_EXTENSION.contains(character) {
+        Some(2)
+    } else {
+        None
+    }
+}
+
+/// A character that needs two units is never split between two parts.
+fn parts(widths: &[usize], capacity: usize) -> usize {
+    let mut count = 1;
+    let mut used = 0;
+    for width in widths {
+        if used + width > capacity {
+            count += 1;
+            used = 0;
+        }
+        used += width;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::proptest;
+    use serde_json::Value;
+
+    use super::{Encoding, GSM7_BASIC, GSM7_EXTENSION, Segments};
+
+    const VECTORS: &str = include_str!("../../tests/data/twilio/segment_vectors.json");
+
+    fn check(row: &Value) {
+        let encoding = match row["encoding"].as_str().unwrap() {
+            "GSM-7" => Encoding::Gsm7,
+            _ => Encoding::Ucs2,
+        };
+        let number = |name: &str| usize::try_from(row[name].as_u64().unwrap()).unwrap();
+        let expected = Segments { encoding, count: number("segments"), units: number("units") };
+        assert_eq!(Segments::of(row["text"].as_str().unwrap()), expected, "{}", row["id"]);
+    }
+
+    #[test]
+    fn every_vector_of_the_official_calculator_is_counted_alike() {
+        let vectors: Value = serde_json::from_str(VECTORS).unwrap();
+        let rows = vectors["vectors"].as_array().unwrap();
+        rows.iter().for_each(check);
+        assert_eq!(rows.len(), 63);
+    }
+
+    #[test]
+    fn the_alphabets_are_those_of_the_official_calculator() {
+        let vectors: Value = serde_json::from_str(VECTORS).unwrap();
+        for (table, alphabet) in [("gsm7_basic", GSM7_BASIC), ("gsm7_extension", GSM7_EXTENSION)] {
+            let rows = vectors["tables"][table].as_array().unwrap();
+            let official: BTreeSet<&str> = rows.iter().map(|row| row["char"].as_str().unwrap()).collect();
+            let ours: BTreeSet<String> = alphabet.chars().map(String::from).collect();
+            assert_eq!(ours.iter().map(String::as_str).collect::<BTreeSet<_>>(), official, "{table}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_fits_its_parts(text: String) {
+            let Segments { encoding, count, units } = Segments::of(&text);
+            let (single, part) = match encoding {
+                Encoding::Gsm7 => (160, 153),
+                Encoding::Ucs2 => (70, 67),
+            };
+            assert!(units <= if count == 1 { single } else { count * part });
+        }
+    }
+}

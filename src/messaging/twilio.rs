@@ -1,1 +1,375 @@
-//! Not written yet.
+//! How does one text get to Twilio, and what does Twilio's answer mean for it?
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, Request, Response, StatusCode};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+use super::error_codes::{Class, class_of_status, look_up};
+use super::{Accepted, Channel, Outgoing, SendError};
+use crate::http::{Http, HttpError};
+
+/// Where Twilio brings texts and the fate of ours, below the public URL.
+pub const WEBHOOK_PATH: &str = "/webhook/twilio";
+pub const STATUS_PATH: &str = "/webhook/twilio/status";
+
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// A daily limit ends at a midnight that Twilio does not name.
+const DAILY_LIMIT_WAIT: Duration = Duration::from_hours(1);
+
+/// How we are known at Twilio.
+#[derive(Debug, Clone)]
+pub struct TwilioAccount {
+    /// Without a path, e.g. `https://api.twilio.com`.
+    pub api_url: String,
+    pub account_sid: String,
+    pub credentials: Credentials,
+    pub sender: Sender,
+    /// Below which Twilio reaches our webhooks.
+    pub public_url: String,
+}
+
+#[derive(Debug, Clone)]
+pub enum Credentials {
+    AuthToken(SecretString),
+    ApiKey { sid: String, secret: SecretString },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sender {
+    /// The address from which the text says it comes.
+    Number,
+    /// The service with this SID, which chooses a number.
+    MessagingService(String),
+}
+
+#[derive(Debug)]
+pub struct Twilio {
+    account: TwilioAccount,
+    http: Http,
+}
+
+impl Twilio {
+    pub fn new(account: TwilioAccount, http: Http) -> Self {
+        Self { account, http }
+    }
+
+    fn request(&self, text: &Outgoing) -> Result<Request<Bytes>, SendError> {
+        let account = &self.account;
+        let callback = account.status_callback(text);
+        let sender = match &account.sender {
+            Sender::Number => ("From", text.from.as_str()),
+            Sender::MessagingService(sid) => ("MessagingServiceSid", sid.as_str()),
+        };
+        let mut form = vec![("To", text.to.as_str()), sender, ("StatusCallback", &callback)];
+        if !text.body.is_empty() {
+            form.push(("Body", &text.body));
+        }
+        form.extend(text.media.iter().map(|url| ("MediaUrl", url.as_str())));
+        let form = serde_urlencoded::to_string(form)
+            .map_err(|error| SendError::Permanent { code: None, meaning: error.to_string() })?;
+        Request::post(account.messages_url())
+            .header(AUTHORIZATION, account.authorization())
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(form.into())
+            .map_err(|error| SendError::Misconfigured { code: None, meaning: error.to_string() })
+    }
+}
+
+#[async_trait]
+impl Channel for Twilio {
+    async fn send(&self, text: &Outgoing) -> Result<Accepted, SendError> {
+        match self.http.send(self.request(text)?, TIMEOUT).await {
+            Ok(response) if response.status().is_success() => accepted(&response),
+            Ok(response) => Err(refused(&response)),
+            Err(error @ HttpError::NotSent(_)) => {
+                Err(SendError::Later { retry_after: None, reason: with_source(&error) })
+            }
+            Err(error @ (HttpError::TimedOut(_) | HttpError::Broken(_))) => {
+                Err(SendError::Unknown(with_source(&error)))
+            }
+        }
+    }
+}
+
+impl TwilioAccount {
+    fn messages_url(&self) -> String {
+        let api_url = self.api_url.trim_end_matches('/');
+        format!("{api_url}/2010-04-01/Accounts/{}/Messages.json", self.account_sid)
+    }
+
+    fn authorization(&self) -> String {
+        let (name, secret) = match &self.credentials {
+            Credentials::AuthToken(token) => (&self.account_sid, token),
+            Credentials::ApiKey { sid, secret } => (sid, secret),
+        };
+        format!("Basic {}", STANDARD.encode(format!("{name}:{}", secret.expose_secret())))
+    }
+
+    /// One URL for each attempt: a callback proves which text was taken even if its SID was never learned.
+    fn status_callback(&self, text: &Outgoing) -> String {
+        let public_url = self.public_url.trim_end_matches('/');
+        format!("{public_url}{STATUS_PATH}?out={}&n={}", text.id, text.attempt)
+    }
+}
+
+#[derive(Deserialize)]
+struct Created {
+    sid: String,
+    date_created: Option<String>,
+}
+
+fn accepted(response: &Response<Bytes>) -> Result<Accepted, SendError> {
+    let created: Created = serde_json::from_slice(response.body()).map_err(|error| {
+        SendError::Unknown(format!("{} with an unreadable body: {error}", response.status()))
+    })?;
+    if created.sid.is_empty() {
+        return Err(SendError::Unknown(format!("{} without an id", response.status())));
+    }
+    // The time is a convenience; the text is taken whether it can be read or not.
+    let created_at = created.date_created.and_then(|date| read_date(&date).ok());
+    Ok(Accepted { sid: created.sid, created_at })
+}
+
+fn read_date(text: &str) -> Result<Timestamp, jiff::Error> {
+    DateTimeParser::new().parse_timestamp(text)
+}
+
+#[derive(Default, Deserialize)]
+struct Refusal {
+    code: Option<u32>,
+    message: Option<String>,
+}
+
+fn refused(response: &Response<Bytes>) -> SendError {
+    let status = response.status();
+    // A proxy's page or an empty body tells nothing beyond the status.
+    let Refusal { code, message } = serde_json::from_slice(response.body()).unwrap_or_default();
+    let known = code.and_then(look_up);
+    let meaning = match (known, message) {
+        (Some(known), _) => known.meaning.to_owned(),
+        // The message may quote a phone number.
+        (None, Some(message)) => message.replace(|each: char| each.is_ascii_digit(), "*"),
+        (None, None) => format!("HTTP {status}"),
+    };
+    let class = match known {
+        // Whatever the code says, a server that failed may have done its work before.
+        _ if status.is_server_error() => Class::Ambiguous,
+        Some(known) if known.class == Class::NextDay => Class::NextDay,
+        _ if status == StatusCode::TOO_MANY_REQUESTS => Class::Later,
+        Some(known) => known.class,
+        None => class_of_status(status.as_u16()),
+    };
+    match class {
+        Class::Later | Class::Once => {
+            SendError::Later { retry_after: retry_after(response.headers()), reason: meaning }
+        }
+        Class::NextDay => SendError::Later { retry_after: Some(DAILY_LIMIT_WAIT), reason: meaning },
+        Class::Ambiguous => SendError::Unknown(meaning),
+        Class::OptedOut => SendError::OptedOut,
+        Class::Misconfigured => SendError::Misconfigured { code, meaning },
+        Class::Permanent | Class::OurWebhook => SendError::Permanent { code, meaning },
+    }
+}
+
+/// Seconds only: Twilio documents no other form, nor this one.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    // Without a usable hint the outbox has its own pace.
+    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+}
+
+fn with_source(error: &HttpError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use futures_util::FutureExt;
+    use http::{Request, Response};
+    use jiff::Timestamp;
+
+    use super::{Credentials, Sender, Twilio, TwilioAccount};
+    use crate::conversation::transcript::{Address, OutboxId};
+    use crate::http::Http;
+    use crate::messaging::{Accepted, Channel, Outgoing};
+
+    fn account(sender: Sender, credentials: Credentials) -> TwilioAccount {
+        TwilioAccount {
+            api_url: "https://api.example/".into(),
+            account_sid: "AC1".into(),
+            credentials,
+            sender,
+            public_url: "https://sms.example/bot/".into(),
+        }
+    }
+
+    fn token() -> Credentials {
+        Credentials::AuthToken("secret".into())
+    }
+
+    fn text() -> Outgoing {
+        Outgoing {
+            id: OutboxId(7),
+            attempt: 2,
+            to: Address::new("+15550100001"),
+            from: Address::new("+15550100000"),
+            body: "Added Dune & more".into(),
+            media: vec![],
+        }
+    }
+
+    fn answering(status: u16, headers: &'static [(&str, &str)], body: &'static str) -> Http {
+        Http::in_process(Arc::new(move |_| {
+            let mut response = Response::builder().status(status);
+            for (name, value) in headers {
+                response = response.header(*name, *value);
+            }
+            let response = response.body(Bytes::from(body)).unwrap();
+            async { response }.boxed()
+        }))
+    }
+
+    async fn outcome(status: u16, headers: &'static [(&str, &str)], body: &'static str) -> String {
+        let twilio = Twilio::new(account(Sender::Number, token()), answering(status, headers, body));
+        format!("{:?}", twilio.send(&text()).await)
+    }
+
+    #[tokio::test]
+    async fn a_taken_text_has_a_sid_and_a_time() {
+        let body = r#"{"sid":"SM1","status":"queued","date_created":"Thu, 24 Aug 2023 05:01:45 +0000"}"#;
+        let twilio = Twilio::new(account(Sender::Number, token()), answering(201, &[], body));
+        let created_at: Timestamp = "2023-08-24T05:01:45Z".parse().unwrap();
+        let expected = Accepted { sid: "SM1".into(), created_at: Some(created_at) };
+        assert_eq!(twilio.send(&text()).await.unwrap(), expected);
+    }
+
+    #[tokio::test]
+    async fn an_unreadable_time_does_not_lose_the_sid() {
+        let outcome = outcome(201, &[], r#"{"sid":"SM1","date_created":"soon"}"#).await;
+        assert_eq!(outcome, r#"Ok(Accepted { sid: "SM1", created_at: None })"#);
+    }
+
+    #[tokio::test]
+    async fn each_refusal_says_what_comes_next() {
+        insta::assert_snapshot!(
+            [
+                outcome(400, &[], r#"{"code":21610,"message":"x","status":400}"#).await,
+                outcome(401, &[], r#"{"code":20003,"message":"x","status":401}"#).await,
+                outcome(400, &[], r#"{"code":21211,"message":"x","status":400}"#).await,
+                outcome(400, &[], r#"{"code":63038,"message":"x","status":400}"#).await,
+                outcome(429, &[("retry-after", "7")], r#"{"code":20429,"message":"x","status":429}"#).await,
+                outcome(429, &[("retry-after", "soon")], "slow down").await,
+                outcome(400, &[], r#"{"code":99999,"message":"No such thing as +15550100001","status":400}"#).await,
+                outcome(302, &[], "").await,
+                outcome(503, &[], r#"{"code":21211,"message":"x","status":503}"#).await,
+                outcome(502, &[], "<html>").await,
+                outcome(201, &[], "{").await,
+                outcome(201, &[], r#"{"sid":""}"#).await,
+            ]
+            .join("\n"),
+            @r#"
+            Err(OptedOut)
+            Err(Misconfigured { code: Some(20003), meaning: "Twilio refused the account's credentials" })
+            Err(Permanent { code: Some(21211), meaning: "the number to text is not valid" })
+            Err(Later { retry_after: Some(3600s), reason: "the account's daily limit is reached" })
+            Err(Later { retry_after: Some(7s), reason: "too many requests at once" })
+            Err(Later { retry_after: None, reason: "HTTP 429 Too Many Requests" })
+            Err(Permanent { code: Some(99999), meaning: "No such thing as +***********" })
+            Err(Misconfigured { code: None, meaning: "HTTP 302 Found" })
+            Err(Unknown("the number to text is not valid"))
+            Err(Unknown("HTTP 502 Bad Gateway"))
+            Err(Unknown("201 Created with an unreadable body: EOF while parsing an object at line 1 column 1"))
+            Err(Unknown("201 Created without an id"))
+            "#
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_text_without_an_answer_may_have_been_taken() {
+        let silent = Http::in_process(Arc::new(|_| futures_util::future::pending().boxed()));
+        let twilio = Twilio::new(account(Sender::Number, token()), silent);
+        let started = tokio::time::Instant::now();
+        let outcome = format!("{:?}", twilio.send(&text()).await);
+        assert_eq!(outcome, r#"Err(Unknown("get an answer within 15 s"))"#);
+        assert_eq!(started.elapsed(), Duration::from_secs(15));
+    }
+
+    #[tokio::test]
+    async fn a_text_that_never_left_is_sent_later() {
+        // Nothing listens on port 1 of this machine.
+        let account =
+            TwilioAccount { api_url: "http://127.0.0.1:1".into(), ..account(Sender::Number, token()) };
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let outcome = Twilio::new(account, Http::network().unwrap()).send(&text()).await;
+        assert!(
+            matches!(outcome, Err(crate::messaging::SendError::Later { retry_after: None, .. })),
+            "{outcome:?}"
+        );
+    }
+
+    /// The request as its parts of interest: URL, credentials, form.
+    async fn sent(account: TwilioAccount, text: Outgoing) -> [String; 3] {
+        let seen = Arc::new(Mutex::new(None));
+        let peer = Http::in_process({
+            let seen = Arc::clone(&seen);
+            Arc::new(move |request: Request<Bytes>| {
+                *seen.lock().unwrap() = Some(request);
+                async { Response::new(Bytes::from_static(br#"{"sid":"SM1"}"#)) }.boxed()
+            })
+        });
+        Twilio::new(account, peer).send(&text).await.unwrap();
+        let request = seen.lock().unwrap().take().unwrap();
+        [
+            format!("{} {}", request.method(), request.uri()),
+            request.headers()["authorization"].to_str().unwrap().to_owned(),
+            String::from_utf8(request.body().to_vec()).unwrap(),
+        ]
+    }
+
+    #[tokio::test]
+    async fn a_number_and_the_token_send_a_text() {
+        assert_eq!(
+            sent(account(Sender::Number, token()), text()).await,
+            [
+                "POST https://api.example/2010-04-01/Accounts/AC1/Messages.json",
+                "Basic QUMxOnNlY3JldA==",
+                "To=%2B15550100001&From=%2B15550100000&StatusCallback=https%3A%2F%2Fsms.example%2Fbot%2Fwebhook%2Ftwilio%2Fstatus%3Fout%3D7%26n%3D2&Body=Added+Dune+%26+more",
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_service_and_an_api_key_send_media() {
+        let key = Credentials::ApiKey { sid: "SK1".into(), secret: "key".into() };
+        let poster = "https://sms.example/poster.jpg".to_owned();
+        let media = Outgoing { body: String::new(), media: vec![poster.clone(), poster], ..text() };
+        let [_, authorization, form] =
+            sent(account(Sender::MessagingService("MG1".into()), key), media).await;
+        assert_eq!(authorization, "Basic U0sxOmtleQ==");
+        assert_eq!(
+            form,
+            "To=%2B15550100001&MessagingServiceSid=MG1&StatusCallback=https%3A%2F%2Fsms.example%2Fbot%2Fwebhook%2Ftwilio%2Fstatus%3Fout%3D7%26n%3D2&MediaUrl=https%3A%2F%2Fsms.example%2Fposter.jpg&MediaUrl=https%3A%2F%2Fsms.example%2Fposter.jpg"
+        );
+    }
+
+    #[test]
+    fn secrets_stay_out_of_debug_output() {
+        let account = account(Sender::Number, token());
+        assert!(!format!("{account:?}").contains("secret\""));
+    }
+}
