@@ -18,7 +18,7 @@ use crate::store::users::{self, Newcomer};
 use crate::store::{boot, stream};
 use crate::tools::Tool;
 use crate::tools::discover::{FindInLibrary, SearchMedia};
-use crate::tools::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases};
+use crate::tools::downloads::{CheckStatus, RecentlyAdded, ListUpcoming};
 use crate::tools::library::Library;
 use crate::tools::movies::AddMovie;
 use crate::tools::registry::Registry;
@@ -134,13 +134,13 @@ impl App {
 /// Every tool there is; what a user is offered of them is a matter of rights.
 fn tools(library: &Arc<Library>) -> Vec<Arc<dyn Tool>> {
     vec![
-        Arc::new(SearchMedia::new(library.clone())),
-        Arc::new(FindInLibrary::new(library.clone())),
-        Arc::new(AddMovie::new(library.clone())),
-        Arc::new(AddSeries::new(library.clone())),
-        Arc::new(CheckStatus::new(library.clone())),
-        Arc::new(UpcomingReleases::new(library.clone())),
-        Arc::new(RecentlyAdded::new(library.clone())),
-        Arc::new(RemoveMedia::new(library.clone())),
+        Arc::new(SearchMedia { library: library.clone() }),
+        Arc::new(FindInLibrary { library: library.clone() }),
+        Arc::new(AddMovie { library: library.clone() }),
+        Arc::new(AddSeries { library: library.clone() }),
+        Arc::new(CheckStatus { library: library.clone() }),
+        Arc::new(ListUpcoming { library: library.clone() }),
+        Arc::new(RecentlyAdded { library: library.clone() }),
+        Arc::new(RemoveMedia { library: library.clone() }),
     ]
 }

@@ -10,6 +10,7 @@ pub mod engine;
 pub mod http;
 pub mod llm;
 pub mod messaging;
+pub mod simulation;
 pub mod store;
 pub mod telemetry;
 pub mod tools;

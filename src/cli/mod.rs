@@ -1,8 +1,23 @@
 //! What can be typed after `dialarr`.
 
+mod chat;
+mod demo;
+mod eval;
+mod serve;
+mod wiring;
+
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
+
+use crate::config::{Config, Log, LogFormat};
+use crate::telemetry;
+
+/// What a demo shows of its log.
+const QUIET: &str = "warn";
+/// Played failures are expected; only what is wrong with the program is shown.
+const SILENT: &str = "error";
 
 /// Text a phone number, get things done on your Sonarr and Radarr
 #[derive(Debug, Parser, PartialEq, Eq)]
@@ -39,13 +54,27 @@ pub struct Demo {
 
 /// Does what was asked for; an error is for standard error and exit code 1.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let name = match &arguments.command {
-        Command::Demo(_) => "demo",
-        Command::Serve => "serve",
-        Command::Chat => "chat",
-        Command::Eval { .. } => "eval",
-    };
-    anyhow::bail!("run `dialarr {name}`: this build has no such part")
+    let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
+    runtime.block_on(async {
+        match &arguments.command {
+            Command::Demo(demo) => {
+                telemetry::start(&Log { format: LogFormat::Pretty, filter: QUIET.to_owned() })?;
+                demo::run(demo).await
+            }
+            Command::Serve => serve::run(&configured()?).await,
+            Command::Chat => chat::run(&configured()?).await,
+            Command::Eval { file } => {
+                telemetry::start(&Log { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;
+                eval::run(file).await
+            }
+        }
+    })
+}
+
+fn configured() -> anyhow::Result<Config> {
+    let config = Config::load()?;
+    telemetry::start(&config.log)?;
+    Ok(config)
 }
 
 #[cfg(test)]

@@ -25,6 +25,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// The relay looks by itself this often, should a wake-up be lost.
 const SWEEP: Duration = Duration::from_secs(30);
 
+/// Pause between two looks whether texts are still on their way.
+const GLANCE: Duration = Duration::from_millis(2);
+
 /// Rings when the outbox has something to send. Ringing carries nothing and may be repeated.
 #[derive(Debug, Clone, Default)]
 pub struct Doorbell(Arc<Notify>);
@@ -105,6 +108,17 @@ impl Relay {
             for id in due {
                 self.send(id).await?;
             }
+        }
+    }
+
+    /// Waits until nothing can be sent at this moment and nothing is on its way.
+    pub async fn settled(&self) -> Result<(), DbError> {
+        loop {
+            self.flush().await?;
+            if self.db.read(outbox::on_the_way).await? == 0 {
+                return Ok(());
+            }
+            tokio::time::sleep(GLANCE).await;
         }
     }
 

@@ -249,7 +249,7 @@ pub fn opted_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<U
     Ok(UserId(user))
 }
 
-/// Rows that still wait or whose outcome is open.
-pub fn open_count(conn: &mut Conn) -> QueryResult<i64> {
-    outbox::table.filter(outbox::state.eq_any(["queued", "attempting"])).count().get_result(conn)
+/// Texts that are being handed over at this moment.
+pub fn on_the_way(conn: &mut Conn) -> QueryResult<i64> {
+    outbox::table.filter(outbox::state.eq("attempting")).count().get_result(conn)
 }

@@ -1,1 +1,412 @@
-//! Not written yet.
+//! What a tool asks of the model (its schema), and what becomes of the arguments that the model writes: repaired
+//! where the meaning is plain, refused with the field and what belongs there where it is not.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::ToolError;
+use super::approval::Cleared;
+use crate::conversation::transcript::{Arguments, CallFailure};
+
+/// The JSON Schema of `Args` without what a model has no use for; the doc comments are its descriptions.
+pub fn schema<Args: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<Args>().to_value();
+    strip_noise(&mut schema);
+    schema
+}
+
+/// Lets the model choose among `names` in the property `instance` of the object at `pointer`. With one name there is
+/// nothing to choose and the property goes.
+pub fn offer_instances(schema: &mut Value, pointer: &str, names: &[&str]) {
+    let Some(properties) =
+        schema.pointer_mut(pointer).and_then(|object| object["properties"].as_object_mut())
+    else {
+        return;
+    };
+    if names.len() < 2 {
+        properties.remove("instance");
+    } else if let Some(instance) = properties.get_mut("instance") {
+        instance["enum"] = names.iter().map(|name| json!(name)).chain([Value::Null]).collect();
+    }
+}
+
+/// Reads arguments by the schema the model was given. Arguments that the schema does not know are dropped.
+pub fn read<Args: DeserializeOwned>(
+    tool: &str,
+    schema: &Value,
+    arguments: &Arguments,
+) -> Result<Args, CallFailure> {
+    let map = match arguments {
+        Arguments::Object(map) => map.clone(),
+        Arguments::Malformed(_) => return Err(BadArgument::whole().into()),
+    };
+    let repaired = repair_object(schema, map, tool)?;
+    serde_json::from_value(repaired).map_err(|error| {
+        tracing::warn!(tool, %error, "failed to read arguments that fit the schema");
+        BadArgument::whole().into()
+    })
+}
+
+/// The arguments of a call that is cleared to run with them.
+pub fn cleared(call: &Cleared) -> Result<&Arguments, ToolError> {
+    call.arguments()
+        .ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run on an item a tool that takes arguments")))
+}
+
+/// One argument that cannot be used, in words the model can act on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadArgument {
+    pub field: String,
+    pub expected: String,
+    pub hint: String,
+}
+
+impl BadArgument {
+    fn whole() -> Self {
+        Self {
+            field: "arguments".to_owned(),
+            expected: "one JSON object".to_owned(),
+            hint: "Call the tool again with the fields of its schema.".to_owned(),
+        }
+    }
+
+    fn by_schema(schema: &Value, field: &str) -> Self {
+        Self {
+            field: field.to_owned(),
+            expected: expected(schema),
+            hint: schema["description"].as_str().unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+impl From<BadArgument> for CallFailure {
+    fn from(bad: BadArgument) -> Self {
+        let mut for_model = json!({ "error": "bad_arguments", "field": bad.field, "expected": bad.expected });
+        if !bad.hint.is_empty() {
+            for_model["hint"] = json!(bad.hint);
+        }
+        Self { code: "bad_arguments".to_owned(), for_model, for_user: None }
+    }
+}
+
+fn strip_noise(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            // A property may be called `title`; the noise is a `title` that holds text.
+            if map.get("title").is_some_and(Value::is_string) {
+                map.remove("title");
+            }
+            map.remove("format");
+            map.remove("default");
+            map.values_mut().for_each(strip_noise);
+        }
+        Value::Array(values) => values.iter_mut().for_each(strip_noise),
+        _ => {}
+    }
+}
+
+fn repair(schema: &Value, value: Value, field: &str) -> Result<Value, BadArgument> {
+    if let Some(choices) = schema["anyOf"].as_array() {
+        return choices
+            .iter()
+            .filter(|choice| choice["type"] != "null")
+            // One choice that does not fit is no error while another may.
+            .find_map(|choice| repair(choice, value.clone(), field).ok())
+            .ok_or_else(|| BadArgument::by_schema(schema, field));
+    }
+    let repaired = match type_of(schema) {
+        "object" => match decoded(value) {
+            Value::Object(map) => return repair_object(schema, map, field),
+            _ => None,
+        },
+        "array" => return repair_list(schema, value, field),
+        "integer" => integer(&value).filter(|number| in_range(schema, *number)).map(Value::from),
+        "boolean" => boolean(&value),
+        _ => text(schema, &value),
+    };
+    repaired.ok_or_else(|| BadArgument::by_schema(schema, field))
+}
+
+fn repair_object(schema: &Value, mut map: Map<String, Value>, field: &str) -> Result<Value, BadArgument> {
+    let mut repaired = Map::new();
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        match map.remove(name) {
+            None | Some(Value::Null) => {
+                let required =
+                    schema["required"].as_array().is_some_and(|names| names.contains(&json!(name)));
+                if required {
+                    return Err(BadArgument::by_schema(property, name));
+                }
+            }
+            Some(value) => {
+                repaired.insert(name.clone(), repair(property, value, name)?);
+            }
+        }
+    }
+    if !map.is_empty() {
+        let names: Vec<&String> = map.keys().collect();
+        tracing::debug!(field, ?names, "dropped arguments that the schema does not know");
+    }
+    Ok(Value::Object(repaired))
+}
+
+fn repair_list(schema: &Value, value: Value, field: &str) -> Result<Value, BadArgument> {
+    let values = match decoded(value) {
+        Value::Array(values) => values,
+        // `1, 2` is a list without its brackets; any other text is a single item.
+        Value::String(text) => {
+            serde_json::from_str(&format!("[{text}]")).unwrap_or_else(|_| vec![Value::String(text)])
+        }
+        single => vec![single],
+    };
+    let repaired = values
+        .into_iter()
+        .map(|value| repair(&schema["items"], value, field))
+        .collect::<Result<Vec<_>, _>>()?;
+    let length = repaired.len() as u64;
+    let fits = schema["minItems"].as_u64().is_none_or(|min| length >= min)
+        && schema["maxItems"].as_u64().is_none_or(|max| length <= max);
+    if fits { Ok(Value::Array(repaired)) } else { Err(BadArgument::by_schema(schema, field)) }
+}
+
+/// A list or an object that was written as text.
+fn decoded(value: Value) -> Value {
+    let Value::String(text) = &value else {
+        return value;
+    };
+    match serde_json::from_str(text) {
+        Ok(inner @ (Value::Array(_) | Value::Object(_))) => inner,
+        Ok(_) | Err(_) => value,
+    }
+}
+
+fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::Number(number) => number.as_i64().or_else(|| {
+            let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9e15)?;
+            Some(float as i64)
+        }),
+        // What is no number gets the same refusal as any other wrong type.
+        Value::String(text) => text.trim().parse().ok(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn in_range(schema: &Value, number: i64) -> bool {
+    schema["minimum"].as_i64().is_none_or(|min| number >= min)
+        && schema["maximum"].as_i64().is_none_or(|max| number <= max)
+}
+
+fn boolean(value: &Value) -> Option<Value> {
+    match value {
+        Value::Bool(_) => Some(value.clone()),
+        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" => Some(json!(true)),
+            "false" => Some(json!(false)),
+            _ => None,
+        },
+        Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn text(schema: &Value, value: &Value) -> Option<Value> {
+    let text = match value {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+    };
+    if let Some(words) = schema["enum"].as_array() {
+        return words
+            .iter()
+            .find(|word| word.as_str().is_some_and(|word| word.eq_ignore_ascii_case(&text)))
+            .cloned();
+    }
+    let long_enough = schema["minLength"].as_u64().is_none_or(|min| text.chars().count() as u64 >= min);
+    long_enough.then_some(Value::String(text))
+}
+
+fn type_of(schema: &Value) -> &str {
+    match &schema["type"] {
+        Value::Array(types) => types.iter().filter_map(Value::as_str).find(|name| *name != "null"),
+        name => name.as_str(),
+    }
+    .unwrap_or("string")
+}
+
+fn expected(schema: &Value) -> String {
+    if let Some(choices) = schema["anyOf"].as_array() {
+        let choices: Vec<String> =
+            choices.iter().filter(|choice| choice["type"] != "null").map(expected).collect();
+        return choices.join(" or ");
+    }
+    if let Some(words) = schema["enum"].as_array() {
+        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        return format!("one of {}", words.join(", "));
+    }
+    match type_of(schema) {
+        "integer" => match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
+            (Some(min), Some(max)) => format!("integer from {min} to {max}"),
+            _ => "integer".to_owned(),
+        },
+        "array" => match schema["maxItems"].as_u64() {
+            Some(max) => format!("list of at most {max}"),
+            None => format!("list of {}", expected(&schema["items"])),
+        },
+        "boolean" => "true or false".to_owned(),
+        "object" => "object".to_owned(),
+        _ => "text".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Probe {
+        /// The number that search_media gave.
+        tmdb: i64,
+        /// Name of a quality profile.
+        quality: Option<String>,
+        /// How many days.
+        #[schemars(range(min = 1, max = 60))]
+        days: Option<u32>,
+        seasons: Option<Seasons>,
+        #[schemars(length(max = 2))]
+        items: Option<Vec<Item>>,
+        delete_files: Option<bool>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    #[serde(untagged)]
+    enum Seasons {
+        Named(Named),
+        Numbers(Vec<u32>),
+    }
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    enum Named {
+        All,
+        Latest,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    struct Item {
+        id: i64,
+    }
+
+    const PROBE: Probe =
+        Probe { tmdb: 603, quality: None, days: None, seasons: None, items: None, delete_files: None };
+
+    #[track_caller]
+    fn check(written: Value, outcome: Result<Probe, Value>) {
+        let read = read::<Probe>("probe", &schema::<Probe>(), &Arguments::parse(written));
+        assert_eq!(read.map_err(|failure| failure.for_model), outcome);
+    }
+
+    fn bad(field: &str, expected: &str, hint: &str) -> Result<Probe, Value> {
+        let mut json = json!({ "error": "bad_arguments", "field": field, "expected": expected });
+        if !hint.is_empty() {
+            json["hint"] = json!(hint);
+        }
+        Err(json)
+    }
+
+    #[test]
+    fn a_number_may_be_written_as_text_or_as_a_float() {
+        for written in [json!({"tmdb": 603}), json!({"tmdb": " 603 "}), json!({"tmdb": 603.0})] {
+            check(written, Ok(PROBE));
+        }
+    }
+
+    #[test]
+    fn null_is_none_and_unknown_arguments_are_dropped() {
+        check(json!({"tmdb": 603, "quality": null, "user_confirmed": true}), Ok(PROBE));
+    }
+
+    #[test]
+    fn what_was_encoded_twice_is_read() {
+        check(json!(r#""{\"tmdb\": 603}""#), Ok(PROBE));
+        let items = Some(vec![Item { id: 7 }, Item { id: 8 }]);
+        check(json!({"tmdb": 603, "items": r#"[{"id":7},"{\"id\":\"8\"}"]"#}), Ok(Probe { items, ..PROBE }));
+    }
+
+    #[test]
+    fn a_single_item_is_a_list_of_one() {
+        check(
+            json!({"tmdb": 603, "items": {"id": 7}}),
+            Ok(Probe { items: Some(vec![Item { id: 7 }]), ..PROBE }),
+        );
+    }
+
+    #[test]
+    fn a_choice_of_words_or_numbers_takes_either() {
+        for (written, seasons) in [
+            (json!("ALL"), Seasons::Named(Named::All)),
+            (json!([1, "2"]), Seasons::Numbers(vec![1, 2])),
+            (json!("1, 2"), Seasons::Numbers(vec![1, 2])),
+            (json!(3), Seasons::Numbers(vec![3])),
+        ] {
+            check(json!({"tmdb": 603, "seasons": written}), Ok(Probe { seasons: Some(seasons), ..PROBE }));
+        }
+        check(
+            json!({"tmdb": 603, "seasons": "the good ones"}),
+            bad("seasons", "one of all, latest or list of integer", ""),
+        );
+    }
+
+    #[test]
+    fn text_and_truth_are_taken_as_meant() {
+        let probe = Probe { quality: Some("1080".to_owned()), delete_files: Some(true), ..PROBE };
+        check(json!({"tmdb": 603, "quality": 1080, "delete_files": "True"}), Ok(probe));
+        check(json!({"tmdb": 603, "delete_files": "maybe"}), bad("delete_files", "true or false", ""));
+    }
+
+    #[test]
+    fn a_refusal_names_the_field_and_what_belongs_there() {
+        let tmdb = || bad("tmdb", "integer", "The number that search_media gave.");
+        check(json!({"tmdb": "six"}), tmdb());
+        check(json!({}), tmdb());
+        check(json!({"tmdb": 603, "days": 90}), bad("days", "integer from 1 to 60", "How many days."));
+        check(
+            json!({"tmdb": 603, "items": [{"id": 1}, {"id": 2}, {"id": 3}]}),
+            bad("items", "list of at most 2", ""),
+        );
+        check(
+            json!(r#"{"tmdb": "six"#),
+            bad("arguments", "one JSON object", "Call the tool again with the fields of its schema."),
+        );
+    }
+
+    #[test]
+    fn a_schema_carries_no_noise() {
+        let text = schema::<Probe>().to_string();
+        for noise in ["$schema", "$ref", "$defs", "\"title\"", "\"format\"", "\"default\""] {
+            assert!(!text.contains(noise), "{noise} in {text}");
+        }
+    }
+
+    #[test]
+    fn one_instance_is_no_choice() {
+        let with = |names: &[&str]| {
+            let mut schema = json!({"properties": {"instance": {"type": ["string", "null"]}}});
+            offer_instances(&mut schema, "", names);
+            schema
+        };
+        assert_eq!(with(&["radarr"]), json!({"properties": {}}));
+        assert_eq!(
+            with(&["radarr", "radarr-4k"]),
+            json!({"properties": {"instance": {"type": ["string", "null"], "enum": ["radarr", "radarr-4k", null]}}})
+        );
+    }
+}

@@ -1,1 +1,288 @@
-//! Not written yet.
+//! Finding titles: in the catalogues of Radarr and Sonarr, and in the library.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answers::{
+    clean, clean_title, gigabytes, listing, name_failed, named, sentence_list, with_failed,
+};
+use super::approval::Cleared;
+use super::arguments::{cleared, read, schema};
+use super::library::{Gathered, Instance, LOOKUP_PATIENCE, Library, READ_PATIENCE, ask_all};
+use super::ranking::{Fit, Query};
+use super::{LOOKUP_TIMEOUT, READ_TIMEOUT, Tool, ToolError, Uses, World};
+use crate::arr::radarr::Radarr;
+use crate::arr::sonarr::Sonarr;
+use crate::arr::{Movie, Series};
+use crate::conversation::transcript::{
+    Arguments, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
+};
+
+const MAX_OVERVIEW_CHARS: usize = 200;
+
+pub struct SearchMedia {
+    pub library: Arc<Library>,
+}
+
+pub struct FindInLibrary {
+    pub library: Arc<Library>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SearchArgs {
+    /// Title, with the year at the end if known.
+    #[schemars(length(min = 1))]
+    query: String,
+    /// Leave out to search both.
+    #[serde(rename = "type")]
+    kind: Option<MediaKind>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FindArgs {
+    /// Title or words of it, with the year at the end if known. Empty: only the totals.
+    #[serde(default)]
+    query: String,
+    #[serde(rename = "type")]
+    kind: Option<MediaKind>,
+}
+
+/// One title as it is told.
+struct Found {
+    for_model: Value,
+    for_user: String,
+    shown: Vec<MediaRef>,
+}
+
+#[async_trait]
+impl Tool for SearchMedia {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "search_media",
+            description: "Search the catalogues of movies and shows, in the library or not. \
+                          Gives the tmdb or tvdb number that adding needs.",
+            tier: Tier::Read,
+            parameters: schema::<SearchArgs>(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        LOOKUP_TIMEOUT
+    }
+
+    fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure> {
+        self.arguments(arguments).map(|_| Uses::default())
+    }
+
+    async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
+        self.search(self.arguments(cleared(call)?)?).await
+    }
+}
+
+impl SearchMedia {
+    fn arguments(&self, arguments: &Arguments) -> Result<SearchArgs, CallFailure> {
+        read("search_media", &schema::<SearchArgs>(), arguments)
+    }
+
+    async fn search(&self, args: SearchArgs) -> Result<CallResult, ToolError> {
+        let query = Query::new(&args.query);
+        // All instances of a kind have the same catalogue: the first is asked.
+        let movies = self.library.movies_of(args.kind).get(..1).unwrap_or_default();
+        let series = self.library.series_of(args.kind).get(..1).unwrap_or_default();
+        let (movies, series) = tokio::join!(
+            ask_all(movies, LOOKUP_PATIENCE, |radarr| radarr.lookup(&args.query)),
+            ask_all(series, LOOKUP_PATIENCE, |sonarr| sonarr.lookup(&args.query)),
+        );
+        let movies = movies.map(|(instance, mut hits)| {
+            hits.sort_by(|one, other| other.popularity.total_cmp(&one.popularity));
+            let ranked = query.rank(hits, |movie| (&movie.title, movie.year));
+            ranked.into_iter().map(|(fit, movie)| (fit, movie_hit(instance, &movie))).collect::<Vec<_>>()
+        });
+        let series = series.map(|(instance, hits)| {
+            let ranked = query.rank(hits, |series| (&series.title, series.year));
+            ranked.into_iter().map(|(fit, series)| (fit, series_hit(instance, &series))).collect()
+        });
+        let (answers, failed) = movies.and(series).or_failure()?;
+        let found = in_turn(answers);
+        let sentence = match told(&found) {
+            None => format!("I found nothing for \"{}\".", clean_title(&args.query)),
+            Some(titles) => format!("I found {titles}."),
+        };
+        Ok(answer(found, sentence, &failed))
+    }
+}
+
+#[async_trait]
+impl Tool for FindInLibrary {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "find_in_library",
+            description: "Find movies and shows that are in the library. Gives the id that removing needs.",
+            tier: Tier::Read,
+            parameters: schema::<FindArgs>(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        READ_TIMEOUT
+    }
+
+    fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure> {
+        self.arguments(arguments).map(|_| Uses::default())
+    }
+
+    async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
+        self.find(self.arguments(cleared(call)?)?).await
+    }
+}
+
+impl FindInLibrary {
+    fn arguments(&self, arguments: &Arguments) -> Result<FindArgs, CallFailure> {
+        read("find_in_library", &schema::<FindArgs>(), arguments)
+    }
+
+    async fn find(&self, args: FindArgs) -> Result<CallResult, ToolError> {
+        let query = Query::new(&args.query);
+        let (movies, series) = tokio::join!(
+            ask_all(self.library.movies_of(args.kind), READ_PATIENCE, Radarr::movies),
+            ask_all(self.library.series_of(args.kind), READ_PATIENCE, Sonarr::all_series),
+        );
+        if query.is_empty() {
+            return totals(movies.map(|(_, held)| held.len()), series.map(|(_, held)| held.len()));
+        }
+        let movies = movies.map(|(instance, mut held)| {
+            held.retain(|movie| query.fit(&movie.title, movie.year) < Fit::Loose);
+            let ranked = query.rank(held, |movie| (&movie.title, movie.year));
+            ranked.into_iter().map(|(fit, movie)| (fit, held_movie(instance, &movie))).collect::<Vec<_>>()
+        });
+        let series = series.map(|(instance, mut held)| {
+            held.retain(|series| query.fit(&series.title, series.year) < Fit::Loose);
+            let ranked = query.rank(held, |series| (&series.title, series.year));
+            ranked.into_iter().map(|(fit, series)| (fit, held_series(instance, &series))).collect()
+        });
+        let (answers, failed) = movies.and(series).or_failure()?;
+        let found = in_turn(answers);
+        let sentence = match told(&found) {
+            None => format!("Nothing in the library matches \"{}\".", clean_title(&args.query)),
+            Some(titles) => format!("In the library: {titles}."),
+        };
+        Ok(answer(found, sentence, &failed))
+    }
+}
+
+fn totals(movies: Gathered<usize>, series: Gathered<usize>) -> Result<CallResult, ToolError> {
+    let movie_count: usize = movies.answers.iter().sum();
+    let series_count: usize = series.answers.iter().sum();
+    let (_, failed) = movies.and(series).or_failure()?;
+    let mut for_model = json!({ "results": [], "total": movie_count + series_count,
+        "movies": movie_count, "series": series_count, "note": "name a title to see it" });
+    name_failed(&mut for_model, &failed);
+    let sentence = format!("The library has {movie_count} movies and {series_count} shows.");
+    Ok(CallResult { for_model, for_user: with_failed(sentence, &failed), shown: Vec::new() })
+}
+
+/// Merges ranked lists: by fit, then the first of each list, the second of each, and so on.
+fn in_turn(lists: Vec<Vec<(Fit, Found)>>) -> Vec<Found> {
+    let mut all: Vec<(Fit, usize, Found)> = lists
+        .into_iter()
+        .flat_map(|list| list.into_iter().enumerate().map(|(position, (fit, found))| (fit, position, found)))
+        .collect();
+    all.sort_by_key(|(fit, position, _)| (*fit, *position));
+    all.into_iter().map(|(_, _, found)| found).collect()
+}
+
+fn told(found: &[Found]) -> Option<String> {
+    let titles: Vec<String> = found.iter().map(|found| found.for_user.clone()).collect();
+    (!titles.is_empty()).then(|| sentence_list(&titles))
+}
+
+fn answer(found: Vec<Found>, sentence: String, failed: &[String]) -> CallResult {
+    let results = found.iter().map(|found| found.for_model.clone()).collect();
+    let mut for_model = listing(results, "add a year or more of the title to the query");
+    name_failed(&mut for_model, failed);
+    let shown = for_model["results"].as_array().map_or(0, Vec::len);
+    CallResult {
+        for_model,
+        for_user: with_failed(sentence, failed),
+        shown: found.into_iter().take(shown).flat_map(|found| found.shown).collect(),
+    }
+}
+
+fn movie_hit(instance: &Instance<Radarr>, movie: &Movie) -> Found {
+    let mut for_model = json!({ "type": "movie", "title": clean_title(&movie.title), "year": movie.year,
+        "tmdb": movie.tmdb, "in_library": movie.id.is_some() });
+    add_overview(&mut for_model, &movie.overview);
+    let held = movie.id.map(|id| instance.item(MediaKind::Movie, id));
+    Found {
+        for_model,
+        for_user: hit_told(&movie.title, movie.year, held.as_ref()),
+        shown: [MediaRef::Tmdb(movie.tmdb)].into_iter().chain(held).collect(),
+    }
+}
+
+fn series_hit(instance: &Instance<Sonarr>, series: &Series) -> Found {
+    let mut for_model = json!({ "type": "series", "title": clean_title(&series.title), "year": series.year,
+        "tvdb": series.tvdb, "seasons": series.seasons.len(), "in_library": series.id.is_some() });
+    add_overview(&mut for_model, &series.overview);
+    let held = series.id.map(|id| instance.item(MediaKind::Series, id));
+    Found {
+        for_model,
+        for_user: hit_told(&series.title, series.year, held.as_ref()),
+        shown: [MediaRef::Tvdb(series.tvdb)].into_iter().chain(held).collect(),
+    }
+}
+
+fn hit_told(title: &str, year: u16, held: Option<&MediaRef>) -> String {
+    match held {
+        Some(_) => format!("{} (you have it)", named(title, year)),
+        None => named(title, year),
+    }
+}
+
+fn add_overview(for_model: &mut Value, overview: &str) {
+    let overview = clean(overview, MAX_OVERVIEW_CHARS);
+    if !overview.is_empty() {
+        for_model["overview"] = json!(overview);
+    }
+}
+
+/// A title of the library; one without an id is none and cannot be named later.
+fn held_movie(instance: &Instance<Radarr>, movie: &Movie) -> Found {
+    let name = named(&movie.title, movie.year);
+    Found {
+        for_model: json!({ "type": "movie", "id": movie.id, "instance": instance.name,
+            "title": clean_title(&movie.title), "year": movie.year,
+            "size_gb": gigabytes(movie.size_bytes), "on_disk": movie.has_file }),
+        for_user: if movie.has_file {
+            format!("{name}, {} GB", gigabytes(movie.size_bytes))
+        } else {
+            format!("{name}, not on disk yet")
+        },
+        shown: [MediaRef::Tmdb(movie.tmdb)]
+            .into_iter()
+            .chain(movie.id.map(|id| instance.item(MediaKind::Movie, id)))
+            .collect(),
+    }
+}
+
+fn held_series(instance: &Instance<Sonarr>, series: &Series) -> Found {
+    let name = named(&series.title, series.year);
+    let episodes = format!("{} of {}", series.episodes_on_disk, series.episodes);
+    Found {
+        for_user: format!("{name}, {episodes} episodes, {} GB", gigabytes(series.size_bytes)),
+        for_model: json!({ "type": "series", "id": series.id, "instance": instance.name,
+            "title": clean_title(&series.title), "year": series.year,
+            "size_gb": gigabytes(series.size_bytes), "seasons": series.seasons.len(), "episodes": episodes }),
+        shown: [MediaRef::Tvdb(series.tvdb)]
+            .into_iter()
+            .chain(series.id.map(|id| instance.item(MediaKind::Series, id)))
+            .collect(),
+    }
+}

@@ -1,7 +1,23 @@
-//! The libraries the tools work on: every Radarr and Sonarr of the household, by instance name.
+//! The libraries the tools work on: every Radarr and Sonarr of the household, by instance name, and how their
+//! failures are told.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::ToolError;
+use super::answers::{clean_complaint, plain, refusal};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
+use crate::arr::{ArrError, Profile, RootFolder};
+use crate::conversation::transcript::{CallFailure, MediaKind, MediaRef};
+use crate::http::HttpError;
+
+/// Time for one instance within the time of a tool, so that what the others answered is still told.
+pub const READ_PATIENCE: Duration = Duration::from_secs(8);
+pub const LOOKUP_PATIENCE: Duration = Duration::from_secs(17);
 
 /// All configured instances. At most two of a kind: the usual one and the 4K one.
 #[derive(Debug, Clone, Default)]
@@ -16,4 +32,208 @@ pub struct Instance<Client> {
     pub name: &'static str,
     pub four_k: bool,
     pub client: Client,
+}
+
+/// What several instances answered, and how those failed that did not.
+#[derive(Debug)]
+pub struct Gathered<T> {
+    pub answers: Vec<T>,
+    pub failures: Vec<CallFailure>,
+}
+
+impl Library {
+    pub fn movie_instance(&self, name: Option<&str>) -> Result<&Instance<Radarr>, CallFailure> {
+        pick(&self.movies, name, "Radarr")
+    }
+
+    pub fn series_instance(&self, name: Option<&str>) -> Result<&Instance<Sonarr>, CallFailure> {
+        pick(&self.series, name, "Sonarr")
+    }
+
+    /// The instances that a question about `kind`, or about any, goes to.
+    pub fn movies_of(&self, kind: Option<MediaKind>) -> &[Instance<Radarr>] {
+        if kind == Some(MediaKind::Series) { &[] } else { &self.movies }
+    }
+
+    pub fn series_of(&self, kind: Option<MediaKind>) -> &[Instance<Sonarr>] {
+        if kind == Some(MediaKind::Movie) { &[] } else { &self.series }
+    }
+
+    pub fn movie_names(&self) -> Vec<&'static str> {
+        self.movies.iter().map(|instance| instance.name).collect()
+    }
+
+    pub fn series_names(&self) -> Vec<&'static str> {
+        self.series.iter().map(|instance| instance.name).collect()
+    }
+}
+
+impl<Client> Instance<Client> {
+    /// The name that people know: `Radarr`, `Radarr 4K`.
+    pub fn label(&self) -> String {
+        let app = if self.service() == "radarr" { "Radarr" } else { "Sonarr" };
+        if self.four_k { format!("{app} 4K") } else { app.to_owned() }
+    }
+
+    pub fn item(&self, kind: MediaKind, id: i64) -> MediaRef {
+        MediaRef::Item { instance: self.name.to_owned(), kind, id }
+    }
+
+    /// How the model and the user are told that a request failed.
+    pub fn failure(&self, error: &ArrError) -> CallFailure {
+        tracing::warn!(instance = self.name, ?error, "failed to {error}");
+        let (service, label) = (self.service(), self.label());
+        let (what, sentence) = match error {
+            ArrError::Unreachable(_) | ArrError::NoAnswer(_) => ("unreachable", "can't be reached right now"),
+            ArrError::Unavailable(_) => ("unavailable", "is not ready right now"),
+            ArrError::Unauthorized | ArrError::WrongUrl(_) => {
+                ("misconfigured", "is not set up right, the admin has to look at it")
+            }
+            ArrError::Refused(_) => ("refused", "did not accept that"),
+            ArrError::NotFound => ("not_found", "does not have that"),
+            ArrError::Server { .. } | ArrError::Unreadable(_) => ("error", "had an error"),
+        };
+        let code = format!("{service}_{what}");
+        let mut for_model = json!({ "error": code, "service": label });
+        if let ArrError::Refused(reasons) = error
+            && let Some(reason) = reasons.first()
+        {
+            for_model["hint"] = json!(clean_complaint(reason));
+        }
+        CallFailure { code, for_model, for_user: Some(format!("{label} {sentence}.")) }
+    }
+
+    /// A failed read, or a write that certainly did not happen.
+    pub fn refused(&self, error: &ArrError) -> ToolError {
+        ToolError::TellModel(self.failure(error))
+    }
+
+    /// A failed write: what may have happened is settled before anyone is told.
+    pub fn failed_write(&self, error: &ArrError) -> ToolError {
+        if error.outcome_unknown() {
+            ToolError::Unknown(format!("{}: failed to {error}", self.name))
+        } else {
+            self.refused(error)
+        }
+    }
+
+    /// A write that went through but could not be read back.
+    pub fn unread_write(&self, error: &ArrError) -> ToolError {
+        ToolError::Unknown(format!("{}: failed to {error} after a write", self.name))
+    }
+
+    /// Without a quality profile or an accessible folder nothing can be added.
+    pub fn not_ready(&self) -> CallFailure {
+        let label = self.label();
+        refusal(
+            "not_set_up",
+            json!({ "service": label, "hint": "it has no quality profile or no folder it can reach" }),
+            Some(format!("{label} has no place for it, the admin has to look at it.")),
+        )
+    }
+
+    /// Radarr or Sonarr, before the 4K one is told from the other.
+    fn service(&self) -> &'static str {
+        if self.name.starts_with("radarr") { "radarr" } else { "sonarr" }
+    }
+}
+
+impl<T> Gathered<T> {
+    pub fn map<U>(self, change: impl FnMut(T) -> U) -> Gathered<U> {
+        Gathered { answers: self.answers.into_iter().map(change).collect(), failures: self.failures }
+    }
+
+    pub fn and(mut self, other: Self) -> Self {
+        self.answers.extend(other.answers);
+        self.failures.extend(other.failures);
+        self
+    }
+
+    /// The answers, and a sentence for each instance that failed; a failure where nobody answered.
+    pub fn or_failure(self) -> Result<(Vec<T>, Vec<String>), CallFailure> {
+        let failed: Vec<String> =
+            self.failures.iter().filter_map(|failure| failure.for_user.clone()).collect();
+        match self.failures.into_iter().next() {
+            Some(first) if self.answers.is_empty() => {
+                Err(CallFailure { for_user: Some(failed.join(" ")), ..first })
+            }
+            Some(_) | None => Ok((self.answers, failed)),
+        }
+    }
+}
+
+/// Asks all instances of a kind at once. One that takes longer than `limit` has failed, so that the answers of the
+/// others are still of use.
+pub async fn ask_all<'a, Client, Answer, T>(
+    instances: &'a [Instance<Client>],
+    limit: Duration,
+    request: impl Fn(&'a Client) -> Answer,
+) -> Gathered<(&'a Instance<Client>, T)>
+where
+    Answer: Future<Output = Result<T, ArrError>>,
+{
+    let mut asked = Vec::new();
+    for instance in instances {
+        asked.push(tokio::time::timeout(limit, request(&instance.client)));
+    }
+    let mut gathered = Gathered { answers: Vec::new(), failures: Vec::new() };
+    for (instance, answer) in instances.iter().zip(join_all(asked).await) {
+        match answer.unwrap_or_else(|_| Err(ArrError::NoAnswer(HttpError::TimedOut(limit)))) {
+            Ok(answer) => gathered.answers.push((instance, answer)),
+            Err(error) => gathered.failures.push(instance.failure(&error)),
+        }
+    }
+    gathered
+}
+
+/// The profile that was asked for by name.
+pub fn profile_named<'a>(profiles: &'a [Profile], wanted: &str) -> Result<&'a Profile, CallFailure> {
+    let plain_wanted = plain(wanted);
+    let called = |profile: &&Profile| plain(&profile.name) == plain_wanted;
+    let like = |profile: &&Profile| plain(&profile.name).contains(&plain_wanted);
+    profiles.iter().find(called).or_else(|| profiles.iter().find(like)).ok_or_else(|| {
+        let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
+        refusal(
+            "bad_arguments",
+            json!({ "field": "quality", "expected": format!("one of {}", names.join(", ")) }),
+            None,
+        )
+    })
+}
+
+/// The profile most titles of a library use, else the first.
+pub fn usual_profile(profiles: &[Profile], in_use: impl Iterator<Item = i64>) -> Option<&Profile> {
+    let mut uses: HashMap<i64, usize> = HashMap::new();
+    for id in in_use {
+        *uses.entry(id).or_default() += 1;
+    }
+    // The first of those used equally often: `max_by_key` would take the last.
+    profiles.iter().rev().max_by_key(|profile| uses.get(&profile.id).copied().unwrap_or(0))
+}
+
+/// The accessible folder with the most free space.
+pub fn roomiest(folders: &[RootFolder]) -> Option<&RootFolder> {
+    folders.iter().filter(|folder| folder.free_bytes.is_some()).max_by_key(|folder| folder.free_bytes)
+}
+
+fn pick<'a, Client>(
+    instances: &'a [Instance<Client>],
+    name: Option<&str>,
+    app: &str,
+) -> Result<&'a Instance<Client>, CallFailure> {
+    match (instances, name) {
+        ([], _) => {
+            Err(refusal("not_set_up", json!({ "service": app }), Some(format!("There is no {app} here."))))
+        }
+        ([only], None) => Ok(only),
+        (_, Some(name)) if let Some(instance) = instances.iter().find(|one| one.name == name) => Ok(instance),
+        (several, _) => {
+            let names: Vec<&str> = several.iter().map(|instance| instance.name).collect();
+            Err(refusal(
+                "bad_arguments",
+                json!({ "field": "instance", "expected": format!("one of {}", names.join(", ")) }),
+                None,
+            ))
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! What the model can do. A tool knows its schema, how it runs, how it is named in a question, and how to find out
 //! what became of an interrupted run. Who may run it is decided in `approval` alone.
 
+pub mod answers;
 pub mod approval;
 pub mod arguments;
 pub mod discover;
@@ -8,6 +9,7 @@ pub mod downloads;
 pub mod library;
 pub mod movies;
 pub mod registry;
+pub mod ranking;
 pub mod removal;
 pub mod series;
 

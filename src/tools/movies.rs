@@ -1,1 +1,184 @@
-//! Not written yet.
+//! Adding a movie.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answers::{clean_title, named, refusal};
+use super::approval::Cleared;
+use super::arguments::{cleared, offer_instances, read, schema};
+use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
+use super::{Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use crate::arr::radarr::Radarr;
+use crate::arr::{Addition, Movie, NewMovie, Profile};
+use crate::conversation::transcript::{
+    Arguments, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
+};
+
+pub struct AddMovie {
+    pub library: Arc<Library>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// From search_media.
+    tmdb: i64,
+    /// Name of a quality profile, only if the user asked for one.
+    quality: Option<String>,
+    /// Which library.
+    instance: Option<String>,
+}
+
+#[async_trait]
+impl Tool for AddMovie {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "add_movie",
+            description: "Add a movie to the library and look for a copy of it.",
+            tier: Tier::Write,
+            parameters: self.schema(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        WRITE_TIMEOUT
+    }
+
+    fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure> {
+        let args = self.arguments(arguments)?;
+        let instance = self.library.movie_instance(args.instance.as_deref())?;
+        Ok(Uses { refs: vec![MediaRef::Tmdb(args.tmdb)], four_k: instance.four_k })
+    }
+
+    async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
+        let args = self.arguments(cleared(call)?)?;
+        add(self.library.movie_instance(args.instance.as_deref())?, &args).await
+    }
+
+    async fn settle(&self, call: &Cleared, _world: &World) -> Result<Settled, ToolError> {
+        let args = self.arguments(cleared(call)?)?;
+        Ok(settle(self.library.movie_instance(args.instance.as_deref())?, args.tmdb).await)
+    }
+}
+
+impl AddMovie {
+    fn schema(&self) -> Value {
+        let mut schema = schema::<Args>();
+        offer_instances(&mut schema, "", &self.library.movie_names());
+        schema
+    }
+
+    fn arguments(&self, arguments: &Arguments) -> Result<Args, CallFailure> {
+        read("add_movie", &self.schema(), arguments)
+    }
+}
+
+async fn add(instance: &Instance<Radarr>, args: &Args) -> Result<CallResult, ToolError> {
+    let radarr = &instance.client;
+    let held = radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.refused(&error))?;
+    if let Some(held) = held {
+        return Ok(already_there(instance, &held));
+    }
+    let hits =
+        radarr.lookup(&format!("tmdb:{}", args.tmdb)).await.map_err(|error| instance.refused(&error))?;
+    let Some(hit) = hits.into_iter().find(|hit| hit.tmdb == args.tmdb) else {
+        return Err(unknown(args.tmdb).into());
+    };
+    let (wanted, profile) = plan(instance, args, hit).await?;
+    let addition = radarr.add(&wanted).await.map_err(|error| instance.failed_write(&error))?;
+    let held = radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.unread_write(&error))?;
+    match (held, addition) {
+        (Some(held), Addition::Added) => Ok(added(instance, &held, Some(&profile))),
+        (Some(held), Addition::AlreadyThere) => Ok(already_there(instance, &held)),
+        (None, Addition::Added | Addition::AlreadyThere) => Err(ToolError::Unknown(format!(
+            "{}: tmdb {} is not there after the add",
+            instance.name, args.tmdb
+        ))),
+    }
+}
+
+/// Where the movie goes and in which quality.
+async fn plan(
+    instance: &Instance<Radarr>,
+    args: &Args,
+    hit: Movie,
+) -> Result<(NewMovie, Profile), ToolError> {
+    let radarr = &instance.client;
+    let (profiles, folders) = tokio::try_join!(radarr.profiles(), radarr.root_folders())
+        .map_err(|error| instance.refused(&error))?;
+    let profile = match &args.quality {
+        Some(quality) => Some(profile_named(&profiles, quality)?),
+        None => {
+            let movies = radarr.movies().await.map_err(|error| instance.refused(&error))?;
+            usual_profile(&profiles, movies.iter().map(|movie| movie.profile))
+        }
+    };
+    let (Some(profile), Some(folder)) = (profile, roomiest(&folders)) else {
+        return Err(instance.not_ready().into());
+    };
+    let wanted =
+        NewMovie { tmdb: hit.tmdb, title: hit.title, profile: profile.id, root_folder: folder.path.clone() };
+    Ok((wanted, profile.clone()))
+}
+
+async fn settle(instance: &Instance<Radarr>, tmdb: i64) -> Settled {
+    match instance.client.movie_by_tmdb(tmdb).await {
+        Ok(Some(held)) => Settled::Done(added(instance, &held, None)),
+        Ok(None) => Settled::NotDone,
+        Err(error) => {
+            tracing::warn!(instance = instance.name, tmdb, %error, "failed to settle an added movie");
+            Settled::Unknown
+        }
+    }
+}
+
+fn added(instance: &Instance<Radarr>, movie: &Movie, profile: Option<&Profile>) -> CallResult {
+    let name = named(&movie.title, movie.year);
+    let mut for_model = told(movie, "added");
+    if let Some(profile) = profile {
+        for_model["quality"] = json!(profile.name);
+    }
+    let for_user = if movie.available {
+        format!("Added {name}.")
+    } else {
+        format!("Added {name}. It is not out yet and will be fetched when it is.")
+    };
+    CallResult { for_model, for_user, shown: shown(instance, movie) }
+}
+
+fn already_there(instance: &Instance<Radarr>, movie: &Movie) -> CallResult {
+    let name = named(&movie.title, movie.year);
+    let for_user = match (movie.has_file, movie.monitored, movie.available) {
+        (true, _, _) => format!("You already have {name}."),
+        (false, true, true) => format!("{name} is already in the library and is being looked for."),
+        (false, true, false) => {
+            format!("{name} is already in the library. It is not out yet and will be fetched when it is.")
+        }
+        (false, false, _) => format!("{name} is already in the library, but it is not being looked for."),
+    };
+    CallResult { for_model: told(movie, "already_exists"), for_user, shown: shown(instance, movie) }
+}
+
+fn told(movie: &Movie, status: &str) -> Value {
+    json!({ "status": status, "type": "movie", "title": clean_title(&movie.title), "year": movie.year,
+        "tmdb": movie.tmdb, "on_disk": movie.has_file, "looked_for": movie.monitored && !movie.has_file,
+        "released": movie.available })
+}
+
+fn shown(instance: &Instance<Radarr>, movie: &Movie) -> Vec<MediaRef> {
+    let item = movie.id.map(|id| instance.item(MediaKind::Movie, id));
+    [MediaRef::Tmdb(movie.tmdb)].into_iter().chain(item).collect()
+}
+
+fn unknown(tmdb: i64) -> CallFailure {
+    refusal(
+        "unknown_id",
+        json!({ "tmdb": tmdb, "hint": "call search_media and use a number it gives" }),
+        Some("I can't find that movie.".to_owned()),
+    )
+}

@@ -1,1 +1,259 @@
-//! Not written yet.
+//! Adding a show, with the seasons that are wanted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answers::{clean_title, named, refusal, sentence_list};
+use super::approval::Cleared;
+use super::arguments::{BadArgument, cleared, offer_instances, read, schema};
+use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
+use super::{Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use crate::arr::sonarr::Sonarr;
+use crate::arr::{Addition, NewSeries, Series};
+use crate::conversation::transcript::{
+    Arguments, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
+};
+
+/// A show with more seasons is not added before the user has said which.
+const MAX_SEASONS_UNASKED: usize = 3;
+const SPECIALS: u32 = 0;
+
+pub struct AddSeries {
+    pub library: Arc<Library>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// From search_media.
+    tvdb: i64,
+    /// Only what the user said; leave out if they did not say.
+    seasons: Option<Seasons>,
+    /// Name of a quality profile, only if the user asked for one.
+    quality: Option<String>,
+    /// Which library.
+    instance: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Seasons {
+    Named(NamedSeasons),
+    Numbers(#[schemars(length(min = 1))] Vec<u32>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum NamedSeasons {
+    All,
+    First,
+    Latest,
+}
+
+#[async_trait]
+impl Tool for AddSeries {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "add_series",
+            description: "Add a show to the library and look for its episodes.",
+            tier: Tier::Write,
+            parameters: self.schema(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        WRITE_TIMEOUT
+    }
+
+    fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure> {
+        let args = self.arguments(arguments)?;
+        let instance = self.library.series_instance(args.instance.as_deref())?;
+        Ok(Uses { refs: vec![MediaRef::Tvdb(args.tvdb)], four_k: instance.four_k })
+    }
+
+    async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
+        let args = self.arguments(cleared(call)?)?;
+        add(self.library.series_instance(args.instance.as_deref())?, &args).await
+    }
+
+    async fn settle(&self, call: &Cleared, _world: &World) -> Result<Settled, ToolError> {
+        let args = self.arguments(cleared(call)?)?;
+        Ok(settle(self.library.series_instance(args.instance.as_deref())?, args.tvdb).await)
+    }
+}
+
+impl AddSeries {
+    fn schema(&self) -> Value {
+        let mut schema = schema::<Args>();
+        offer_instances(&mut schema, "", &self.library.series_names());
+        schema
+    }
+
+    fn arguments(&self, arguments: &Arguments) -> Result<Args, CallFailure> {
+        read("add_series", &self.schema(), arguments)
+    }
+}
+
+async fn add(instance: &Instance<Sonarr>, args: &Args) -> Result<CallResult, ToolError> {
+    let sonarr = &instance.client;
+    let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.refused(&error))?;
+    if let Some(held) = held {
+        return Ok(already_there(instance, &held));
+    }
+    let hits =
+        sonarr.lookup(&format!("tvdb:{}", args.tvdb)).await.map_err(|error| instance.refused(&error))?;
+    let Some(hit) = hits.into_iter().find(|hit| hit.tvdb == args.tvdb) else {
+        return Err(unknown(args.tvdb).into());
+    };
+    let seasons = choose(&hit, args.seasons.as_ref())?;
+    let wanted = plan(instance, args, hit, seasons).await?;
+    let addition = sonarr.add(&wanted).await.map_err(|error| instance.failed_write(&error))?;
+    let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unread_write(&error))?;
+    match (held, addition) {
+        (Some(held), Addition::Added) => Ok(added(instance, &held, &wanted.seasons)),
+        (Some(held), Addition::AlreadyThere) => Ok(already_there(instance, &held)),
+        (None, Addition::Added | Addition::AlreadyThere) => Err(ToolError::Unknown(format!(
+            "{}: tvdb {} is not there after the add",
+            instance.name, args.tvdb
+        ))),
+    }
+}
+
+/// Every season of the show, the specials included, and whether it is wanted.
+fn choose(series: &Series, wanted: Option<&Seasons>) -> Result<Vec<(u32, bool)>, CallFailure> {
+    let numbers: Vec<u32> = series.seasons.iter().map(|season| season.number).collect();
+    let first = numbers.iter().copied().min().unwrap_or_default();
+    let latest = numbers.iter().copied().max().unwrap_or_default();
+    let wanted: Vec<u32> = match wanted {
+        None if numbers.len() > MAX_SEASONS_UNASKED => return Err(which_seasons(series)),
+        None | Some(Seasons::Named(NamedSeasons::All)) => numbers.clone(),
+        Some(Seasons::Named(NamedSeasons::First)) => vec![first],
+        Some(Seasons::Named(NamedSeasons::Latest)) => vec![latest],
+        Some(Seasons::Numbers(listed)) => listed.clone(),
+    };
+    if wanted.iter().any(|number| *number != SPECIALS && !numbers.contains(number)) {
+        return Err(BadArgument {
+            field: "seasons".to_owned(),
+            expected: format!("numbers from {first} to {latest}"),
+            hint: format!("{} has no other seasons.", named(&series.title, series.year)),
+        }
+        .into());
+    }
+    Ok([SPECIALS].into_iter().chain(numbers).map(|number| (number, wanted.contains(&number))).collect())
+}
+
+/// Where the show goes and in which quality.
+async fn plan(
+    instance: &Instance<Sonarr>,
+    args: &Args,
+    hit: Series,
+    seasons: Vec<(u32, bool)>,
+) -> Result<NewSeries, ToolError> {
+    let sonarr = &instance.client;
+    let (profiles, folders) = tokio::try_join!(sonarr.profiles(), sonarr.root_folders())
+        .map_err(|error| instance.refused(&error))?;
+    let profile = match &args.quality {
+        Some(quality) => Some(profile_named(&profiles, quality)?),
+        None => {
+            let held = sonarr.all_series().await.map_err(|error| instance.refused(&error))?;
+            usual_profile(&profiles, held.iter().map(|series| series.profile))
+        }
+    };
+    let (Some(profile), Some(folder)) = (profile, roomiest(&folders)) else {
+        return Err(instance.not_ready().into());
+    };
+    Ok(NewSeries {
+        tvdb: hit.tvdb,
+        title: hit.title,
+        series_type: hit.series_type,
+        profile: profile.id,
+        root_folder: folder.path.clone(),
+        seasons,
+    })
+}
+
+async fn settle(instance: &Instance<Sonarr>, tvdb: i64) -> Settled {
+    match instance.client.series_by_tvdb(tvdb).await {
+        Ok(Some(held)) => {
+            let seasons: Vec<(u32, bool)> =
+                held.seasons.iter().map(|season| (season.number, season.monitored)).collect();
+            Settled::Done(added(instance, &held, &seasons))
+        }
+        Ok(None) => Settled::NotDone,
+        Err(error) => {
+            tracing::warn!(instance = instance.name, tvdb, %error, "failed to settle an added show");
+            Settled::Unknown
+        }
+    }
+}
+
+fn added(instance: &Instance<Sonarr>, series: &Series, seasons: &[(u32, bool)]) -> CallResult {
+    let wanted: Vec<u32> = seasons.iter().filter(|(_, wanted)| *wanted).map(|(number, _)| *number).collect();
+    let whole = seasons.iter().all(|(number, wanted)| *wanted || *number == SPECIALS);
+    let mut for_model = told(series, "added");
+    for_model["seasons_wanted"] = json!(wanted);
+    let name = named(&series.title, series.year);
+    // Seasons listed one by one make sense up to a handful; the model has them all.
+    let for_user = match wanted.as_slice() {
+        [] => format!("Added {name}."),
+        _ if whole => format!("Added {name}."),
+        [season] => format!("Added {name}, season {season}."),
+        several => {
+            let several: Vec<String> = several.iter().map(u32::to_string).collect();
+            format!("Added {name}, seasons {}.", sentence_list(&several))
+        }
+    };
+    CallResult { for_model, for_user, shown: shown(instance, series) }
+}
+
+fn already_there(instance: &Instance<Sonarr>, series: &Series) -> CallResult {
+    let name = named(&series.title, series.year);
+    let Series { episodes_on_disk, episodes, .. } = series;
+    let for_user = if episodes_on_disk >= episodes {
+        format!("You already have {name}.")
+    } else if series.monitored {
+        format!(
+            "You already have {name}: {episodes_on_disk} of {episodes} episodes, and it is being looked for."
+        )
+    } else {
+        format!("You already have {name}: {episodes_on_disk} of {episodes} episodes.")
+    };
+    CallResult { for_model: told(series, "already_exists"), for_user, shown: shown(instance, series) }
+}
+
+fn told(series: &Series, status: &str) -> Value {
+    json!({ "status": status, "type": "series", "title": clean_title(&series.title), "year": series.year,
+        "tvdb": series.tvdb, "seasons": series.seasons.len(),
+        "episodes": format!("{} of {}", series.episodes_on_disk, series.episodes) })
+}
+
+fn shown(instance: &Instance<Sonarr>, series: &Series) -> Vec<MediaRef> {
+    let item = series.id.map(|id| instance.item(MediaKind::Series, id));
+    [MediaRef::Tvdb(series.tvdb)].into_iter().chain(item).collect()
+}
+
+fn which_seasons(series: &Series) -> CallFailure {
+    let count = series.seasons.len();
+    refusal(
+        "which_seasons",
+        json!({ "title": clean_title(&series.title), "seasons": count,
+            "hint": "ask the user which seasons, then call again with them" }),
+        Some(format!(
+            "{} has {count} seasons. Which ones: all, first, latest, or numbers?",
+            named(&series.title, series.year)
+        )),
+    )
+}
+
+fn unknown(tvdb: i64) -> CallFailure {
+    refusal(
+        "unknown_id",
+        json!({ "tvdb": tvdb, "hint": "call search_media and use a number it gives" }),
+        Some("I can't find that show.".to_owned()),
+    )
+}

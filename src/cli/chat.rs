@@ -1,0 +1,60 @@
+//! `dialarr chat`: a conversation in the terminal on the real engine, as the admin.
+
+use anyhow::Context;
+use jiff::Timestamp;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+
+use super::{serve, wiring};
+use crate::app::App;
+use crate::config::Config;
+use crate::conversation::transcript::{Address, ChannelKind, PhoneNumber, Received, Via};
+use crate::messaging::outbox::LOCAL;
+
+/// Who talks in the terminal where no admin is configured: a fictional number.
+const NOBODY: &str = "+15550100199";
+
+pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
+    let mut blueprint = wiring::blueprint(config)?;
+    let admin = match &blueprint.admin {
+        Some(phone) => phone.clone(),
+        None => PhoneNumber::parse(NOBODY)?,
+    };
+    blueprint.admin = Some(admin.clone());
+    let app = App::start(blueprint).await?;
+    wiring::tell_what_is_missing(config);
+    eprintln!("Talk to Dialarr. Ctrl-D ends, \"commands\" tells what you can say.");
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Some(line) = next_line(&mut lines).await? {
+        if !line.trim().is_empty() {
+            app.engine.admit(received(&admin, line)).await?;
+            app.engine.settled().await;
+            app.relay.flush().await?;
+        }
+    }
+    app.drain().await;
+    app.close().await;
+    Ok(())
+}
+
+/// `None` at the end of the input or on a signal.
+pub(super) async fn next_line(lines: &mut Lines<BufReader<Stdin>>) -> anyhow::Result<Option<String>> {
+    tokio::select! {
+        line = lines.next_line() => line.context("read from the terminal"),
+        signalled = serve::signalled() => signalled.map(|()| None),
+    }
+}
+
+fn received(from: &PhoneNumber, body: String) -> Received {
+    let now = Timestamp::now();
+    Received {
+        channel: ChannelKind::Local,
+        external_id: format!("local-{}-{:08x}", now.as_millisecond(), rand::random::<u32>()),
+        from: from.clone(),
+        to: Address::new(LOCAL),
+        body,
+        media: Vec::new(),
+        via: Via::Local,
+        provider_at: now,
+        received_at: now,
+    }
+}

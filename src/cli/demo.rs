@@ -1,0 +1,131 @@
+//! `dialarr demo`: everything on loopback with a made-up library. Each line typed is a text from a demo phone, brought
+//! by a simulated Twilio as a signed webhook; each answer comes back through its REST API.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpListener;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{Demo, chat, serve};
+use crate::app::App;
+use crate::arr::fake::demo_library::demo_library;
+use crate::clock::Clock;
+use crate::conversation::transcript::PhoneNumber;
+use crate::http::Http;
+use crate::messaging::fake::{Delivery, FakeTwilio, SentText};
+use crate::simulation::{self, Peers};
+use crate::web;
+use jiff::tz::TimeZone;
+
+/// The demo phone belongs to an admin.
+const PHONE: &str = "+15550100101";
+
+pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("listen on loopback")?;
+    let address = listener.local_addr().context("listen on loopback")?;
+    let folder = tempfile::tempdir().context("make a folder for the demo's database")?;
+    let database = folder.path().join("demo.db");
+    let database = database.to_str().context("use a temporary folder that is not UTF-8")?;
+
+    let (radarr, sonarr) = demo_library(Clock::System.now());
+    let peers = Peers::new(Clock::System, radarr, sonarr, &format!("http://{address}"));
+    let mut settings = simulation::settings(TimeZone::system());
+    settings.coalesce = Duration::from_millis(300);
+    let mut blueprint = peers.blueprint(database, settings, None)?;
+    blueprint.admin = Some(PhoneNumber::parse(PHONE)?);
+    let app = App::start(blueprint).await?;
+
+    let stop = CancellationToken::new();
+    let server = tokio::spawn(web::serve(listener, app.webhooks.clone(), stop.clone()));
+    let carrier = Carrier { twilio: peers.twilio.clone(), webhook: Http::network()? };
+    let phone = tokio::spawn(show_answers(carrier.clone(), stop.clone()));
+    eprintln!("Dialarr demo: simulated Sonarr, Radarr and Twilio; nothing leaves this machine.");
+    eprintln!("Webhooks at http://{address}, keyword brain, no key needed.");
+    match (&demo.script, demo.no_prompt) {
+        (Some(script), _) => play(&carrier, &app, script).await?,
+        (None, true) => serve::signalled().await?,
+        (None, false) => prompt(&carrier).await?,
+    }
+    app.drain().await;
+    stop.cancel();
+    ended(phone).await?;
+    server.await.context("serve")?.context("serve")?;
+    app.close().await;
+    Ok(())
+}
+
+/// The simulated Twilio and the way to our webhook.
+#[derive(Clone)]
+struct Carrier {
+    twilio: FakeTwilio,
+    webhook: Http,
+}
+
+impl Carrier {
+    async fn text(&self, body: &str) -> anyhow::Result<()> {
+        let request = self.twilio.text(PHONE, body).arrive().context("write the webhook request")?;
+        let response = FakeTwilio::deliver(request, &self.webhook).await.context("reach our own webhook")?;
+        anyhow::ensure!(response.status().is_success(), "have our own webhook take the text: {}", response.status());
+        Ok(())
+    }
+
+    /// Prints an answer as the demo phone would show it and reports that it arrived.
+    #[expect(clippy::print_stdout, reason = "the conversation is what the command is for")]
+    async fn show(&self, sent: &SentText) -> anyhow::Result<()> {
+        println!("dialarr: {}", sent.body);
+        for delivery in [Delivery::Sent, Delivery::Delivered] {
+            if let Some(request) = self.twilio.status_callback(sent, delivery).context("write the callback")? {
+                FakeTwilio::deliver(request, &self.webhook).await.context("reach our own webhook")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn show_answers(carrier: Carrier, stop: CancellationToken) -> anyhow::Result<()> {
+    let mut answers = carrier.twilio.subscribe();
+    loop {
+        let sent = tokio::select! {
+            sent = answers.recv() => sent,
+            () = stop.cancelled() => return Ok(()),
+        };
+        match sent {
+            Ok(sent) => carrier.show(&sent).await?,
+            Err(RecvError::Lagged(missed)) => eprintln!("({missed} answers were too fast to show)"),
+            Err(RecvError::Closed) => return Ok(()),
+        }
+    }
+}
+
+async fn ended(task: JoinHandle<anyhow::Result<()>>) -> anyhow::Result<()> {
+    task.await.context("show the answers")?
+}
+
+async fn prompt(carrier: &Carrier) -> anyhow::Result<()> {
+    eprintln!("Text something: \"add heat\", \"status\", \"remove dune\", \"commands\". Ctrl-D ends.");
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Some(line) = chat::next_line(&mut lines).await? {
+        if !line.trim().is_empty() {
+            carrier.text(&line).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Texts line by line, each after the last one was answered.
+#[expect(clippy::print_stdout, reason = "the conversation is what the command is for")]
+async fn play(carrier: &Carrier, app: &App, script: &Path) -> anyhow::Result<()> {
+    let texts = tokio::fs::read_to_string(script).await.with_context(|| format!("read {}", script.display()))?;
+    for line in texts.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+        println!("you: {line}");
+        carrier.text(line).await?;
+        app.engine.settled().await;
+        app.relay.settled().await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! The scenario file: users, a library, and texts with a model's script and what is expected of each.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::conversation::transcript::Arguments;
+use crate::llm::ModelError;
+use crate::llm::scripted::Line;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct File {
+    /// The start, with an offset.
+    pub(super) now: String,
+    #[serde(default = "five_minutes")]
+    pub(super) confirm_ttl_s: i64,
+    /// The two-digit code in place of a random one.
+    pub(super) code: Option<String>,
+    pub(super) users: BTreeMap<String, UserEntry>,
+    pub(super) libraries: BTreeMap<String, LibraryEntry>,
+    pub(super) scenarios: Vec<Scenario>,
+}
+
+fn five_minutes() -> i64 {
+    300
+}
+
+impl File {
+    pub(super) fn start(&self) -> anyhow::Result<Timestamp> {
+        self.now.parse().with_context(|| format!("read the time {:?}", self.now))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct UserEntry {
+    pub(super) phone: String,
+    pub(super) role: RoleEntry,
+    #[serde(default)]
+    pub(super) can_delete: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RoleEntry {
+    Admin,
+    Member,
+    /// A member without rights to add or delete.
+    Restricted,
+    /// Nobody we know.
+    Unknown,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct LibraryEntry {
+    pub(super) movies: Vec<TitleEntry>,
+    pub(super) series: Vec<TitleEntry>,
+    pub(super) catalog: CatalogEntry,
+    pub(super) queue: Vec<QueueEntry>,
+    pub(super) calendar: Vec<CalendarEntry>,
+    pub(super) profiles: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CatalogEntry {
+    pub(super) movie: Vec<TitleEntry>,
+    pub(super) series: Vec<TitleEntry>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TitleEntry {
+    pub(super) id: Option<i64>,
+    pub(super) tmdb: Option<i64>,
+    pub(super) tvdb: Option<i64>,
+    pub(super) title: String,
+    pub(super) year: u16,
+    pub(super) overview: String,
+    pub(super) size_gb: f64,
+    pub(super) quality: Option<String>,
+    pub(super) seasons: Option<u32>,
+    pub(super) episodes: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct QueueEntry {
+    pub(super) title: String,
+    pub(super) percent: u32,
+    #[serde(default)]
+    pub(super) eta_min: u32,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CalendarEntry {
+    pub(super) title: String,
+    pub(super) date: jiff::civil::Date,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Scenario {
+    pub(super) id: String,
+    #[serde(default)]
+    pub(super) title: String,
+    #[serde(default = "base")]
+    pub(super) library: String,
+    #[serde(default)]
+    pub(super) memory: Vec<Value>,
+    #[serde(default)]
+    pub(super) quota: BTreeMap<String, Value>,
+    pub(super) turns: Vec<TextEntry>,
+}
+
+fn base() -> String {
+    "base".to_owned()
+}
+
+/// One text, and what should come of it.
+#[derive(Debug, Deserialize)]
+pub(super) struct TextEntry {
+    pub(super) from: String,
+    pub(super) text: String,
+    /// Seconds since the start.
+    #[serde(default)]
+    pub(super) at: i64,
+    /// Changes of the library before the text: `movies.7.size_gb` to a value.
+    #[serde(default)]
+    pub(super) world: BTreeMap<String, Value>,
+    #[serde(default)]
+    pub(super) model: Vec<ModelEntry>,
+    #[serde(default)]
+    pub(super) expect: Expectation,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ModelEntry {
+    Calls(Vec<CallEntry>),
+    Say(String),
+    Fail(FailEntry),
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CallEntry {
+    call: String,
+    #[serde(default)]
+    args: Value,
+    raw: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) enum FailEntry {
+    #[serde(rename = "timeout")]
+    Timeout,
+    #[serde(rename = "500")]
+    Server,
+    #[serde(rename = "429")]
+    RateLimited,
+    #[serde(rename = "garbled")]
+    Garbled,
+}
+
+impl ModelEntry {
+    pub(super) fn line(&self) -> Line {
+        match self {
+            Self::Say(text) => Line::Says(text.clone()),
+            Self::Calls(calls) => Line::Calls(calls.iter().map(CallEntry::read).collect()),
+            Self::Fail(fail) => Line::Fails(match fail {
+                FailEntry::Timeout => ModelError::Timeout,
+                FailEntry::Server => ModelError::Unavailable("scripted".to_owned()),
+                FailEntry::RateLimited => ModelError::RateLimited { retry_after: None },
+                FailEntry::Garbled => ModelError::Garbled("scripted".to_owned()),
+            }),
+        }
+    }
+}
+
+impl CallEntry {
+    fn read(&self) -> (String, Arguments) {
+        let sent = self.raw.clone().map_or_else(|| self.args.clone(), Value::String);
+        (self.call.clone(), Arguments::parse(sent))
+    }
+}
+
+/// What is judged after a text. What is absent is not judged.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Expectation {
+    pub(super) writes: Option<Vec<(String, i64)>>,
+    #[serde(deserialize_with = "stated")]
+    pub(super) pending: Option<Option<PendingEntry>>,
+    pub(super) calls: Vec<String>,
+    pub(super) llm_calls_max: Option<usize>,
+    pub(super) reply: ReplyEntry,
+    pub(super) prompt_all: Vec<String>,
+    pub(super) prompt_none: Vec<String>,
+    pub(super) tools_none: Vec<String>,
+    pub(super) opted_out: Option<Vec<String>>,
+    pub(super) added_quality: BTreeMap<String, String>,
+}
+
+/// `null` is a statement here: nothing is pending.
+fn stated<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<PendingEntry>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct PendingEntry {
+    pub(super) items: Vec<(String, i64)>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ReplyEntry {
+    pub(super) all: Vec<String>,
+    pub(super) none: Vec<String>,
+    pub(super) max_chars: Option<usize>,
+    pub(super) max_questions: Option<usize>,
+    pub(super) empty: bool,
+}

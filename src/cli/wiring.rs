@@ -1,0 +1,155 @@
+//! From a configuration to the blueprint of the program.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Context;
+use jiff::SignedDuration;
+
+use crate::app::Blueprint;
+use crate::arr::radarr::Radarr;
+use crate::arr::sonarr::Sonarr;
+use crate::clock::Clock;
+use crate::config::{self, Config, ConfirmCode};
+use crate::conversation::consent::Language;
+use crate::conversation::deletion::CodePolicy;
+use crate::conversation::turn::Limits;
+use crate::engine::{Codes, Settings};
+use crate::http::Http;
+use crate::llm::Model;
+use crate::llm::dialect::{Setting, TokenField};
+use crate::llm::openai::{OpenAi, OpenAiSettings, Patience};
+use crate::messaging::Channel;
+use crate::messaging::outbox::Channels;
+use crate::messaging::signature::Verifier;
+use crate::messaging::terminal::Terminal;
+use crate::messaging::twilio::{Credentials, Sender, Twilio, TwilioAccount};
+use crate::tools::library::{Instance, Library};
+use crate::web::Trust;
+
+/// Model calls at the same time where nothing is configured: the keyword brain needs no limit.
+const MODEL_CALLS: usize = 8;
+
+pub(super) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
+    let http = Http::network().context("set up the HTTP client; hint: install ca-certificates")?;
+    let database = config.database.to_str().context("use a database path that is not UTF-8")?;
+    Ok(Blueprint {
+        database: database.to_owned(),
+        clock: Clock::System,
+        settings: settings(config)?,
+        confirm_for: SignedDuration::try_from(config.conversation.confirm)?,
+        admin: config.people.admin.clone(),
+        members: config.people.members.clone(),
+        model: config.llm.as_ref().map(model).transpose()?,
+        library: library(&config.libraries, &http),
+        channels: Channels {
+            carrier: config.twilio.as_ref().map(|twilio| carrier(twilio, &http)),
+            terminal: Arc::new(Terminal),
+        },
+        trust: config.twilio.as_ref().map(|twilio| Arc::new(trust(twilio))),
+    })
+}
+
+/// Says once at the start what this installation cannot do, and why.
+pub(super) fn tell_what_is_missing(config: &Config) {
+    if config.twilio.is_none() {
+        tracing::warn!("no Twilio account is configured: nobody can text");
+    }
+    if config.llm.is_none() {
+        tracing::warn!("no model is configured: only the keyword commands are understood");
+    }
+    if config.libraries.radarr.is_none() && config.libraries.radarr_four_k.is_none() {
+        tracing::warn!("no Radarr is configured: there are no movies");
+    }
+    if config.libraries.sonarr.is_none() && config.libraries.sonarr_four_k.is_none() {
+        tracing::warn!("no Sonarr is configured: there are no shows");
+    }
+}
+
+fn settings(config: &Config) -> anyhow::Result<Settings> {
+    let conversation = &config.conversation;
+    Ok(Settings {
+        zone: config.time_zone.clone(),
+        idle: SignedDuration::try_from(conversation.idle)?,
+        coalesce: conversation.coalesce,
+        code_policy: match conversation.confirm_code {
+            ConfirmCode::Bulk => CodePolicy::Bulk,
+            ConfirmCode::Always => CodePolicy::Always,
+        },
+        codes: Codes::Random,
+        languages: conversation.confirm_languages.iter().filter_map(|code| Language::parse(code)).collect(),
+        limits: Limits::STANDARD,
+        model_calls: config.llm.as_ref().map_or(MODEL_CALLS, |llm| llm.max_concurrent),
+    })
+}
+
+fn model(llm: &config::Llm) -> anyhow::Result<Arc<dyn Model>> {
+    let settings = OpenAiSettings {
+        base_url: llm.base_url.clone(),
+        key: llm.api_key.clone(),
+        model: llm.model.clone(),
+        reasoning_effort: llm.reasoning_effort.clone().map_or(Setting::Auto, Setting::Fixed),
+        token_field: match llm.token_field {
+            None => Setting::Auto,
+            Some(config::TokenField::MaxTokens) => Setting::Fixed(TokenField::MaxTokens),
+            Some(config::TokenField::MaxCompletionTokens) => Setting::Fixed(TokenField::MaxCompletionTokens),
+        },
+        patience: Patience::default(),
+    };
+    Ok(Arc::new(OpenAi::new(settings).context("set up the model")?))
+}
+
+fn library(libraries: &config::Libraries, http: &Http) -> Library {
+    let radarr = |found: &Option<config::Library>, name, four_k| {
+        found.as_ref().map(|library| Instance {
+            name,
+            four_k,
+            client: Radarr::new(http.clone(), library.url.clone(), library.api_key.clone()),
+        })
+    };
+    let sonarr = |found: &Option<config::Library>, name, four_k| {
+        found.as_ref().map(|library| Instance {
+            name,
+            four_k,
+            client: Sonarr::new(http.clone(), library.url.clone(), library.api_key.clone()),
+        })
+    };
+    Library {
+        movies: [radarr(&libraries.radarr, "radarr", false), radarr(&libraries.radarr_four_k, "radarr-4k", true)]
+            .into_iter()
+            .flatten()
+            .collect(),
+        series: [sonarr(&libraries.sonarr, "sonarr", false), sonarr(&libraries.sonarr_four_k, "sonarr-4k", true)]
+            .into_iter()
+            .flatten()
+            .collect(),
+    }
+}
+
+fn carrier(twilio: &config::Twilio, http: &Http) -> Arc<dyn Channel> {
+    let account = TwilioAccount {
+        api_url: twilio.api_url.as_str().to_owned(),
+        account_sid: twilio.account_sid.clone(),
+        credentials: if twilio.credentials.user == twilio.account_sid {
+            Credentials::AuthToken(twilio.credentials.password.clone())
+        } else {
+            Credentials::ApiKey {
+                sid: twilio.credentials.user.clone(),
+                secret: twilio.credentials.password.clone(),
+            }
+        },
+        sender: match &twilio.messaging_service_sid {
+            Some(sid) => Sender::MessagingService(sid.clone()),
+            None => Sender::Number,
+        },
+        public_url: twilio.public_url.as_str().to_owned(),
+    };
+    Arc::new(Twilio::new(account, http.clone()))
+}
+
+fn trust(twilio: &config::Twilio) -> Trust {
+    Trust {
+        verifier: Verifier { tokens: twilio.auth_tokens.clone(), shared_keys: BTreeMap::new() },
+        public_url: twilio.public_url.as_str().to_owned(),
+    }
+}

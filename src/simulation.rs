@@ -1,0 +1,114 @@
+//! The program among simulated peers, in one process: what the demo, the evaluation and the tests run.
+//! Everything but Sonarr, Radarr, Twilio and the model is the real thing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use jiff::tz::TimeZone;
+use secrecy::SecretString;
+use url::Url;
+
+use crate::app::Blueprint;
+use crate::arr::fake::radarr::FakeRadarr;
+use crate::arr::fake::sonarr::FakeSonarr;
+use crate::arr::radarr::Radarr;
+use crate::arr::sonarr::Sonarr;
+use crate::clock::Clock;
+use crate::conversation::deletion::CodePolicy;
+use crate::conversation::transcript::{Address, PhoneNumber};
+use crate::conversation::turn::Limits;
+use crate::engine::{Codes, Settings};
+use crate::http::Http;
+use crate::llm::Model;
+use crate::messaging::fake::{FakeAccount, FakeTwilio};
+use crate::messaging::outbox::Channels;
+use crate::messaging::signature::Verifier;
+use crate::messaging::terminal::Terminal;
+use crate::messaging::twilio::Twilio;
+use crate::tools::library::{Instance, Library};
+use crate::web::Trust;
+
+/// The number that simulated people text.
+pub const OUR_NUMBER: &str = "+15550100000";
+const TWILIO_API: &str = "https://api.twilio.invalid";
+
+/// A simulated Sonarr, Radarr and Twilio. Clones share their state.
+#[derive(Clone)]
+pub struct Peers {
+    pub clock: Clock,
+    pub radarr: FakeRadarr,
+    pub sonarr: FakeSonarr,
+    pub twilio: FakeTwilio,
+    token: SecretString,
+    public_url: String,
+}
+
+impl Peers {
+    /// `public_url` is where the simulated Twilio believes our webhooks to be.
+    pub fn new(clock: Clock, radarr: FakeRadarr, sonarr: FakeSonarr, public_url: &str) -> Self {
+        let token = SecretString::from("a-simulated-token".to_owned());
+        let account = FakeAccount {
+            account_sid: "AC00000000000000000000000000000000".to_owned(),
+            auth_token: token.clone(),
+            number: Address::new(OUR_NUMBER),
+            public_url: public_url.to_owned(),
+        };
+        let twilio = FakeTwilio::new(account, clock.clone());
+        Self { clock, radarr, sonarr, twilio, token, public_url: public_url.to_owned() }
+    }
+
+    /// The program wired to these peers.
+    pub fn blueprint(&self, database: &str, settings: Settings, model: Option<Arc<dyn Model>>) -> Result<Blueprint, url::ParseError> {
+        let verifier = Verifier { tokens: vec![self.token.clone()], shared_keys: BTreeMap::new() };
+        let carrier = Twilio::new(self.twilio.client_account(TWILIO_API), Http::in_process(self.twilio.in_process()));
+        Ok(Blueprint {
+            database: database.to_owned(),
+            clock: self.clock.clone(),
+            settings,
+            confirm_for: SignedDuration::from_mins(5),
+            admin: None,
+            members: Vec::new(),
+            model,
+            library: self.library()?,
+            channels: Channels { carrier: Some(Arc::new(carrier)), terminal: Arc::new(Terminal) },
+            trust: Some(Arc::new(Trust { verifier, public_url: self.public_url.clone() })),
+        })
+    }
+
+    fn library(&self) -> Result<Library, url::ParseError> {
+        let radarr = Radarr::new(
+            Http::in_process(self.radarr.in_process()),
+            Url::parse("http://radarr.invalid")?,
+            SecretString::from(self.radarr.key().to_owned()),
+        );
+        let sonarr = Sonarr::new(
+            Http::in_process(self.sonarr.in_process()),
+            Url::parse("http://sonarr.invalid")?,
+            SecretString::from(self.sonarr.key().to_owned()),
+        );
+        Ok(Library {
+            movies: vec![Instance { name: "radarr", four_k: false, client: radarr }],
+            series: vec![Instance { name: "sonarr", four_k: false, client: sonarr }],
+        })
+    }
+}
+
+/// The settings that a household gets by default, without waiting for further texts.
+pub fn settings(zone: TimeZone) -> Settings {
+    Settings {
+        zone,
+        idle: SignedDuration::from_mins(30),
+        coalesce: std::time::Duration::ZERO,
+        code_policy: CodePolicy::Bulk,
+        codes: Codes::Random,
+        languages: Vec::new(),
+        limits: Limits::STANDARD,
+        model_calls: 8,
+    }
+}
+
+/// A fictional number, which no real phone has.
+pub fn fictional(last_two: u8) -> Option<PhoneNumber> {
+    PhoneNumber::parse(&format!("+155501001{last_two:02}")).ok()
+}

@@ -1,0 +1,186 @@
+//! How answers are worded and measured: text from servers cleaned, lists cut, titles, sizes and refusals in plain words.
+
+use serde_json::{Value, json};
+use unicode_general_category::{GeneralCategory, get_general_category};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use super::ToolError;
+use crate::conversation::transcript::CallFailure;
+
+const MAX_RESULTS: usize = 5;
+const MAX_RESULT_CHARS: usize = 4_000;
+const MAX_TITLE_CHARS: usize = 100;
+/// Titles that one sentence for the user names.
+const MAX_NAMED: usize = 5;
+
+/// A refusal that the model reads; `for_model` holds the code and `more`.
+pub fn refusal(code: &str, more: Value, for_user: Option<String>) -> CallFailure {
+    let mut for_model = json!({ "error": code });
+    if let (Some(map), Value::Object(more)) = (for_model.as_object_mut(), more) {
+        map.extend(more);
+    }
+    CallFailure { code: code.to_owned(), for_model, for_user }
+}
+
+impl From<CallFailure> for ToolError {
+    fn from(failure: CallFailure) -> Self {
+        Self::TellModel(failure)
+    }
+}
+
+/// At most 5 results and 4,000 characters, with the total and, where some are left out, a note how to get at them.
+pub fn listing(results: Vec<Value>, narrow: &str) -> Value {
+    let total = results.len();
+    let mut shown: Vec<Value> = results.into_iter().take(MAX_RESULTS).collect();
+    loop {
+        let mut answer = json!({ "results": shown, "total": total });
+        if shown.len() < total {
+            answer["note"] = json!(format!("{} of {total} shown; {narrow}", shown.len()));
+        }
+        if answer.to_string().chars().count() <= MAX_RESULT_CHARS || shown.pop().is_none() {
+            return answer;
+        }
+    }
+}
+
+/// Tells the model which of the services are missing from an answer.
+pub fn name_failed(for_model: &mut Value, failed: &[String]) {
+    if !failed.is_empty() {
+        for_model["incomplete"] = json!(failed.join(" "));
+    }
+}
+
+/// Tells the user the same.
+pub fn with_failed(sentence: String, failed: &[String]) -> String {
+    if failed.is_empty() { sentence } else { format!("{sentence} {}", failed.join(" ")) }
+}
+
+/// `A, B, C and 4 more`.
+pub fn sentence_list(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] if parts.len() <= MAX_NAMED => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", parts[..MAX_NAMED].join(", "), parts.len() - MAX_NAMED),
+    }
+}
+
+/// `Dune (2021)`; without a year where none is known or the title holds it.
+pub fn named(title: &str, year: u16) -> String {
+    let title = clean_title(title);
+    let suffix = format!("({year})");
+    if year == 0 || title.ends_with(&suffix) { title } else { format!("{title} {suffix}") }
+}
+
+pub fn clean_title(title: &str) -> String {
+    clean(title, MAX_TITLE_CHARS)
+}
+
+/// Text of a server on one line: without control, invisible and direction characters, cut at `max` characters.
+pub fn clean(text: &str, max: usize) -> String {
+    let visible: String = text
+        .chars()
+        .filter_map(|char| match get_general_category(char) {
+            GeneralCategory::Control
+            | GeneralCategory::LineSeparator
+            | GeneralCategory::ParagraphSeparator => Some(' '),
+            GeneralCategory::Format
+            | GeneralCategory::PrivateUse
+            | GeneralCategory::Surrogate
+            | GeneralCategory::Unassigned => None,
+            _ => Some(char),
+        })
+        .collect();
+    let line = visible.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= max {
+        return line;
+    }
+    let cut: String = line.chars().take(max.saturating_sub(3)).collect();
+    format!("{}...", cut.trim_end())
+}
+
+/// What a server complains of, without the words that hold a path or an address.
+pub fn clean_complaint(text: &str) -> String {
+    const MAX_COMPLAINT_CHARS: usize = 120;
+    let words: Vec<&str> = text.split_whitespace().filter(|word| !word.contains(['/', '\\'])).collect();
+    clean(&words.join(" "), MAX_COMPLAINT_CHARS).trim_end_matches(['.', ' ', ':']).to_owned()
+}
+
+/// A title or a query for comparison: lower case, without accents and punctuation, words parted by one space.
+pub fn plain(text: &str) -> String {
+    let text: String = text
+        .nfkd()
+        .filter(|char| !is_combining_mark(*char) && !matches!(char, '\'' | '\u{2019}'))
+        .flat_map(char::to_lowercase)
+        .collect();
+    text.replace('&', " and ")
+        .split(|char: char| !char.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Gigabytes with one decimal.
+pub fn gigabytes(bytes: u64) -> f64 {
+    (bytes as f64 / 1e8).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(made: impl AsRef<str>, expected: &str) {
+        assert_eq!(made.as_ref(), expected);
+    }
+
+    #[test]
+    fn server_text_loses_what_cannot_be_seen() {
+        check(clean("Du\u{200b}ne\u{202e}\r\n  Part\tTwo\u{7}\u{2028}!", 100), "Dune Part Two !");
+        check(clean("abcdefghij", 10), "abcdefghij");
+        check(clean("abcdef ghijk", 10), "abcdef...");
+    }
+
+    #[test]
+    fn a_complaint_tells_no_path() {
+        check(
+            clean_complaint(
+                "No files found are eligible for import in /data/torrents/Dune.2021 or C:\\media.",
+            ),
+            "No files found are eligible for import in or",
+        );
+    }
+
+    #[test]
+    fn a_title_carries_its_year_once() {
+        check(named("Dune", 2021), "Dune (2021)");
+        check(named("Dune", 0), "Dune");
+        check(named("Doctor Who (2005)", 2005), "Doctor Who (2005)");
+    }
+
+    #[test]
+    fn titles_compare_without_case_accents_and_punctuation() {
+        check(plain("  Amélie & the Widow's: Peak! "), "amelie and the widows peak");
+        check(plain("WALL·E"), "wall e");
+    }
+
+    #[test]
+    fn a_sentence_names_five_at_most() {
+        let parts: Vec<String> = ["A", "B", "C", "D", "E", "F", "G"].map(str::to_owned).to_vec();
+        check(sentence_list(&parts[..1]), "A");
+        check(sentence_list(&parts[..3]), "A, B and C");
+        check(sentence_list(&parts), "A, B, C, D, E and 2 more");
+    }
+
+    #[test]
+    fn a_listing_is_cut_by_item() {
+        let long = |count| vec![json!("x".repeat(1_500)); count];
+        check(listing(vec![json!(1); 2], "say more").to_string(), r#"{"results":[1,1],"total":2}"#);
+        check(
+            listing(vec![json!(1); 7], "say more").to_string(),
+            r#"{"note":"5 of 7 shown; say more","results":[1,1,1,1,1],"total":7}"#,
+        );
+        assert_eq!(listing(long(4), "say more")["note"], "2 of 4 shown; say more");
+    }
+}

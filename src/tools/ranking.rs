@@ -1,0 +1,132 @@
+//! Which title a query means: how well each fits, and in which order they are told.
+
+use super::answers::plain;
+
+/// A query as it is compared: its words, and the year it may end in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    words: String,
+    /// The words before the year, and the year.
+    dated: Option<(String, u16)>,
+}
+
+/// How well a title fits, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    Exact,
+    Starts,
+    /// Holds every word of the query.
+    Words,
+    /// Holds only some: the catalogue found it by another name.
+    Loose,
+}
+
+impl Query {
+    pub fn new(text: &str) -> Self {
+        let words = plain(text);
+        let dated = words.rsplit_once(' ').and_then(|(title, last)| {
+            // Anything but a year is part of the title.
+            let year = last.parse().ok().filter(|year| (1900..2100).contains(year))?;
+            Some((title.to_owned(), year))
+        });
+        Self { words, dated }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// A year at the end may be part of the title (Blade Runner 2049) or tell one film from another (Dune 2021).
+    pub fn fit(&self, title: &str, year: u16) -> Fit {
+        let whole = fit_words(&self.words, title);
+        match &self.dated {
+            Some((words, wanted)) if *wanted == year => whole.min(fit_words(words, title)),
+            _ => whole,
+        }
+    }
+
+    /// Orders hits by fit and leaves the rest as they came. A year that some hit has leaves out the others.
+    pub fn rank<T>(&self, hits: Vec<T>, title_and_year: impl Fn(&T) -> (&str, u16)) -> Vec<(Fit, T)> {
+        let mut ranked: Vec<(Fit, T)> = hits
+            .into_iter()
+            .map(|hit| {
+                let (title, year) = title_and_year(&hit);
+                (self.fit(title, year), hit)
+            })
+            .collect();
+        if self.dated.is_some() && ranked.iter().any(|(fit, _)| *fit < Fit::Loose) {
+            ranked.retain(|(fit, _)| *fit < Fit::Loose);
+        }
+        ranked.sort_by_key(|(fit, _)| *fit);
+        ranked
+    }
+}
+
+fn fit_words(words: &str, title: &str) -> Fit {
+    // `The Office (US)` is what people call The Office.
+    let bare = title.split_once('(').map_or(title, |(bare, _)| bare);
+    let (wanted, title, bare) = (without_article(words), plain(title), plain(bare));
+    let title_start = without_article(&title);
+    if wanted == title_start || wanted == without_article(&bare) {
+        Fit::Exact
+    } else if title_start.starts_with(&format!("{wanted} ")) {
+        Fit::Starts
+    } else if wanted.split(' ').all(|word| title.split(' ').any(|held| held.starts_with(word))) {
+        Fit::Words
+    } else {
+        Fit::Loose
+    }
+}
+
+fn without_article(words: &str) -> &str {
+    ["the ", "a ", "an "].iter().find_map(|article| words.strip_prefix(article)).unwrap_or(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(query: &str, hits: &[(&str, u16)], told: &[&str]) {
+        let ranked = Query::new(query).rank(hits.to_vec(), |hit| *hit);
+        let ranked: Vec<String> =
+            ranked.into_iter().map(|(fit, (title, year))| format!("{title} {year} {fit:?}")).collect();
+        assert_eq!(ranked, told);
+    }
+
+    #[test]
+    fn the_exact_title_comes_first_then_those_that_start_with_it() {
+        check(
+            "dune",
+            &[("Jodorowsky's Dune", 2013), ("Dune: Part Two", 2024), ("Arrakis", 1990), ("Dune", 2021)],
+            &[
+                "Dune 2021 Exact",
+                "Dune: Part Two 2024 Starts",
+                "Jodorowsky's Dune 2013 Words",
+                "Arrakis 1990 Loose",
+            ],
+        );
+    }
+
+    #[test]
+    fn articles_and_countries_make_no_other_title() {
+        check("matrix", &[("The Matrix", 1999)], &["The Matrix 1999 Exact"]);
+        check("the office", &[("The Office (US)", 2005)], &["The Office (US) 2005 Exact"]);
+    }
+
+    #[test]
+    fn a_year_at_the_end_narrows() {
+        check("dune 1984", &[("Dune", 2021), ("Dune", 1984)], &["Dune 1984 Exact"]);
+        check("dune 1990", &[("Dune", 2021), ("Dune", 1984)], &["Dune 2021 Loose", "Dune 1984 Loose"]);
+    }
+
+    #[test]
+    fn a_year_in_a_title_is_part_of_it() {
+        check(
+            "blade runner 2049",
+            &[("Blade Runner", 1982), ("Blade Runner 2049", 2017)],
+            &["Blade Runner 2049 2017 Exact"],
+        );
+        check("2012", &[("2012", 2009)], &["2012 2009 Exact"]);
+    }
+}
