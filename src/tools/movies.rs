@@ -56,17 +56,25 @@ impl Tool for AddMovie {
     }
 
     async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
-        let args = self.arguments(cleared(call)?)?;
-        add(self.library.movie_instance(args.instance.as_deref())?, &args).await
+        self.add(cleared(call)?).await
     }
 
     async fn settle(&self, call: &Cleared, _world: &World) -> Result<Settled, ToolError> {
-        let args = self.arguments(cleared(call)?)?;
-        Ok(settle(self.library.movie_instance(args.instance.as_deref())?, args.tmdb).await)
+        self.find_out(cleared(call)?).await
     }
 }
 
 impl AddMovie {
+    pub(super) async fn add(&self, arguments: &Arguments) -> Result<CallResult, ToolError> {
+        let args = self.arguments(arguments)?;
+        add(self.library.movie_instance(args.instance.as_deref())?, &args).await
+    }
+
+    pub(super) async fn find_out(&self, arguments: &Arguments) -> Result<Settled, ToolError> {
+        let args = self.arguments(arguments)?;
+        Ok(settle(self.library.movie_instance(args.instance.as_deref())?, args.tmdb).await)
+    }
+
     fn schema(&self) -> Value {
         let mut schema = schema::<Args>();
         offer_instances(&mut schema, "", &self.library.movie_names());

@@ -77,17 +77,25 @@ impl Tool for AddSeries {
     }
 
     async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
-        let args = self.arguments(cleared(call)?)?;
-        add(self.library.series_instance(args.instance.as_deref())?, &args).await
+        self.add(cleared(call)?).await
     }
 
     async fn settle(&self, call: &Cleared, _world: &World) -> Result<Settled, ToolError> {
-        let args = self.arguments(cleared(call)?)?;
-        Ok(settle(self.library.series_instance(args.instance.as_deref())?, args.tvdb).await)
+        self.find_out(cleared(call)?).await
     }
 }
 
 impl AddSeries {
+    pub(super) async fn add(&self, arguments: &Arguments) -> Result<CallResult, ToolError> {
+        let args = self.arguments(arguments)?;
+        add(self.library.series_instance(args.instance.as_deref())?, &args).await
+    }
+
+    pub(super) async fn find_out(&self, arguments: &Arguments) -> Result<Settled, ToolError> {
+        let args = self.arguments(arguments)?;
+        Ok(settle(self.library.series_instance(args.instance.as_deref())?, args.tvdb).await)
+    }
+
     fn schema(&self) -> Value {
         let mut schema = schema::<Args>();
         offer_instances(&mut schema, "", &self.library.series_names());
