@@ -11,6 +11,8 @@ pub mod movies;
 pub mod ranking;
 pub mod removal;
 pub mod series;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
