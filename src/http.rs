@@ -39,6 +39,12 @@ pub enum HttpError {
     Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// Chooses the TLS implementation of the process; without it no client can be built.
+pub fn install_tls() {
+    // The error says that a choice was made before, which serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 impl Http {
     /// A client that follows no redirects (a key in a header would follow them) and repeats nothing by itself.
     pub fn network() -> Result<Self, reqwest::Error> {

@@ -1,9 +1,16 @@
 //! Dialarr: text a phone number, get things done on your Sonarr and Radarr.
 
+pub mod app;
 pub mod arr;
+pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod conversation;
+pub mod engine;
 pub mod http;
 pub mod llm;
 pub mod messaging;
+pub mod store;
+pub mod telemetry;
 pub mod tools;
+pub mod web;

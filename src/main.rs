@@ -1,1 +1,22 @@
-fn main() {}
+//! Parses the arguments, runs the command, tells what went wrong.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use dialarr::cli;
+
+fn main() -> ExitCode {
+    // The HTTP clients panic without a default provider. This fails only if there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let arguments = cli::Arguments::parse();
+    match cli::run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: failed to {error}");
+            for cause in error.chain().skip(1) {
+                eprintln!("  caused by: {cause}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -38,6 +38,7 @@ fn is_page(response: &Response<Bytes>) -> bool {
 }
 
 fn redirect(response: &Response<Bytes>) -> String {
+    // A target that is no text tells a reader nothing.
     let target = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
     match target {
         // The query may repeat what was asked.

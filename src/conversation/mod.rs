@@ -2,6 +2,7 @@
 //! No clock, no network, no database; `now` is an argument.
 
 pub mod consent;
+pub mod deletion;
 pub mod prompt;
 pub mod reaction;
 pub mod route;

@@ -291,6 +291,12 @@ pub struct ToolCall {
     pub state: CallState,
 }
 
+impl ToolCall {
+    pub fn asks_the_same_as(&self, other: &Self) -> bool {
+        self.name == other.name && self.arguments == other.arguments
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallState {
     Created,

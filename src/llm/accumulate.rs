@@ -1,1 +1,444 @@
-//! Not written yet.
+//! What do the pieces of an answer add up to?
+//! The rules are for servers that number their calls wrongly, leave ids out or end without a word.
+
+use serde_json::Value;
+
+use super::failure;
+use super::wire::{Answer, CallPiece, Choice, Piece};
+use super::{Delta, DeltaSink, ModelError, RawCall, StepOut, Usage};
+use crate::conversation::transcript::{Arguments, Stop};
+
+/// Largest answer that is kept, all parts together.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+#[derive(Debug, Default)]
+pub(super) struct Accumulator {
+    text: String,
+    thinking: String,
+    calls: Vec<OpenCall>,
+    refused: bool,
+    answered: bool,
+    finish_reason: Option<String>,
+    usage: Option<Usage>,
+    response_id: Option<String>,
+    size: usize,
+}
+
+#[derive(Debug)]
+struct OpenCall {
+    index: Option<u32>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+/// Why an answer is not to be trusted as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// Nothing that looks like an answer.
+    Empty,
+    /// It ended without saying that it was finished.
+    CutOff,
+    /// A call whose arguments are not an object.
+    Arguments,
+}
+
+impl Accumulator {
+    /// Takes in a chunk or a whole answer and passes on what is in it.
+    pub fn push(&mut self, answer: &Answer, sink: DeltaSink<'_>) -> Result<(), ModelError> {
+        if let Some(error) = failure::inside_answer(&answer.error) {
+            return Err(error);
+        }
+        if let Some(id) = answer.id.as_ref().filter(|id| !id.is_empty()) {
+            self.response_id.get_or_insert_with(|| id.clone());
+        }
+        if let Some(count) = &answer.usage {
+            self.usage =
+                Some(Usage { input_tokens: count.prompt_tokens, output_tokens: count.completion_tokens });
+        }
+        // Only one choice is asked for; more of them would mix two answers.
+        if let Some(choice) = answer.choices.iter().find(|choice| choice.index == 0) {
+            self.add_choice(choice, sink);
+        }
+        if self.size > MAX_ANSWER_BYTES {
+            return Err(ModelError::Garbled("the answer is larger than 1 MiB".to_owned()));
+        }
+        Ok(())
+    }
+
+    pub fn flaw(&self) -> Option<Flaw> {
+        if !self.answered {
+            return Some(Flaw::Empty);
+        }
+        match self.stop() {
+            // A cut at the length limit leaves calls in halves, and asking again would end the same way.
+            Stop::Length | Stop::Filtered | Stop::Refused => None,
+            Stop::Done | Stop::Other(_) => {
+                if self.calls.iter().any(|call| matches!(call.parsed(), Arguments::Malformed(_))) {
+                    Some(Flaw::Arguments)
+                } else if self.finish_reason.is_none() {
+                    Some(Flaw::CutOff)
+                } else {
+                    None
+                }
+            }
+        }
+    }
+
+    pub fn into_step(self) -> StepOut {
+        let stop = self.stop();
+        let calls = self
+            .calls
+            .into_iter()
+            .map(|call| RawCall { arguments: call.parsed(), name: call.name })
+            .collect();
+        StepOut {
+            text: self.text,
+            thinking: self.thinking,
+            calls,
+            stop,
+            usage: self.usage,
+            response_id: self.response_id,
+        }
+    }
+
+    fn add_choice(&mut self, choice: &Choice, sink: DeltaSink<'_>) {
+        for piece in choice.delta.iter().chain(&choice.message) {
+            self.answered = true;
+            self.add_piece(piece, sink);
+        }
+        if let Some(reason) = choice.finish_reason.as_ref().filter(|reason| !reason.is_empty()) {
+            self.answered = true;
+            self.finish_reason = Some(reason.clone());
+        }
+    }
+
+    fn add_piece(&mut self, piece: &Piece, sink: DeltaSink<'_>) {
+        // Some servers send the same thought under both names.
+        let thinking =
+            [&piece.reasoning_content, &piece.reasoning].into_iter().flatten().find(|text| !text.is_empty());
+        if let Some(thinking) = thinking {
+            self.size += thinking.len();
+            self.thinking.push_str(thinking);
+            sink(Delta::Thinking(thinking.clone()));
+        }
+        let mut text = piece.text();
+        if let Some(refusal) = piece.refusal.as_ref().filter(|refusal| !refusal.is_empty()) {
+            self.refused = true;
+            text.push_str(refusal);
+        }
+        if !text.is_empty() {
+            self.size += text.len();
+            self.text.push_str(&text);
+            sink(Delta::Text(text));
+        }
+        for call in &piece.tool_calls {
+            self.add_call(call, sink);
+        }
+    }
+
+    fn add_call(&mut self, piece: &CallPiece, sink: DeltaSink<'_>) {
+        let id = piece.id.as_deref().unwrap_or_default();
+        let name = piece.function.name.as_deref().unwrap_or_default();
+        let arguments = match &piece.function.arguments {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        self.size += id.len() + name.len() + arguments.len();
+        let ord = self.continued(piece.index, id, name).unwrap_or_else(|| {
+            self.size += size_of::<OpenCall>();
+            self.calls.push(OpenCall {
+                index: piece.index,
+                id: String::new(),
+                name: String::new(),
+                arguments: String::new(),
+            });
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[ord];
+        if call.id.is_empty() {
+            id.clone_into(&mut call.id);
+        }
+        let first_name = (call.name.is_empty() && !name.is_empty()).then(|| name.to_owned());
+        if let Some(name) = &first_name {
+            call.name.clone_from(name);
+        }
+        call.arguments.push_str(&arguments);
+        sink(Delta::ToolCall { ord: u32::try_from(ord).unwrap_or(u32::MAX), name: first_name, arguments });
+    }
+
+    /// The call that a piece continues; none if it starts another.
+    fn continued(&self, index: Option<u32>, id: &str, name: &str) -> Option<usize> {
+        if !id.is_empty() {
+            let same = |call: &OpenCall| call.id == id && (index.is_none() || call.index == index);
+            if let Some(ord) = self.calls.iter().rposition(same) {
+                return Some(ord);
+            }
+        }
+        let ord = match index {
+            Some(_) => self.calls.iter().rposition(|call| call.index == index)?,
+            None => self.calls.len().checked_sub(1)?,
+        };
+        let last = &self.calls[ord];
+        let another_id = !id.is_empty() && (!last.id.is_empty() || index.is_none());
+        // Without an id, a name after complete arguments can only belong to a further call.
+        let another_name = id.is_empty()
+            && !name.is_empty()
+            && !last.name.is_empty()
+            && (index.is_none() || last.complete());
+        (!another_id && !another_name).then_some(ord)
+    }
+
+    fn stop(&self) -> Stop {
+        if self.refused {
+            return Stop::Refused;
+        }
+        match self.finish_reason.as_deref().unwrap_or("stop") {
+            "length" | "max_tokens" => Stop::Length,
+            "content_filter" => Stop::Filtered,
+            "refusal" => Stop::Refused,
+            // Servers differ in what they call an end that hands over to tools.
+            _ if !self.calls.is_empty() => Stop::Done,
+            "stop" | "eos" | "end_turn" | "tool_calls" | "function_call" => Stop::Done,
+            other => Stop::Other(other.to_owned()),
+        }
+    }
+}
+
+impl OpenCall {
+    fn parsed(&self) -> Arguments {
+        Arguments::parse(Value::String(self.arguments.clone()))
+    }
+
+    fn complete(&self) -> bool {
+        !self.arguments.trim().is_empty() && matches!(self.parsed(), Arguments::Object(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    type Read = (Result<(StepOut, Option<Flaw>), ModelError>, Vec<Delta>);
+
+    fn read(answers: impl IntoIterator<Item = Value>) -> Read {
+        let mut accumulator = Accumulator::default();
+        let mut deltas = Vec::new();
+        for answer in answers {
+            let answer = serde_json::from_value(answer).unwrap();
+            if let Err(error) = accumulator.push(&answer, &mut |delta| deltas.push(delta)) {
+                return (Err(error), deltas);
+            }
+        }
+        let flaw = accumulator.flaw();
+        (Ok((accumulator.into_step(), flaw)), deltas)
+    }
+
+    /// Compares the calls that streamed pieces add up to, each as name and arguments.
+    #[track_caller]
+    fn check(pieces: &[Value], expected: &[(&str, &str)]) {
+        let chunks =
+            pieces.iter().map(|piece| json!({ "choices": [{ "delta": { "tool_calls": [piece] } }] }));
+        let (step, flaw) = read(chunks.chain([finish("tool_calls")])).0.unwrap();
+        let calls: Vec<RawCall> = expected
+            .iter()
+            .map(|(name, arguments)| RawCall {
+                name: (*name).to_owned(),
+                arguments: Arguments::parse(json!(arguments)),
+            })
+            .collect();
+        assert_eq!((step.calls, step.stop, flaw), (calls, Stop::Done, None));
+    }
+
+    fn finish(reason: &str) -> Value {
+        json!({ "choices": [{ "delta": {}, "finish_reason": reason }] })
+    }
+
+    fn text(text: &str) -> Value {
+        json!({ "choices": [{ "delta": { "content": text } }] })
+    }
+
+    fn piece(index: Option<u32>, id: Option<&str>, name: Option<&str>, arguments: &str) -> Value {
+        json!({ "index": index, "id": id, "function": { "name": name, "arguments": arguments } })
+    }
+
+    #[test]
+    fn pieces_are_passed_on_in_order_and_add_up() {
+        let (outcome, deltas) = read([
+            json!({ "id": "r1", "choices": [{ "delta": { "role": "assistant", "reasoning": "hm" } }] }),
+            text("On "),
+            text("it."),
+            json!({ "choices": [{ "delta": { "tool_calls": [piece(Some(0), Some("a"), Some("find"), "{\"q\":")] } }] }),
+            json!({ "choices": [{ "delta": { "tool_calls": [piece(Some(0), None, None, "\"up\"}")] } }] }),
+            finish("tool_calls"),
+            json!({ "choices": [], "usage": { "prompt_tokens": 9, "completion_tokens": 4 } }),
+        ]);
+        let call = |name: Option<&str>, arguments: &str| Delta::ToolCall {
+            ord: 0,
+            name: name.map(str::to_owned),
+            arguments: arguments.to_owned(),
+        };
+        assert_eq!(
+            deltas,
+            [
+                Delta::Thinking("hm".to_owned()),
+                Delta::Text("On ".to_owned()),
+                Delta::Text("it.".to_owned()),
+                call(Some("find"), "{\"q\":"),
+                call(None, "\"up\"}"),
+            ]
+        );
+        let step = StepOut {
+            text: "On it.".to_owned(),
+            thinking: "hm".to_owned(),
+            calls: vec![RawCall {
+                name: "find".to_owned(),
+                arguments: Arguments::parse(json!({ "q": "up" })),
+            }],
+            stop: Stop::Done,
+            usage: Some(Usage { input_tokens: 9, output_tokens: 4 }),
+            response_id: Some("r1".to_owned()),
+        };
+        assert_eq!(outcome, Ok((step, None)));
+    }
+
+    #[test]
+    fn calls_are_told_apart_by_index_and_id() {
+        let (a, b) = (Some("a"), Some("b"));
+        let both = [("f", r#"{"x":1}"#), ("g", r#"{"y":2}"#)];
+        check(
+            &[
+                piece(Some(0), a, Some("f"), r#"{"x""#),
+                piece(Some(1), b, Some("g"), r#"{"y":"#),
+                piece(Some(0), None, None, ":1}"),
+                piece(Some(1), None, None, "2}"),
+            ],
+            &both,
+        );
+        check(
+            &[
+                piece(Some(0), a, Some("f"), r#"{"x":1}"#),
+                piece(Some(0), b, Some("g"), r#"{"y""#),
+                piece(Some(0), None, None, ":2}"),
+            ],
+            &both,
+        );
+        check(&[piece(None, a, Some("f"), r#"{"x":1}"#), piece(None, b, Some("g"), r#"{"y":2}"#)], &both);
+        check(
+            &[piece(None, None, Some("f"), r#"{"x":1}"#), piece(None, None, Some("g"), r#"{"y":2}"#)],
+            &both,
+        );
+        check(
+            &[piece(Some(0), None, Some("f"), r#"{"x":1}"#), piece(Some(0), None, Some("g"), r#"{"y":2}"#)],
+            &both,
+        );
+        check(
+            &[
+                piece(None, a, Some("f"), r#"{"x""#),
+                piece(None, None, None, ":1}"),
+                piece(None, b, Some("g"), r#"{"y":2}"#),
+            ],
+            &both,
+        );
+    }
+
+    #[test]
+    fn a_name_or_id_that_is_repeated_starts_no_further_call() {
+        let a = Some("a");
+        let pieces = [piece(Some(0), a, Some("f"), r#"{"x""#), piece(Some(0), a, Some("f"), ":1}")];
+        check(&pieces, &[("f", r#"{"x":1}"#)]);
+        let pieces = [piece(Some(0), Some(""), Some("f"), ""), piece(Some(0), a, None, r#"{"x":1}"#)];
+        check(&pieces, &[("f", r#"{"x":1}"#)]);
+    }
+
+    #[test]
+    fn arguments_may_come_as_an_object_or_not_at_all() {
+        check(
+            &[json!({ "index": 0, "function": { "name": "f", "arguments": { "x": 1 } } })],
+            &[("f", r#"{"x":1}"#)],
+        );
+        check(&[json!({ "index": 0, "function": { "name": "f" } })], &[("f", "{}")]);
+        check(&[json!({ "function": { "name": "f", "arguments": null } })], &[("f", "{}")]);
+    }
+
+    #[test]
+    fn fields_of_the_wrong_type_count_as_absent() {
+        let (outcome, _) = read([json!({
+            "id": 7,
+            "created": 1.5,
+            "service_tier": "standard",
+            "usage": "none",
+            "choices": [{
+                "index": null,
+                "finish_reason": "stop",
+                "message": { "content": [{ "type": "text", "text": "hi" }], "tool_calls": null, "refusal": null },
+            }],
+        })]);
+        let (step, flaw) = outcome.unwrap();
+        assert_eq!((step.text.as_str(), step.response_id, step.usage, flaw), ("hi", None, None, None));
+    }
+
+    #[test]
+    fn the_reason_to_stop_is_read_with_calls_in_view() {
+        for (reason, with_calls, without_calls) in [
+            ("stop", Stop::Done, Stop::Done),
+            ("eos", Stop::Done, Stop::Done),
+            ("tool_calls", Stop::Done, Stop::Done),
+            ("error", Stop::Done, Stop::Other("error".to_owned())),
+            ("length", Stop::Length, Stop::Length),
+            ("content_filter", Stop::Filtered, Stop::Filtered),
+        ] {
+            let call =
+                json!({ "choices": [{ "delta": { "tool_calls": [piece(Some(0), None, Some("f"), "")] } }] });
+            assert_eq!(read([call, finish(reason)]).0.unwrap().0.stop, with_calls, "{reason}");
+            assert_eq!(read([text("hi"), finish(reason)]).0.unwrap().0.stop, without_calls, "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_the_text() {
+        let refusal = json!({ "choices": [{ "message": { "content": null, "refusal": "No." }, "finish_reason": "stop" }] });
+        let (outcome, deltas) = read([refusal]);
+        let (step, flaw) = outcome.unwrap();
+        assert_eq!((step.text.as_str(), step.stop, flaw), ("No.", Stop::Refused, None));
+        assert_eq!(deltas, [Delta::Text("No.".to_owned())]);
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_trusted_says_why() {
+        let halves = || json!({ "choices": [{ "delta": { "tool_calls": [piece(Some(0), None, Some("f"), "{\"x")] } }] });
+        for (answers, flaw) in [
+            (vec![], Some(Flaw::Empty)),
+            (vec![json!({ "choices": [] })], Some(Flaw::Empty)),
+            (vec![text("hi")], Some(Flaw::CutOff)),
+            (vec![text("hi"), finish("")], Some(Flaw::CutOff)),
+            (vec![halves(), finish("tool_calls")], Some(Flaw::Arguments)),
+            (vec![halves(), finish("length")], None),
+            (vec![finish("stop")], None),
+        ] {
+            assert_eq!(read(answers.clone()).0.unwrap().1, flaw, "{answers:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_among_the_pieces_ends_the_answer() {
+        for (error, expected) in [
+            (json!({ "code": 502, "message": "gone" }), ModelError::Unavailable("gone".to_owned())),
+            (json!("gone"), ModelError::Unavailable("gone".to_owned())),
+            (json!({ "message": "the context overflows: context size 4096" }), ModelError::ContextTooLong),
+        ] {
+            assert_eq!(read([text("hi"), json!({ "error": error })]).0, Err(expected));
+        }
+    }
+
+    #[test]
+    fn an_endless_answer_is_stopped() {
+        let much = "x".repeat(MAX_ANSWER_BYTES / 2);
+        let (outcome, deltas) = read([text(&much), text(&much), text("x"), text("never read")]);
+        assert_eq!(outcome, Err(ModelError::Garbled("the answer is larger than 1 MiB".to_owned())));
+        assert_eq!(deltas.len(), 3);
+    }
+}

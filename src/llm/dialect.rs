@@ -1,1 +1,240 @@
-//! Not written yet.
+//! Which of the fields that servers disagree on does this one take?
+//! Begins with what its host is known for and learns from refusals; a retry that succeeds is what was learned.
+
+use url::{Host, Url};
+
+/// A setting that is either ours to find out or the operator's word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Setting<T> {
+    Auto,
+    Fixed(T),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenField {
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dialect {
+    pub token_field: TokenField,
+    pub reasoning_effort: Option<String>,
+    pub streaming: Streaming,
+    pub stream_options: bool,
+    /// The fields that are not to be changed (again).
+    settled: Vec<Field>,
+}
+
+/// How far a server's streams are trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Streaming {
+    Trusted,
+    /// One stream had to be asked for again as a whole.
+    Doubted,
+    Off,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Tokens,
+    Effort,
+    Stream,
+    StreamOptions,
+}
+
+/// What a server said when it refused a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Complaint<'a> {
+    pub param: &'a str,
+    pub message: &'a str,
+}
+
+impl Dialect {
+    pub fn start(base: &Url, effort: &Setting<String>, token_field: &Setting<TokenField>) -> Self {
+        let openai = base.host() == Some(Host::Domain("api.openai.com"));
+        let mut settled = Vec::new();
+        let reasoning_effort = match effort {
+            Setting::Fixed(effort) => {
+                settled.push(Field::Effort);
+                Some(effort.clone())
+            }
+            Setting::Auto => openai.then(|| "none".to_owned()),
+        };
+        let token_field = match token_field {
+            Setting::Fixed(field) => {
+                settled.push(Field::Tokens);
+                *field
+            }
+            Setting::Auto if openai => TokenField::MaxCompletionTokens,
+            Setting::Auto => TokenField::MaxTokens,
+        };
+        Self { token_field, reasoning_effort, streaming: Streaming::Trusted, stream_options: true, settled }
+    }
+
+    /// How to say it differently after a refusal; none if the refusal is about something else or was met before.
+    pub fn adapted(&self, complaint: Complaint<'_>) -> Option<Self> {
+        let field = complaint.field()?;
+        if self.settled.contains(&field) {
+            return None;
+        }
+        let mut next = self.clone();
+        next.settled.push(field);
+        match field {
+            Field::Tokens => {
+                next.token_field = match self.token_field {
+                    TokenField::MaxTokens => TokenField::MaxCompletionTokens,
+                    TokenField::MaxCompletionTokens => TokenField::MaxTokens,
+                };
+            }
+            // Some models refuse the field, others refuse tools without it.
+            Field::Effort => {
+                next.reasoning_effort = match self.reasoning_effort {
+                    Some(_) => None,
+                    None => Some("none".to_owned()),
+                };
+            }
+            Field::Stream => next.streaming = Streaming::Off,
+            Field::StreamOptions => next.stream_options = false,
+        }
+        Some(next)
+    }
+}
+
+impl Streaming {
+    pub fn after_a_flaw(self) -> Self {
+        match self {
+            Self::Trusted => Self::Doubted,
+            Self::Doubted | Self::Off => Self::Off,
+        }
+    }
+}
+
+impl Complaint<'_> {
+    fn field(self) -> Option<Field> {
+        let by_param = match self.param {
+            "max_tokens" | "max_completion_tokens" => Some(Field::Tokens),
+            "reasoning_effort" | "reasoning" => Some(Field::Effort),
+            "stream" => Some(Field::Stream),
+            "stream_options" | "stream_options.include_usage" => Some(Field::StreamOptions),
+            _ => None,
+        };
+        if by_param.is_some() {
+            return by_param;
+        }
+        let message = self.message.to_ascii_lowercase();
+        // The longer names first: "stream" is a part of "stream_options".
+        [
+            (Field::StreamOptions, ["stream_options", "include_usage"].as_slice()),
+            (Field::Effort, &["reasoning_effort", "reasoning effort"]),
+            (Field::Tokens, &["max_completion_tokens", "max_tokens"]),
+            (Field::Stream, &["'stream'", "\"stream\"", "`stream`", "streaming", "stream=true"]),
+        ]
+        .into_iter()
+        .find(|(_, names)| names.iter().any(|name| message.contains(name)))
+        .map(|(field, _)| field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(base: &str) -> Dialect {
+        Dialect::start(&Url::parse(base).unwrap(), &Setting::Auto, &Setting::Auto)
+    }
+
+    /// What is sent after the complaint, or that nothing changes.
+    #[track_caller]
+    fn check(
+        dialect: &Dialect,
+        param: &str,
+        message: &str,
+        expected: Option<(&str, Option<&str>, bool, bool)>,
+    ) {
+        let next = dialect.adapted(Complaint { param, message });
+        let sent = next.as_ref().map(|next| {
+            let tokens = match next.token_field {
+                TokenField::MaxTokens => "max_tokens",
+                TokenField::MaxCompletionTokens => "max_completion_tokens",
+            };
+            let streams = next.streaming != Streaming::Off;
+            (tokens, next.reasoning_effort.as_deref(), streams, next.stream_options)
+        });
+        assert_eq!(sent, expected, "{param}: {message}");
+    }
+
+    #[test]
+    fn a_host_is_met_with_what_it_is_known_for() {
+        let openai = start("https://api.openai.com/v1");
+        assert_eq!(
+            (openai.token_field, openai.reasoning_effort.as_deref()),
+            (TokenField::MaxCompletionTokens, Some("none"))
+        );
+        for base in
+            ["http://localhost:11434/v1", "https://openrouter.ai/api/v1", "https://api.openai.com.example/v1"]
+        {
+            let other = start(base);
+            assert_eq!((other.token_field, other.reasoning_effort), (TokenField::MaxTokens, None), "{base}");
+        }
+    }
+
+    #[test]
+    fn a_refused_field_is_sent_differently() {
+        let local = start("http://localhost:8080/v1");
+        let openai = start("https://api.openai.com/v1");
+        let completion = "max_completion_tokens";
+        check(&local, "max_tokens", "Unsupported parameter", Some((completion, None, true, true)));
+        check(&local, "", "Unsupported parameter: 'max_tokens'", Some((completion, None, true, true)));
+        check(&openai, "max_completion_tokens", "", Some(("max_tokens", Some("none"), true, true)));
+        check(&openai, "reasoning_effort", "Unsupported value: 'none'", Some((completion, None, true, true)));
+        check(
+            &local,
+            "",
+            "Function tools with reasoning_effort are not supported for this model",
+            Some(("max_tokens", Some("none"), true, true)),
+        );
+        check(
+            &local,
+            "",
+            "stream_options: Extra inputs are not permitted",
+            Some(("max_tokens", None, true, false)),
+        );
+        check(&local, "stream", "Verify your organization", Some(("max_tokens", None, false, true)));
+        check(
+            &local,
+            "",
+            "Streaming is not supported by this model",
+            Some(("max_tokens", None, false, true)),
+        );
+    }
+
+    #[test]
+    fn other_refusals_change_nothing() {
+        let local = start("http://localhost:8080/v1");
+        for (param, message) in [("model", "no such model"), ("", "messages: too few items"), ("", "")] {
+            check(&local, param, message, None);
+        }
+    }
+
+    #[test]
+    fn a_field_changes_once_and_never_against_the_operators_word() {
+        let once = start("http://localhost:8080/v1")
+            .adapted(Complaint { param: "max_tokens", message: "" })
+            .unwrap();
+        check(&once, "max_completion_tokens", "", None);
+        let told = Dialect::start(
+            &Url::parse("https://api.openai.com/v1").unwrap(),
+            &Setting::Fixed("low".to_owned()),
+            &Setting::Fixed(TokenField::MaxTokens),
+        );
+        check(&told, "max_tokens", "", None);
+        check(&told, "reasoning_effort", "", None);
+    }
+
+    #[test]
+    fn a_server_is_no_longer_asked_for_streams_after_two_flaws() {
+        let once = Streaming::Trusted.after_a_flaw();
+        assert_eq!((once, once.after_a_flaw()), (Streaming::Doubted, Streaming::Off));
+    }
+}

@@ -1,10 +1,13 @@
 //! The minds that can answer a turn: an OpenAI-compatible server, the keyword brain, a script.
 
-pub mod accumulate;
+mod accumulate;
 pub mod dialect;
+mod failure;
 pub mod keyword;
 pub mod openai;
 pub mod scripted;
+mod transport;
+mod wire;
 
 use std::time::Duration;
 
@@ -62,7 +65,7 @@ pub struct Usage {
 }
 
 /// Why there is no response, by what the caller does next.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     #[error("get a turn at the model: rate limited")]
     RateLimited { retry_after: Option<Duration> },

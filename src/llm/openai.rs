@@ -1,1 +1,719 @@
-//! Not written yet.
+//! How does one step run against an OpenAI-compatible server?
+//! Streams, asks again without a stream where the stream was broken, and speaks the server's dialect.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_openai::Client;
+use async_openai::config::Config;
+use async_openai::error::OpenAIError;
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use http::header::InvalidHeaderValue;
+use secrecy::{ExposeSecret, SecretString};
+use tokio::time::timeout;
+use url::Url;
+
+use super::accumulate::{Accumulator, Flaw};
+use super::dialect::{Dialect, Setting, Streaming, TokenField};
+use super::failure::{self, Refusal};
+use super::transport::{self, Endpoint};
+use super::wire::{self, Answer, Delivery};
+use super::{DeltaSink, Model, ModelError, StepOut};
+use crate::conversation::prompt::ModelRequest;
+
+#[derive(Debug)]
+pub struct OpenAiSettings {
+    pub base_url: Url,
+    pub key: Option<SecretString>,
+    pub model: String,
+    pub reasoning_effort: Setting<String>,
+    pub token_field: Setting<TokenField>,
+    pub patience: Patience,
+}
+
+/// How long a server may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// The whole step, with all that is asked again.
+    pub step: Duration,
+    /// The silence between two pieces of a stream that has begun.
+    pub idle: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { step: Duration::from_secs(29), idle: Duration::from_secs(20) }
+    }
+}
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenAiError {
+    #[error("use the key: it has characters that no header can carry")]
+    Key(#[from] InvalidHeaderValue),
+    #[error("build the client")]
+    Client(#[from] reqwest::Error),
+}
+
+/// One model of one server.
+pub struct OpenAi {
+    client: Client<Endpoint>,
+    model: String,
+    patience: Patience,
+    learned: Mutex<Dialect>,
+}
+
+impl OpenAi {
+    pub fn new(settings: OpenAiSettings) -> Result<Self, OpenAiError> {
+        let dialect = Dialect::start(&settings.base_url, &settings.reasoning_effort, &settings.token_field);
+        Ok(Self {
+            client: transport::client(&settings.base_url, settings.key)?,
+            model: settings.model,
+            patience: settings.patience,
+            learned: Mutex::new(dialect),
+        })
+    }
+
+    /// Asks until the server and we agree on the fields; each field changes at most once.
+    async fn negotiate(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+        let mut dialect = self.learned().clone();
+        loop {
+            let outcome = match dialect.streaming {
+                Streaming::Trusted | Streaming::Doubted => self.streamed(request, &mut dialect, sink).await,
+                Streaming::Off => self.whole(request, &dialect, sink).await,
+            };
+            match outcome {
+                Ok(step) => {
+                    *self.learned() = dialect;
+                    return Ok(step);
+                }
+                Err(Fault::Refused(refusal)) => {
+                    match refusal.complaint().and_then(|complaint| dialect.adapted(complaint)) {
+                        Some(next) => dialect = next,
+                        None => return Err(refusal.into_error()),
+                    }
+                }
+                Err(Fault::Failed(error)) => return Err(error),
+            }
+        }
+    }
+
+    async fn streamed(
+        &self,
+        request: &ModelRequest,
+        dialect: &mut Dialect,
+        sink: DeltaSink<'_>,
+    ) -> Result<StepOut, Fault> {
+        let mut told = Told::Nothing;
+        let answer = self
+            .read_stream(request, dialect, &mut |delta| {
+                told = Told::Something;
+                sink(delta);
+            })
+            .await?;
+        if answer.flaw().is_none() {
+            return Ok(answer.into_step());
+        }
+        dialect.streaming = dialect.streaming.after_a_flaw();
+        // Remembered at once: it holds however the second attempt ends.
+        self.learned().streaming = dialect.streaming;
+        match told {
+            Told::Nothing => self.whole(request, dialect, sink).await,
+            // A second telling would run into the first; who watches gets the step when it is recorded.
+            Told::Something => self.whole(request, dialect, &mut |_| {}).await,
+        }
+    }
+
+    async fn read_stream(
+        &self,
+        request: &ModelRequest,
+        dialect: &Dialect,
+        sink: DeltaSink<'_>,
+    ) -> Result<Accumulator, Fault> {
+        let body = wire::body(request, &self.model, dialect, Delivery::Streamed);
+        let mut chunks = self.client.chat().create_stream_byot::<_, Answer>(body).await?;
+        let mut answer = Accumulator::default();
+        loop {
+            match timeout(self.patience.idle, chunks.next()).await {
+                Ok(Some(Ok(chunk))) => answer.push(&chunk, sink)?,
+                // What does not parse ends the stream like a cut, and the missing end is found as its flaw.
+                Ok(None | Some(Err(OpenAIError::JSONDeserialize(..)))) => return Ok(answer),
+                // All is said, so it does not matter how the line was hung up.
+                _ if answer.flaw().is_none() => return Ok(answer),
+                Ok(Some(Err(error))) => return Err(error.into()),
+                Err(_) => return Err(ModelError::Timeout.into()),
+            }
+        }
+    }
+
+    async fn whole(
+        &self,
+        request: &ModelRequest,
+        dialect: &Dialect,
+        sink: DeltaSink<'_>,
+    ) -> Result<StepOut, Fault> {
+        let body = wire::body(request, &self.model, dialect, Delivery::Whole);
+        let whole = self.client.chat().create_byot::<_, Answer>(body).await?;
+        let mut answer = Accumulator::default();
+        answer.push(&whole, sink)?;
+        match answer.flaw() {
+            Some(Flaw::Empty) => Err(ModelError::Garbled("the answer is empty".to_owned()).into()),
+            // Bad arguments go to whoever runs the tool, who can say what is wrong with them.
+            Some(Flaw::CutOff | Flaw::Arguments) | None => Ok(answer.into_step()),
+        }
+    }
+
+    fn learned(&self) -> MutexGuard<'_, Dialect> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Model for OpenAi {
+    fn name(&self) -> &str {
+        &self.model
+    }
+
+    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+        let outcome = timeout(self.patience.step, self.negotiate(request, sink)).await;
+        let key = self.client.config().api_key().expose_secret();
+        outcome.unwrap_or(Err(ModelError::Timeout)).map_err(|error| failure::presentable(error, key))
+    }
+}
+
+impl fmt::Debug for OpenAi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpenAi({} at {})", self.model, self.client.config().api_base())
+    }
+}
+
+/// Whether the sink has heard of an answer.
+enum Told {
+    Nothing,
+    Something,
+}
+
+/// Why an attempt has no answer.
+enum Fault {
+    /// Other words may help.
+    Refused(Refusal),
+    Failed(ModelError),
+}
+
+impl From<ModelError> for Fault {
+    fn from(error: ModelError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<OpenAIError> for Fault {
+    fn from(error: OpenAIError) -> Self {
+        Self::Failed(match error {
+            OpenAIError::Boxed(error) => match error.downcast::<Refusal>() {
+                Ok(refusal) => return Self::Refused(*refusal),
+                Err(_) => ModelError::Unavailable("the connection broke".to_owned()),
+            },
+            OpenAIError::Reqwest(error) if error.is_connect() => {
+                ModelError::Unavailable("no connection".to_owned())
+            }
+            OpenAIError::Reqwest(error) if error.is_timeout() => ModelError::Timeout,
+            OpenAIError::JSONDeserialize(..) => ModelError::Garbled("the answer is not JSON".to_owned()),
+            // Their texts may hold parts of the answer or the URL.
+            _ => ModelError::Unavailable("the connection broke".to_owned()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use wiremock::{Mock, MockServer, Request, ResponseTemplate, matchers};
+
+    use super::*;
+    use crate::conversation::prompt::{Message, PromptCall, ToolChoice};
+    use crate::conversation::transcript::{Arguments, CallId, Stop, Tier, ToolSpec};
+    use crate::llm::{Delta, RawCall, Usage};
+
+    fn request() -> ModelRequest {
+        let call = CallId::stored("000010100");
+        ModelRequest {
+            system: "Be brief.".to_owned(),
+            tools: vec![ToolSpec {
+                name: "f",
+                description: "Finds.",
+                tier: Tier::Read,
+                parameters: json!({ "type": "object" }),
+            }],
+            tool_choice: ToolChoice::None,
+            messages: vec![
+                Message::User("find up".to_owned()),
+                Message::Assistant {
+                    text: String::new(),
+                    calls: vec![PromptCall {
+                        id: call.clone(),
+                        name: "f".to_owned(),
+                        arguments: serde_json::Map::from_iter([("q".to_owned(), json!("up"))]),
+                    }],
+                },
+                Message::ToolResult { call, content: "[]".to_owned(), summary: Some("Nothing.".to_owned()) },
+            ],
+            max_output_tokens: 1024,
+        }
+    }
+
+    fn model(base: &str) -> OpenAi {
+        OpenAi::new(OpenAiSettings {
+            base_url: Url::parse(base).unwrap(),
+            key: Some("secret-key".into()),
+            model: "m".to_owned(),
+            reasoning_effort: Setting::Auto,
+            token_field: Setting::Auto,
+            patience: Patience { step: Duration::from_secs(20), idle: Duration::from_millis(100) },
+        })
+        .unwrap()
+    }
+
+    async fn ask(model: &OpenAi) -> (Result<StepOut, ModelError>, Vec<Delta>) {
+        let mut deltas = Vec::new();
+        let outcome = model.step(&request(), &mut |delta| deltas.push(delta)).await;
+        (outcome, deltas)
+    }
+
+    /// A server that answers each request by its body.
+    async fn server(answer: impl Fn(&Value) -> ResponseTemplate + Send + Sync + 'static) -> MockServer {
+        let server = MockServer::start().await;
+        Mock::given(matchers::path("/chat/completions"))
+            .respond_with(move |request: &Request| answer(&request.body_json().unwrap()))
+            .mount(&server)
+            .await;
+        server
+    }
+
+    /// One field of every request that the server got.
+    async fn received(server: &MockServer, field: &str) -> Vec<Value> {
+        let requests = server.received_requests().await.unwrap();
+        requests.iter().map(|request| request.body_json::<Value>().unwrap()[field].clone()).collect()
+    }
+
+    fn sse(chunks: &[Value]) -> ResponseTemplate {
+        ResponseTemplate::new(200).set_body_raw(sse_text(chunks), "text/event-stream")
+    }
+
+    fn sse_text(chunks: &[Value]) -> String {
+        let events = chunks.iter().map(|chunk| format!("data: {chunk}\n\n"));
+        events.chain(["data: [DONE]\n\n".to_owned()]).collect()
+    }
+
+    fn refusal(status: u16, error: &Value) -> ResponseTemplate {
+        ResponseTemplate::new(status).set_body_json(json!({ "error": error }))
+    }
+
+    fn chunk(delta: &Value) -> Value {
+        json!({ "id": "r1", "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] })
+    }
+
+    fn finish(reason: &str) -> Value {
+        json!({ "id": "r1", "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] })
+    }
+
+    fn hello(streamed: bool) -> ResponseTemplate {
+        if streamed {
+            sse(&[chunk(&json!({ "content": "hi" })), finish("stop")])
+        } else {
+            let choice = json!({ "message": { "content": "hi" }, "finish_reason": "stop" });
+            ResponseTemplate::new(200).set_body_json(json!({ "id": "r1", "choices": [choice] }))
+        }
+    }
+
+    fn says(text: &str) -> StepOut {
+        StepOut {
+            text: text.to_owned(),
+            thinking: String::new(),
+            calls: Vec::new(),
+            stop: Stop::Done,
+            usage: None,
+            response_id: Some("r1".to_owned()),
+        }
+    }
+
+    fn calls(calls: &[(&str, Value)]) -> StepOut {
+        let calls = calls
+            .iter()
+            .map(|(name, arguments)| RawCall {
+                name: (*name).to_owned(),
+                arguments: Arguments::parse(arguments.clone()),
+            })
+            .collect();
+        StepOut { calls, ..says("") }
+    }
+
+    /// What follows the last piece of an answer.
+    #[derive(Clone, Copy)]
+    enum End {
+        Proper,
+        Dropped,
+        Silence,
+    }
+
+    /// A server on a bare socket: one answer, each piece as an HTTP chunk of its own.
+    async fn socket(pieces: Vec<Vec<u8>>, end: End) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"}") {
+                assert_ne!(socket.read_buf(&mut request).await.unwrap(), 0);
+            }
+            let head =
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+            let mut answer = head.as_bytes().to_vec();
+            for piece in pieces {
+                answer.extend(format!("{:x}\r\n", piece.len()).into_bytes());
+                answer.extend(piece);
+                answer.extend(b"\r\n");
+            }
+            match end {
+                End::Proper => answer.extend(b"0\r\n\r\n"),
+                End::Dropped | End::Silence => {}
+            }
+            socket.write_all(&answer).await.unwrap();
+            if let End::Silence = end {
+                // Ends when the client hangs up, in whatever way it does.
+                let _ = socket.read_buf(&mut request).await;
+            }
+        });
+        base
+    }
+
+    #[tokio::test]
+    async fn a_stream_is_passed_on_and_added_up() {
+        let server = server(|_| {
+            sse(&[
+                chunk(&json!({ "role": "assistant", "content": "" })),
+                chunk(&json!({ "reasoning_content": "hm" })),
+                chunk(&json!({ "content": "Hel" })),
+                chunk(&json!({ "content": "lo" })),
+                finish("stop"),
+                json!({ "choices": [], "usage": { "prompt_tokens": 7, "completion_tokens": 2 } }),
+            ])
+        })
+        .await;
+        let expected = StepOut {
+            thinking: "hm".to_owned(),
+            usage: Some(Usage { input_tokens: 7, output_tokens: 2 }),
+            ..says("Hello")
+        };
+        let deltas =
+            [Delta::Thinking("hm".to_owned()), Delta::Text("Hel".to_owned()), Delta::Text("lo".to_owned())];
+        assert_eq!(ask(&model(&server.uri())).await, (Ok(expected), deltas.to_vec()));
+    }
+
+    #[tokio::test]
+    async fn the_request_is_plain_chat_completions() {
+        let server = server(|_| hello(true)).await;
+        ask(&model(&server.uri())).await.0.unwrap();
+        let requests = server.received_requests().await.unwrap();
+        assert_eq!(requests[0].headers["authorization"], "Bearer secret-key");
+        assert_eq!(
+            requests[0].body_json::<Value>().unwrap(),
+            json!({
+                "model": "m",
+                "messages": [
+                    { "role": "system", "content": "Be brief." },
+                    { "role": "user", "content": "find up" },
+                    { "role": "assistant", "content": null, "tool_calls": [
+                        { "id": "000010100", "type": "function",
+                          "function": { "name": "f", "arguments": "{\"q\":\"up\"}" } },
+                    ] },
+                    { "role": "tool", "tool_call_id": "000010100", "content": "[]" },
+                ],
+                "tools": [{ "type": "function", "function": {
+                    "name": "f", "description": "Finds.", "parameters": { "type": "object" },
+                } }],
+                "tool_choice": "none",
+                "max_tokens": 1024,
+                "stream": true,
+                "stream_options": { "include_usage": true },
+            })
+        );
+    }
+
+    #[tokio::test]
+    async fn pieces_may_be_cut_anywhere() {
+        let text = sse_text(&[chunk(&json!({ "content": "señor \u{1F3AC}" })), finish("stop")]);
+        let base = socket(text.bytes().map(|byte| vec![byte]).collect(), End::Proper).await;
+        let text = "señor \u{1F3AC}";
+        assert_eq!(ask(&model(&base)).await, (Ok(says(text)), vec![Delta::Text(text.to_owned())]));
+    }
+
+    #[tokio::test]
+    async fn parallel_calls_are_kept_apart_even_under_one_index() {
+        for second in [0, 1] {
+            let server = server(move |_| {
+                let call = |index: u32, id: &str, name: &str, arguments: &str| {
+                    let function = json!({ "name": name, "arguments": arguments });
+                    chunk(&json!({ "tool_calls": [{ "index": index, "id": id, "function": function }] }))
+                };
+                sse(&[call(0, "a", "f", r#"{"x":1}"#), call(second, "b", "g", ""), finish("stop")])
+            })
+            .await;
+            let expected = calls(&[("f", json!({ "x": 1 })), ("g", json!({}))]);
+            assert_eq!(ask(&model(&server.uri())).await.0, Ok(expected), "{second}");
+        }
+    }
+
+    /// Compares what becomes of a quirk in a stream and in a whole answer.
+    async fn check(quirk: fn(streamed: bool) -> ResponseTemplate, expected: Result<StepOut, ModelError>) {
+        let streaming = server(move |body| quirk(body["stream"] == true)).await;
+        assert_eq!(ask(&model(&streaming.uri())).await.0, expected, "streamed");
+        let whole = server(move |body| match body["stream"] == true {
+            true => refusal(400, &json!({ "message": "no streams here", "param": "stream" })),
+            false => quirk(false),
+        })
+        .await;
+        assert_eq!(ask(&model(&whole.uri())).await.0, expected, "whole");
+        assert_eq!(received(&whole, "stream").await, [json!(true), json!(false)]);
+    }
+
+    /// An answer with a message, a reason to stop and further fields, in either form.
+    fn answer(streamed: bool, message: &Value, reason: &str, further: (&str, Value)) -> ResponseTemplate {
+        let part = if streamed { "delta" } else { "message" };
+        let mut answer = json!({ "id": "r1", "choices": [{ part: message, "finish_reason": reason }] });
+        answer[further.0] = further.1;
+        if streamed { sse(&[answer]) } else { ResponseTemplate::new(200).set_body_json(answer) }
+    }
+
+    #[tokio::test]
+    async fn odd_answers_are_understood() {
+        const NOTHING: (&str, Value) = ("object", Value::Null);
+        check(hello, Ok(says("hi"))).await;
+        let odd_stop = StepOut { stop: Stop::Other("error".to_owned()), ..says("hi") };
+        check(|s| answer(s, &json!({ "content": "hi" }), "error", NOTHING), Ok(odd_stop)).await;
+        check(
+            |s| answer(s, &json!({ "content": "hi" }), "stop", ("service_tier", json!("standard"))),
+            Ok(says("hi")),
+        )
+        .await;
+        check(
+            |s| answer(s, &json!({ "content": "hi" }), "stop", ("created", json!(1_795_210_308.25))),
+            Ok(says("hi")),
+        )
+        .await;
+        let without_id = |s| {
+            let call = json!({ "type": "function", "function": { "name": "f", "arguments": "{}" } });
+            answer(s, &json!({ "content": null, "tool_calls": [call] }), "tool_calls", NOTHING)
+        };
+        check(without_id, Ok(calls(&[("f", json!({}))]))).await;
+        let arguments_object = |s| {
+            let call = json!({ "id": "1", "function": { "name": "f", "arguments": { "a": 1 } } });
+            answer(s, &json!({ "content": "", "tool_calls": [call] }), "stop", NOTHING)
+        };
+        check(arguments_object, Ok(calls(&[("f", json!({ "a": 1 }))]))).await;
+    }
+
+    #[tokio::test]
+    async fn odd_failures_are_understood() {
+        let unavailable = |text: &str| Err(ModelError::Unavailable(text.to_owned()));
+        check(
+            |_| {
+                let error = json!({ "code": 402, "message": "Insufficient credits" });
+                ResponseTemplate::new(402).set_body_json(json!({ "error": error, "user_id": "u" }))
+            },
+            Err(ModelError::QuotaSpent("Insufficient credits".to_owned())),
+        )
+        .await;
+        let error_in_200 = |_| refusal(200, &json!({ "code": 502, "message": "Provider returned error" }));
+        check(error_in_200, unavailable("Provider returned error")).await;
+        check(
+            |_| ResponseTemplate::new(502).set_body_raw("<html>502 Bad Gateway</html>", "text/html"),
+            unavailable("HTTP 502"),
+        )
+        .await;
+        let garbled = |text: &str| Err(ModelError::Garbled(text.to_owned()));
+        check(
+            |_| ResponseTemplate::new(200).set_body_raw("<html>Sign in</html>", "text/html"),
+            garbled("the answer is not JSON"),
+        )
+        .await;
+        check(|_| ResponseTemplate::new(200), garbled("the answer is not JSON")).await;
+        check(|_| ResponseTemplate::new(200).set_body_json(json!({})), garbled("the answer is empty")).await;
+        check(
+            |_| refusal(400, &json!({ "message": "no", "code": "context_length_exceeded" })),
+            Err(ModelError::ContextTooLong),
+        )
+        .await;
+        check(
+            |_| refusal(401, &json!({ "message": "Incorrect API key provided: secret-key" })),
+            Err(ModelError::Unauthorized("Incorrect API key provided: (key)".to_owned())),
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_rate_limit_is_reported_after_one_request() {
+        let server = server(|_| {
+            refusal(429, &json!({ "message": "slow", "type": "rate_limit" }))
+                .insert_header("retry-after", "40")
+        })
+        .await;
+        let limited = ModelError::RateLimited { retry_after: Some(Duration::from_secs(40)) };
+        assert_eq!(ask(&model(&server.uri())).await, (Err(limited), Vec::new()));
+        assert_eq!(received(&server, "stream").await.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn an_error_inside_a_stream_ends_the_step() {
+        let server = server(|_| {
+            sse(&[chunk(&json!({ "content": "Hel" })), json!({ "error": { "message": "overloaded" } })])
+        })
+        .await;
+        let error = ModelError::Unavailable("overloaded".to_owned());
+        assert_eq!(ask(&model(&server.uri())).await, (Err(error), vec![Delta::Text("Hel".to_owned())]));
+        assert_eq!(received(&server, "stream").await.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn refused_fields_are_exchanged_and_the_server_is_remembered() {
+        let server = server(|body| {
+            if !body["max_tokens"].is_null() {
+                let message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.";
+                refusal(400, &json!({ "message": message, "param": "max_tokens" }))
+            } else if body["reasoning_effort"] != "none" {
+                let message = "Function tools with reasoning_effort are not supported, set it to 'none'.";
+                refusal(400, &json!({ "message": message, "param": "reasoning_effort" }))
+            } else if !body["stream_options"].is_null() {
+                ResponseTemplate::new(422)
+                    .set_body_json(json!({ "detail": [{ "loc": ["body", "stream_options"] }] }))
+            } else {
+                hello(true)
+            }
+        })
+        .await;
+        let model = model(&server.uri());
+        for requests in [4, 5] {
+            assert_eq!(ask(&model).await, (Ok(says("hi")), vec![Delta::Text("hi".to_owned())]));
+            assert_eq!(received(&server, "model").await.len(), requests);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_field_that_is_refused_both_ways_is_refused() {
+        let server = server(|_| refusal(400, &json!({ "message": "max_tokens is too large" }))).await;
+        let model = model(&server.uri());
+        for requests in [2, 4] {
+            let error = ModelError::Rejected("max_tokens is too large".to_owned());
+            assert_eq!(ask(&model).await.0, Err(error));
+            assert_eq!(received(&server, "max_tokens").await.len(), requests);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_broken_stream_is_asked_for_as_a_whole_and_given_up_after_the_second() {
+        let broken = [
+            sse(&[chunk(&json!({ "content": "Hel" }))]),
+            sse(&[
+                chunk(&json!({ "tool_calls": [{ "function": { "name": "f", "arguments": "{\"x" } }] })),
+                finish("stop"),
+            ]),
+            ResponseTemplate::new(200).set_body_raw("data: {nonsense\n\n", "text/event-stream"),
+        ];
+        for broken in broken {
+            let server = server(move |body| match body["stream"] == true {
+                true => broken.clone(),
+                false => hello(false),
+            })
+            .await;
+            let model = model(&server.uri());
+            for _ in 0..3 {
+                assert_eq!(ask(&model).await.0, Ok(says("hi")));
+            }
+            assert_eq!(received(&server, "stream").await, [true, false, true, false, false].map(Value::from));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_was_half_told_is_not_told_again() {
+        let server = server(|body| match body["stream"] == true {
+            true => sse(&[chunk(&json!({ "content": "Hel" }))]),
+            false => hello(false),
+        })
+        .await;
+        assert_eq!(ask(&model(&server.uri())).await, (Ok(says("hi")), vec![Delta::Text("Hel".to_owned())]));
+    }
+
+    #[tokio::test]
+    async fn arguments_that_are_malformed_twice_are_passed_on() {
+        let server = server(|body| {
+            let call =
+                json!({ "index": 0, "id": "a", "function": { "name": "f", "arguments": "{\"x\": six" } });
+            answer(
+                body["stream"] == true,
+                &json!({ "tool_calls": [call] }),
+                "tool_calls",
+                ("created", json!(0)),
+            )
+        })
+        .await;
+        let expected = calls(&[("f", json!("{\"x\": six"))]);
+        assert_eq!(ask(&model(&server.uri())).await.0, Ok(expected));
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_drops_makes_the_model_unavailable() {
+        let piece = format!("data: {}\n\n", chunk(&json!({ "content": "Hel" })));
+        let base = socket(vec![piece.into_bytes()], End::Dropped).await;
+        let error = ModelError::Unavailable("the connection broke".to_owned());
+        assert_eq!(ask(&model(&base)).await, (Err(error), vec![Delta::Text("Hel".to_owned())]));
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_drops_after_the_last_word_does_no_harm() {
+        for end in [End::Dropped, End::Silence] {
+            let pieces = [chunk(&json!({ "content": "hi" })), finish("stop")];
+            let pieces = pieces.map(|chunk| format!("data: {chunk}\n\n").into_bytes());
+            assert_eq!(ask(&model(&socket(pieces.to_vec(), end).await)).await.0, Ok(says("hi")));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_falls_silent_times_out() {
+        let piece = format!("data: {}\n\n", chunk(&json!({ "content": "Hel" })));
+        let base = socket(vec![piece.into_bytes()], End::Silence).await;
+        assert_eq!(ask(&model(&base)).await.0, Err(ModelError::Timeout));
+    }
+
+    #[tokio::test]
+    async fn a_server_that_never_answers_times_out() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut model = model(&format!("http://{}", listener.local_addr().unwrap()));
+        model.patience.step = Duration::from_millis(100);
+        assert_eq!(ask(&model).await.0, Err(ModelError::Timeout));
+    }
+
+    #[tokio::test]
+    async fn a_refused_connection_makes_the_model_unavailable() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}/v1/", listener.local_addr().unwrap());
+        drop(listener);
+        assert_eq!(ask(&model(&base)).await.0, Err(ModelError::Unavailable("no connection".to_owned())));
+    }
+
+    #[test]
+    fn debug_output_keeps_the_key() {
+        let settings = OpenAiSettings {
+            base_url: Url::parse("http://127.0.0.1:1/v1").unwrap(),
+            key: Some("secret-key".into()),
+            model: "m".to_owned(),
+            reasoning_effort: Setting::Auto,
+            token_field: Setting::Auto,
+            patience: Patience::default(),
+        };
+        assert!(!format!("{settings:?}").contains("secret-key"));
+        assert_eq!(format!("{:?}", OpenAi::new(settings).unwrap()), "OpenAi(m at http://127.0.0.1:1/v1)");
+    }
+}

@@ -1,1 +1,211 @@
-//! Not written yet.
+//! The relay: takes what waits in the outbox, one text per user at a time, and hands it over. What the answer says
+//! is recorded before the next text of that user.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{Channel, Outgoing, SendError};
+use crate::clock::Clock;
+use crate::conversation::transcript::OutboxId;
+use crate::store::db::{Db, DbError};
+use crate::store::outbox::{self, Agenda, Claim, Due, Failed};
+
+/// The sender address that marks texts of the terminal.
+pub const LOCAL: &str = "local";
+/// Texts on their way at the same time.
+const PARALLEL: usize = 4;
+/// First pause after a text was certainly not taken; each further one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// The relay looks by itself this often, should a wake-up be lost.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// Rings when the outbox has something to send. Ringing carries nothing and may be repeated.
+#[derive(Debug, Clone, Default)]
+pub struct Doorbell(Arc<Notify>);
+
+impl Doorbell {
+    pub fn ring(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// Where texts go.
+#[derive(Clone)]
+pub struct Channels {
+    /// `None` without an account: texts to phones wait.
+    pub carrier: Option<Arc<dyn Channel>>,
+    pub terminal: Arc<dyn Channel>,
+}
+
+#[derive(Clone)]
+pub struct Relay {
+    db: Db,
+    clock: Clock,
+    channels: Channels,
+    doorbell: Doorbell,
+    /// How long a question stays open once it was accepted.
+    confirm_for: SignedDuration,
+    places: Arc<Semaphore>,
+    sending: TaskTracker,
+}
+
+impl Relay {
+    pub fn new(
+        db: Db,
+        clock: Clock,
+        channels: Channels,
+        doorbell: Doorbell,
+        confirm_for: SignedDuration,
+    ) -> Self {
+        Self {
+            db,
+            clock,
+            channels,
+            doorbell,
+            confirm_for,
+            places: Arc::new(Semaphore::new(PARALLEL)),
+            sending: TaskTracker::new(),
+        }
+    }
+
+    /// Sends until `stop`; texts on their way are waited for.
+    pub async fn run(&self, stop: CancellationToken) {
+        while !stop.is_cancelled() {
+            let wait = match self.look().await {
+                Ok(next) => next.map_or(SWEEP, |at| self.until(at).min(SWEEP)),
+                Err(error) => {
+                    tracing::error!(%error, "the outbox could not be read");
+                    FIRST_PAUSE
+                }
+            };
+            tokio::select! {
+                () = self.doorbell.0.notified() => {}
+                () = tokio::time::sleep(wait) => {}
+                () = stop.cancelled() => {}
+            }
+        }
+        self.sending.close();
+        self.sending.wait().await;
+    }
+
+    /// Sends everything that can be sent at this moment, and waits for it.
+    pub async fn flush(&self) -> Result<(), DbError> {
+        loop {
+            let now = self.clock.now();
+            let Agenda { due, .. } = self.db.read(move |conn| outbox::agenda(conn, now)).await?;
+            if due.is_empty() {
+                return Ok(());
+            }
+            for id in due {
+                self.send(id).await?;
+            }
+        }
+    }
+
+    async fn look(&self) -> Result<Option<Timestamp>, DbError> {
+        let now = self.clock.now();
+        let Agenda { due, next_ms } = self.db.read(move |conn| outbox::agenda(conn, now)).await?;
+        for id in due {
+            let Ok(place) = self.places.clone().acquire_owned().await else { break };
+            let relay = self.clone();
+            self.sending.spawn(async move {
+                if let Err(error) = relay.send(id).await {
+                    tracing::error!(outbox = %id, %error, "a text's fate could not be recorded");
+                }
+                drop(place);
+                relay.doorbell.ring();
+            });
+        }
+        Ok(next_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()))
+    }
+
+    fn until(&self, at: Timestamp) -> Duration {
+        Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default()
+    }
+
+    async fn send(&self, id: OutboxId) -> Result<(), DbError> {
+        let now = self.clock.now();
+        let due = match self.db.write(move |conn| outbox::claim(conn, id, now)).await? {
+            Claim::Send(due) => due,
+            Claim::Dropped | Claim::Taken => return Ok(()),
+        };
+        let attempt = due.attempt;
+        let outcome = self.hand_over(due).await;
+        self.record(id, attempt, outcome).await
+    }
+
+    async fn hand_over(&self, due: Due) -> Result<super::Accepted, SendError> {
+        let channel = if due.from.as_str() == LOCAL {
+            self.channels.terminal.clone()
+        } else {
+            match &self.channels.carrier {
+                Some(carrier) => carrier.clone(),
+                None => {
+                    let reason = "no account is configured".to_owned();
+                    return Err(SendError::Later { retry_after: Some(LONGEST_PAUSE), reason });
+                }
+            }
+        };
+        let text = Outgoing {
+            id: due.id,
+            attempt: due.attempt,
+            to: due.to,
+            from: due.from,
+            body: due.body,
+            media: Vec::new(),
+        };
+        channel.send(&text).await
+    }
+
+    async fn record(
+        &self,
+        id: OutboxId,
+        attempt: u32,
+        outcome: Result<super::Accepted, SendError>,
+    ) -> Result<(), DbError> {
+        let now = self.clock.now();
+        let confirm_for = self.confirm_for;
+        if let Err(error) = &outcome {
+            tracing::warn!(outbox = %id, attempt, %error, "a text was not handed over");
+        }
+        match outcome {
+            Ok(accepted) => {
+                self.db
+                    .write(move |conn| {
+                        outbox::accepted(conn, id, &accepted.sid, accepted.created_at, confirm_for, now)
+                    })
+                    .await
+            }
+            Err(SendError::Later { retry_after, reason }) => {
+                let at = now + retry_after.unwrap_or_else(|| pause(attempt)).min(LONGEST_PAUSE);
+                self.db.write(move |conn| outbox::later(conn, id, at, &reason, now)).await
+            }
+            Err(SendError::Misconfigured { code, meaning }) => {
+                let reason = format!("an operator must act: {meaning} ({code:?})");
+                let at = now + LONGEST_PAUSE;
+                self.db.write(move |conn| outbox::later(conn, id, at, &reason, now)).await
+            }
+            Err(SendError::Unknown(reason)) => {
+                self.db.write(move |conn| outbox::unknown(conn, id, &reason, now)).await
+            }
+            Err(SendError::OptedOut) => {
+                self.db.write(move |conn| outbox::opted_out(conn, id, now).map(drop)).await
+            }
+            Err(SendError::Permanent { code, meaning }) => {
+                self.db
+                    .write(move |conn| outbox::fail(conn, id, &Failed { code, meaning: &meaning }, now))
+                    .await
+            }
+        }
+    }
+}
+
+fn pause(attempt: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1))).min(LONGEST_PAUSE)
+}

@@ -1,1 +1,53 @@
-//! Not written yet.
+//! Texts for somebody who sits at the terminal.
+
+use std::io::{self, Write};
+
+use async_trait::async_trait;
+
+use super::{Accepted, Channel, Outgoing, SendError};
+
+/// Prints each text to standard output and has it accepted at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Terminal;
+
+#[async_trait]
+impl Channel for Terminal {
+    async fn send(&self, text: &Outgoing) -> Result<Accepted, SendError> {
+        print(text, &mut io::stdout().lock())
+            .map_err(|error| SendError::Permanent { code: None, meaning: error.to_string() })?;
+        Ok(Accepted { sid: format!("terminal-{}", text.id), created_at: None })
+    }
+}
+
+/// Unlike `println!`, a closed pipe is an error that the outbox records, not a panic.
+fn print(text: &Outgoing, out: &mut impl Write) -> io::Result<()> {
+    for line in text.body.lines().chain(text.media.iter().map(String::as_str)) {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::print;
+    use crate::conversation::transcript::{Address, OutboxId};
+    use crate::messaging::Outgoing;
+
+    #[test]
+    fn a_text_is_its_lines_and_then_its_media() {
+        let text = Outgoing {
+            id: OutboxId(1),
+            attempt: 1,
+            to: Address::new("+15550100001"),
+            from: Address::new("+15550100000"),
+            body: "Added Dune.\nReply MORE".into(),
+            media: vec!["https://sms.example/poster.jpg".into()],
+        };
+        let mut out = Vec::new();
+        print(&text, &mut out).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "Added Dune.\nReply MORE\nhttps://sms.example/poster.jpg\n"
+        );
+    }
+}

@@ -27,11 +27,11 @@ use crate::conversation::transcript::{
 const MAX_OVERVIEW_CHARS: usize = 200;
 
 pub struct SearchMedia {
-    pub library: Arc<Library>,
+    library: Arc<Library>,
 }
 
 pub struct FindInLibrary {
-    pub library: Arc<Library>,
+    library: Arc<Library>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -88,6 +88,10 @@ impl Tool for SearchMedia {
 }
 
 impl SearchMedia {
+    pub fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
+
     fn arguments(&self, arguments: &Arguments) -> Result<SearchArgs, CallFailure> {
         read("search_media", &schema::<SearchArgs>(), arguments)
     }
@@ -146,6 +150,10 @@ impl Tool for FindInLibrary {
 }
 
 impl FindInLibrary {
+    pub fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
+
     fn arguments(&self, arguments: &Arguments) -> Result<FindArgs, CallFailure> {
         read("find_in_library", &schema::<FindArgs>(), arguments)
     }
@@ -258,7 +266,6 @@ fn add_overview(for_model: &mut Value, overview: &str) {
     }
 }
 
-/// A title of the library; one without an id is none and cannot be named later.
 fn held_movie(instance: &Instance<Radarr>, movie: &Movie) -> Found {
     let name = named(&movie.title, movie.year);
     Found {

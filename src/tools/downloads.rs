@@ -25,15 +25,15 @@ use crate::conversation::transcript::{Arguments, CallFailure, CallResult, Tier, 
 const DEFAULT_DAYS: u32 = 7;
 
 pub struct CheckStatus {
-    pub library: Arc<Library>,
+    library: Arc<Library>,
 }
 
-pub struct ListUpcoming {
-    pub library: Arc<Library>,
+pub struct UpcomingReleases {
+    library: Arc<Library>,
 }
 
 pub struct RecentlyAdded {
-    pub library: Arc<Library>,
+    library: Arc<Library>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -46,6 +46,12 @@ struct Args {
     /// How many days; 7 if left out.
     #[schemars(range(min = 1, max = 60))]
     days: Option<u32>,
+}
+
+impl CheckStatus {
+    pub fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
 }
 
 #[async_trait]
@@ -72,8 +78,14 @@ impl Tool for CheckStatus {
     }
 }
 
+impl UpcomingReleases {
+    pub fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
+}
+
 #[async_trait]
-impl Tool for ListUpcoming {
+impl Tool for UpcomingReleases {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "upcoming",
@@ -93,6 +105,12 @@ impl Tool for ListUpcoming {
 
     async fn run(&self, call: &Cleared, world: &World) -> Result<CallResult, ToolError> {
         upcoming(&self.library, days("upcoming", cleared(call)?)?, world).await
+    }
+}
+
+impl RecentlyAdded {
+    pub fn new(library: Arc<Library>) -> Self {
+        Self { library }
     }
 }
 

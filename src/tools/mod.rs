@@ -9,6 +9,7 @@ pub mod downloads;
 pub mod library;
 pub mod movies;
 pub mod ranking;
+pub mod registry;
 pub mod removal;
 pub mod series;
 #[cfg(test)]
@@ -45,6 +46,11 @@ pub trait Tool: Send + Sync {
     /// For a destructive tool: fetches each item fresh and freezes what the question will say.
     async fn preview(&self, _arguments: &Arguments, _world: &World) -> Result<Vec<FrozenItem>, ToolError> {
         Err(ToolError::Fatal(anyhow::anyhow!("preview a tool that is not destructive")))
+    }
+
+    /// For a destructive tool: the same items as they are at this moment, for asking afresh.
+    async fn refresh(&self, _items: &[FrozenItem], _world: &World) -> Result<Vec<FrozenItem>, ToolError> {
+        Ok(Vec::new())
     }
 
     /// What became of a run whose answer was lost. Reads need none: they run again.

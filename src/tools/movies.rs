@@ -20,7 +20,7 @@ use crate::conversation::transcript::{
 };
 
 pub struct AddMovie {
-    pub library: Arc<Library>,
+    library: Arc<Library>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -65,6 +65,10 @@ impl Tool for AddMovie {
 }
 
 impl AddMovie {
+    pub fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
+
     pub(super) async fn add(&self, arguments: &Arguments) -> Result<CallResult, ToolError> {
         let args = self.arguments(arguments)?;
         add(self.library.movie_instance(args.instance.as_deref())?, &args).await

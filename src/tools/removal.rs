@@ -21,7 +21,7 @@ use crate::conversation::transcript::{
 };
 
 pub struct RemoveMedia {
-    pub library: Arc<Library>,
+    library: Arc<Library>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -106,6 +106,10 @@ impl Tool for RemoveMedia {
 }
 
 impl RemoveMedia {
+    pub fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
+
     fn schema(&self) -> Value {
         let mut schema = schema::<Args>();
         let (movies, series) = (self.library.movie_names(), self.library.series_names());

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::discover::{FindInLibrary, SearchMedia};
-use super::downloads::{CheckStatus, ListUpcoming, RecentlyAdded, recently_added, status, upcoming};
+use super::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases, recently_added, status, upcoming};
 use super::library::{Instance, Library};
 use super::movies::AddMovie;
 use super::removal::RemoveMedia;
@@ -76,35 +76,35 @@ impl House {
     fn tools(&self) -> Vec<Box<dyn Tool>> {
         let library = || Arc::clone(&self.library);
         vec![
-            Box::new(SearchMedia { library: library() }),
-            Box::new(FindInLibrary { library: library() }),
-            Box::new(AddMovie { library: library() }),
-            Box::new(AddSeries { library: library() }),
-            Box::new(CheckStatus { library: library() }),
-            Box::new(ListUpcoming { library: library() }),
-            Box::new(RecentlyAdded { library: library() }),
-            Box::new(RemoveMedia { library: library() }),
+            Box::new(SearchMedia::new(library())),
+            Box::new(FindInLibrary::new(library())),
+            Box::new(AddMovie::new(library())),
+            Box::new(AddSeries::new(library())),
+            Box::new(CheckStatus::new(library())),
+            Box::new(UpcomingReleases::new(library())),
+            Box::new(RecentlyAdded::new(library())),
+            Box::new(RemoveMedia::new(library())),
         ]
     }
 
     async fn search(&self, args: Value) -> Result<CallResult, ToolError> {
-        SearchMedia { library: Arc::clone(&self.library) }.search(&arguments(args)).await
+        SearchMedia::new(Arc::clone(&self.library)).search(&arguments(args)).await
     }
 
     async fn find(&self, args: Value) -> Result<CallResult, ToolError> {
-        FindInLibrary { library: Arc::clone(&self.library) }.find(&arguments(args)).await
+        FindInLibrary::new(Arc::clone(&self.library)).find(&arguments(args)).await
     }
 
     fn add_movie(&self) -> AddMovie {
-        AddMovie { library: Arc::clone(&self.library) }
+        AddMovie::new(Arc::clone(&self.library))
     }
 
     fn add_series(&self) -> AddSeries {
-        AddSeries { library: Arc::clone(&self.library) }
+        AddSeries::new(Arc::clone(&self.library))
     }
 
     fn removal(&self) -> RemoveMedia {
-        RemoveMedia { library: Arc::clone(&self.library) }
+        RemoveMedia::new(Arc::clone(&self.library))
     }
 
     async fn frozen(&self, kind: &str, id: i64) -> FrozenItem {

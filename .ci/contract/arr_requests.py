@@ -1,0 +1,125 @@
+"""Hold every request that our Sonarr and Radarr clients send against the descriptions that their makers publish.
+
+usage: arr_requests.py REQUESTS.jsonl FOLDER
+
+REQUESTS.jsonl is what `cargo test --test contract` wrote, FOLDER holds {sonarr,radarr}_v3_openapi.json.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from jsonschema import Draft202012Validator, FormatChecker
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+
+def plain_schema(node):
+    """OpenAPI 3.0 says `nullable`, JSON Schema lists null among the types."""
+    if isinstance(node, list):
+        return [plain_schema(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    node = {key: plain_schema(value) for key, value in node.items()}
+    if node.pop("nullable", False) is True:
+        if "type" in node:
+            node["type"] = [node["type"], "null"]
+        if "enum" in node:
+            node["enum"] = node["enum"] + [None]
+    return node
+
+
+class Description:
+    def __init__(self, path):
+        self.document = plain_schema(json.loads(path.read_text()))
+        resource = Resource.from_contents(self.document, default_specification=DRAFT202012)
+        self.registry = Registry().with_resource("urn:api", resource)
+
+    def operation(self, method, path):
+        """The path as described, with its operation, and the values of its parameters."""
+        found = []
+        for template, operations in self.document["paths"].items():
+            names = re.findall(r"\{(\w+)\}", template)
+            pattern = re.sub(r"\\\{\w+\\\}", "([^/]+)", re.escape(template))
+            match = re.fullmatch(pattern, path)
+            if match and method.lower() in operations:
+                found.append((len(names), operations[method.lower()], dict(zip(names, match.groups()))))
+        return min(found, key=lambda it: it[0])[1:] if found else None
+
+    def failures(self, schema, value):
+        # References within the document are relative to it.
+        schema = json.loads(json.dumps(schema).replace('"#/', '"urn:api#/'))
+        validator = Draft202012Validator(schema, registry=self.registry, format_checker=FormatChecker())
+        return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
+
+    def resolved(self, schema):
+        reference = schema.get("$ref")
+        if reference is None:
+            return schema
+        node = self.document
+        for key in reference.removeprefix("#/").split("/"):
+            node = node[key]
+        return node
+
+
+def typed(text, schema):
+    """A parameter's text as the type that is asked for, or as it is where it does not fit."""
+    types = schema.get("type", "string")
+    types = types if isinstance(types, list) else [types]
+    if "array" in types:
+        return [typed(text, schema.get("items", {}))]
+    if "boolean" in types and text in ("true", "false"):
+        return text == "true"
+    if "integer" in types and re.fullmatch(r"-?\d+", text):
+        return int(text)
+    return text
+
+
+def check(description, request):
+    found = description.operation(request["method"], request["path"])
+    if found is None:
+        return ["no such operation"]
+    operation, in_path = found
+    described = {(it["in"], it["name"]): it for it in operation.get("parameters", [])}
+    sent = [("query", name, value) for name, value in request["query"]]
+    sent += [("path", name, value) for name, value in in_path.items()]
+    problems = []
+    for place, name, value in sent:
+        parameter = described.get((place, name))
+        if parameter is None:
+            problems.append(f"no {place} parameter {name}")
+            continue
+        schema = parameter.get("schema", {})
+        value = typed(value, description.resolved(schema))
+        problems += [f"{name} {it}" for it in description.failures(schema, value)]
+    given = {(place, name) for place, name, _ in sent}
+    problems += [f"{it[1]} is required" for it, how in described.items() if how.get("required") and it not in given]
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    if request["body"] is not None and content is None:
+        problems.append("no body is described")
+    elif request["body"] is not None:
+        problems += description.failures(content["schema"], request["body"])
+    return problems
+
+
+def main(requests, folder):
+    descriptions = {
+        server: Description(Path(folder) / f"{server}_v3_openapi.json") for server in ("sonarr", "radarr")
+    }
+    lines = Path(requests).read_text().splitlines()
+    failed = 0
+    for line in lines:
+        request = json.loads(line)
+        for problem in check(descriptions[request["server"]], request):
+            failed += 1
+            print(f"{request['server']}: {request['method']} {request['path']}: {problem}", file=sys.stderr)
+    if failed or not lines:
+        sys.exit(f"{failed} problems in {len(lines)} requests")
+    print(f"{len(lines)} requests as described")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

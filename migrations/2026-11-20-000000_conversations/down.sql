@@ -1,0 +1,14 @@
+DROP TABLE audit_log;
+DROP TABLE delivery_events;
+DROP TABLE pending_actions;
+DROP TABLE outbox;
+DROP TABLE tool_call_items;
+DROP TABLE tool_calls;
+DROP TABLE blocks;
+DROP TABLE stream_events;
+DROP TABLE llm_steps;
+DROP TABLE inbound_events;
+DROP TABLE turns;
+DROP TABLE conversations;
+DROP TABLE users;
+DROP TABLE instance;

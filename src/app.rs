@@ -1,0 +1,146 @@
+//! The composition root: from a configuration, or from fakes, to a running program. Holds the one list of tools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::conversation::transcript::PhoneNumber;
+use crate::engine::{Engine, Parts, Settings};
+use crate::llm::Model;
+use crate::llm::keyword::KeywordBrain;
+use crate::messaging::outbox::{Channels, Doorbell, Relay};
+use crate::store::db::{Db, DbError, OpenError};
+use crate::store::users::{self, Newcomer};
+use crate::store::{boot, stream};
+use crate::tools::Tool;
+use crate::tools::discover::{FindInLibrary, SearchMedia};
+use crate::tools::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases};
+use crate::tools::library::Library;
+use crate::tools::movies::AddMovie;
+use crate::tools::registry::Registry;
+use crate::tools::removal::RemoveMedia;
+use crate::tools::series::AddSeries;
+use crate::web::{Trust, Webhooks};
+
+/// Time that running turns get to end after a signal; with what follows, the program is gone within 10 s.
+const PATIENCE: Duration = Duration::from_secs(6);
+/// Time that texts under way get after that.
+const LAST_TEXTS: Duration = Duration::from_secs(2);
+/// How long deltas are kept after their turn.
+const DELTAS_KEPT: SignedDuration = SignedDuration::from_hours(1);
+
+/// What a program is made of, whether its peers are real or not.
+pub struct Blueprint {
+    /// Path of the SQLite file.
+    pub database: String,
+    pub clock: Clock,
+    pub settings: Settings,
+    /// How long a question waits for its yes.
+    pub confirm_for: SignedDuration,
+    pub admin: Option<PhoneNumber>,
+    pub members: Vec<PhoneNumber>,
+    pub model: Option<Arc<dyn Model>>,
+    pub library: Library,
+    pub channels: Channels,
+    pub trust: Option<Arc<Trust>>,
+}
+
+/// A running program.
+pub struct App {
+    pub engine: Engine,
+    pub relay: Relay,
+    pub webhooks: Webhooks,
+    pub db: Db,
+    clock: Clock,
+    stop_relay: CancellationToken,
+    relay_task: JoinHandle<()>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("take up what the last run left")]
+    Recover(#[from] DbError),
+}
+
+impl App {
+    /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
+    pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
+        let Blueprint { database, clock, settings, confirm_for, admin, members, model, library, channels, trust } =
+            blueprint;
+        let db = Db::open(&database)?;
+        let now = clock.now();
+        db.write(move |conn| {
+            for phone in &admin {
+                users::ensure(conn, phone, Newcomer::Admin, now)?;
+            }
+            for phone in &members {
+                users::ensure(conn, phone, Newcomer::Member, now)?;
+            }
+            stream::forget(conn, now - DELTAS_KEPT)
+        })
+        .await?;
+        let doorbell = Doorbell::default();
+        let engine = Engine::new(Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            settings,
+            model,
+            keyword: Arc::new(KeywordBrain),
+            tools: Registry::new(tools(&Arc::new(library))),
+            outbox: doorbell.clone(),
+        });
+        let relay = Relay::new(db.clone(), clock.clone(), channels, doorbell, confirm_for);
+        engine.recover().await?;
+        let stop_relay = CancellationToken::new();
+        let relay_task = tokio::spawn({
+            let (relay, stop) = (relay.clone(), stop_relay.clone());
+            async move { relay.run(stop).await }
+        });
+        let webhooks = Webhooks { engine: engine.clone(), db: db.clone(), clock: clock.clone(), twilio: trust };
+        Ok(Self { engine, relay, webhooks, db, clock, stop_relay, relay_task })
+    }
+
+    /// Ends within 10 s: running turns and texts get a moment to end, the rest goes on at the next start. Call it
+    /// before the listener closes, so that texts are taken in until the last.
+    pub async fn drain(&self) {
+        self.engine.drain(PATIENCE).await;
+        self.stop_relay.cancel();
+    }
+
+    /// Closes the database, once nothing uses it any more.
+    pub async fn close(self) {
+        self.stop_relay.cancel();
+        let Self { engine, relay, webhooks, db, clock, relay_task, .. } = self;
+        let abort = relay_task.abort_handle();
+        if tokio::time::timeout(LAST_TEXTS, relay_task).await.is_err() {
+            // The intent to send stands; the next start finds out what became of it.
+            abort.abort();
+        }
+        let now: Timestamp = clock.now();
+        if let Err(error) = db.write(move |conn| boot::end(conn, now)).await {
+            tracing::warn!(%error, "the end of this run was not recorded");
+        }
+        drop((engine, relay, webhooks));
+        db.close().await;
+    }
+}
+
+/// Every tool there is; what a user is offered of them is a matter of rights.
+fn tools(library: &Arc<Library>) -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(SearchMedia::new(library.clone())),
+        Arc::new(FindInLibrary::new(library.clone())),
+        Arc::new(AddMovie::new(library.clone())),
+        Arc::new(AddSeries::new(library.clone())),
+        Arc::new(CheckStatus::new(library.clone())),
+        Arc::new(UpcomingReleases::new(library.clone())),
+        Arc::new(RecentlyAdded::new(library.clone())),
+        Arc::new(RemoveMedia::new(library.clone())),
+    ]
+}

@@ -1,0 +1,207 @@
+//! How the variables become a [`Config`]: defaults, ranges, and which ones need each other.
+//! Every variable is looked up every time, so that a recording lookup sees the whole list.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use url::Url;
+
+use super::problems::Problems;
+use super::reader::{Reader, Reading, parse_secret};
+use super::variables::{self, Variable};
+use super::{
+    Config, ConfirmCode, Conversation, Credentials, Libraries, Library, Llm, Log, LogFormat, People,
+    TokenField, Twilio,
+};
+use crate::conversation::transcript::PhoneNumber;
+use crate::telemetry;
+
+const TWILIO_API_URL: &str = "https://api.twilio.com";
+const LLM_BASE_URL: &str = "https://api.openai.com/v1";
+const LANGUAGES: [&str; 6] = ["es", "fr", "de", "pt", "it", "nl"];
+const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
+const WITH_TWILIO: &str = "with Twilio";
+
+impl Config {
+    /// Looks at nothing but `lookup` (and the system's zone when `TZ` is not set). An empty value is not set.
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Problems> {
+        let mut reader = Reader::new(&lookup);
+        let host = reader
+            .read(variables::HOST, |text| text.parse::<IpAddr>().map_err(|_| "not an IP address".to_owned()));
+        let port = reader.read(variables::PORT, |text| {
+            text.parse::<u16>().map_err(|_| "not a port from 0 to 65535".to_owned())
+        });
+        let public_url = reader.url(variables::PUBLIC_URL);
+        let admin = reader.phone(variables::ADMIN_PHONE);
+        let config = Self {
+            listen: SocketAddr::new(host.or(Ipv4Addr::UNSPECIFIED.into()), port.or(3000)),
+            twilio: twilio(&mut reader, &public_url, &admin),
+            public_url: public_url.given(),
+            database: reader.text(variables::DATABASE_URL).or("dialarr.db".to_owned()).into(),
+            time_zone: reader.read(variables::TZ, parse_zone).given().unwrap_or_else(TimeZone::system),
+            llm: llm(&mut reader),
+            libraries: Libraries {
+                sonarr: library(&mut reader, variables::SONARR_URL, variables::SONARR_API_KEY),
+                radarr: library(&mut reader, variables::RADARR_URL, variables::RADARR_API_KEY),
+                sonarr_four_k: library(&mut reader, variables::SONARR_4K_URL, variables::SONARR_4K_API_KEY),
+                radarr_four_k: library(&mut reader, variables::RADARR_4K_URL, variables::RADARR_4K_API_KEY),
+            },
+            people: People {
+                admin: admin.given(),
+                members: reader
+                    .list(variables::PHONE_WHITELIST, |entry| {
+                        PhoneNumber::parse(entry).map_err(|error| error.to_string())
+                    })
+                    .or(Vec::new()),
+            },
+            conversation: conversation(&mut reader),
+            log: log(&mut reader),
+        };
+        reader.finish(config)
+    }
+}
+
+fn twilio(
+    reader: &mut Reader<'_>,
+    public_url: &Reading<Url>,
+    admin: &Reading<PhoneNumber>,
+) -> Option<Twilio> {
+    let account_sid = reader.sid(variables::TWILIO_ACCOUNT_SID, "AC");
+    let auth_tokens = reader.list(variables::TWILIO_AUTH_TOKEN, parse_secret);
+    let phone_number = reader.phone(variables::TWILIO_PHONE_NUMBER);
+    let key_sid = reader.sid(variables::TWILIO_API_KEY_SID, "SK");
+    let key_secret = reader.secret(variables::TWILIO_API_KEY_SECRET);
+    let service_sid = reader.sid(variables::TWILIO_MESSAGING_SERVICE_SID, "MG");
+    let api_url = reader.url(variables::TWILIO_API_URL);
+    let no_number = account_sid.is_absent() && auth_tokens.is_absent() && phone_number.is_absent();
+    if no_number && key_sid.is_absent() && key_secret.is_absent() && service_sid.is_absent() {
+        return None;
+    }
+    // Every gap is reported before the first `?` gives up.
+    let account_sid = reader.require(variables::TWILIO_ACCOUNT_SID, account_sid, WITH_TWILIO);
+    let auth_tokens = reader.require(variables::TWILIO_AUTH_TOKEN, auth_tokens, WITH_TWILIO);
+    let phone_number = reader.require(variables::TWILIO_PHONE_NUMBER, phone_number, WITH_TWILIO);
+    let key_sid = (variables::TWILIO_API_KEY_SID, key_sid);
+    let key = both(reader, key_sid, (variables::TWILIO_API_KEY_SECRET, key_secret));
+    if public_url.is_absent() {
+        reader.report(variables::PUBLIC_URL, format!("needed {WITH_TWILIO}"));
+    }
+    if admin.is_absent() {
+        reader.report(variables::ADMIN_PHONE, format!("needed {WITH_TWILIO}"));
+    }
+    let (account_sid, auth_tokens) = (account_sid?, auth_tokens?);
+    let (user, password) = match key {
+        Some(key) => key,
+        None => (account_sid.clone(), auth_tokens.first()?.clone()),
+    };
+    Some(Twilio {
+        account_sid,
+        auth_tokens,
+        phone_number: phone_number?,
+        messaging_service_sid: service_sid.given(),
+        credentials: Credentials { user, password },
+        api_url: url_or(api_url, TWILIO_API_URL)?,
+        public_url: public_url.as_given()?.clone(),
+    })
+}
+
+fn llm(reader: &mut Reader<'_>) -> Option<Llm> {
+    let api_key = reader.secret(variables::LLM_API_KEY);
+    let base_url = reader.url(variables::LLM_BASE_URL);
+    let model = reader.text(variables::LLM_MODEL);
+    let mut efforts = vec![("auto", None)];
+    efforts.extend(EFFORTS.map(|effort| (effort, Some(effort.to_owned()))));
+    let reasoning_effort = reader.choice(variables::LLM_REASONING_EFFORT, &efforts).or(None);
+    let token_fields = [
+        ("auto", None),
+        ("max_tokens", Some(TokenField::MaxTokens)),
+        ("max_completion_tokens", Some(TokenField::MaxCompletionTokens)),
+    ];
+    let token_field = reader.choice(variables::LLM_TOKEN_FIELD, &token_fields).or(None);
+    let max_concurrent = reader.number(variables::LLM_MAX_CONCURRENT, 1..=1000).or(8);
+    if api_key.is_absent() && base_url.is_absent() {
+        return None;
+    }
+    let model = reader.require(variables::LLM_MODEL, model, "with LLM_API_KEY or LLM_BASE_URL");
+    Some(Llm {
+        api_key: api_key.given(),
+        base_url: url_or(base_url, LLM_BASE_URL)?,
+        model: model?,
+        reasoning_effort,
+        token_field,
+        max_concurrent: usize::try_from(max_concurrent).unwrap_or(usize::MAX),
+    })
+}
+
+fn library(reader: &mut Reader<'_>, url: Variable, api_key: Variable) -> Option<Library> {
+    let given_url = reader.url(url);
+    let given_key = reader.secret(api_key);
+    let (url, api_key) = both(reader, (url, given_url), (api_key, given_key))?;
+    Some(Library { url, api_key })
+}
+
+fn conversation(reader: &mut Reader<'_>) -> Conversation {
+    let codes = [("bulk", ConfirmCode::Bulk), ("always", ConfirmCode::Always)];
+    let idle_minutes = reader.number(variables::CONVERSATION_IDLE_MINUTES, 1..=10_080).or(30);
+    let confirm_minutes = reader.number(variables::CONFIRM_MINUTES, 1..=60).or(5);
+    Conversation {
+        idle: Duration::from_secs(60 * idle_minutes),
+        confirm: Duration::from_secs(60 * confirm_minutes),
+        confirm_code: reader.choice(variables::CONFIRM_CODE, &codes).or(ConfirmCode::Bulk),
+        confirm_languages: reader.list(variables::CONFIRM_LANGS, parse_language).or(Vec::new()),
+        coalesce: Duration::from_millis(reader.number(variables::COALESCE_MS, 0..=4000).or(1200)),
+    }
+}
+
+fn log(reader: &mut Reader<'_>) -> Log {
+    let formats = [("pretty", LogFormat::Pretty), ("json", LogFormat::Json)];
+    let filter = reader.read(variables::RUST_LOG, |text| match telemetry::filter(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err("not a list of levels or target=level".to_owned()),
+    });
+    Log {
+        format: reader.choice(variables::LOG_FORMAT, &formats).or(LogFormat::Pretty),
+        filter: filter.or(telemetry::DEFAULT_FILTER.to_owned()),
+    }
+}
+
+/// Two values that are of use only together.
+fn both<A, B>(
+    reader: &mut Reader<'_>,
+    (first, a): (Variable, Reading<A>),
+    (second, b): (Variable, Reading<B>),
+) -> Option<(A, B)> {
+    if a.is_absent() && b.is_absent() {
+        return None;
+    }
+    let a = reader.require(first, a, &format!("with {}", second.name));
+    let b = reader.require(second, b, &format!("with {}", first.name));
+    a.zip(b)
+}
+
+/// `None` only if the value was wrong, which has been reported.
+fn url_or(url: Reading<Url>, default: &str) -> Option<Url> {
+    match url {
+        // The defaults are constants that parse, which the tests see.
+        Reading::Absent => Url::parse(default).ok(),
+        Reading::Wrong => None,
+        Reading::Given(url) => Some(url),
+    }
+}
+
+fn parse_language(code: &str) -> Result<String, String> {
+    let code = code.to_ascii_lowercase();
+    if LANGUAGES.contains(&code.as_str()) {
+        Ok(code)
+    } else {
+        Err(format!("not one of {}", LANGUAGES.join(", ")))
+    }
+}
+
+/// A name of the zone database, or a POSIX rule, as `TZ` has them everywhere.
+fn parse_zone(text: &str) -> Result<TimeZone, String> {
+    TimeZone::get(text)
+        .or_else(|_| TimeZone::posix(text))
+        .map_err(|_| "not a time zone that this system knows".to_owned())
+}

@@ -1,0 +1,138 @@
+//! What an operator can set: environment variables and a `.env` file, as typed values.
+//! The only reader of the environment.
+
+mod assemble;
+mod environment;
+mod problems;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod variables;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use secrecy::SecretString;
+use url::Url;
+
+use crate::conversation::transcript::PhoneNumber;
+pub use problems::{Problem, Problems};
+
+/// Everything that an operator decides. Its debug output shows no secret and no whole phone number.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where the webhooks listen.
+    pub listen: SocketAddr,
+    /// The base URL under which the webhooks are reached from outside; always there with Twilio.
+    pub public_url: Option<Url>,
+    pub database: PathBuf,
+    /// In which times are told.
+    pub time_zone: TimeZone,
+    /// `None`: no texts by phone; the other channels work.
+    pub twilio: Option<Twilio>,
+    /// `None`: the keyword brain answers.
+    pub llm: Option<Llm>,
+    pub libraries: Libraries,
+    pub people: People,
+    pub conversation: Conversation,
+    pub log: Log,
+}
+
+#[derive(Debug, Clone)]
+pub struct Twilio {
+    pub account_sid: String,
+    /// What webhooks may be signed with, the main one first; never empty.
+    pub auth_tokens: Vec<SecretString>,
+    pub phone_number: PhoneNumber,
+    pub messaging_service_sid: Option<String>,
+    /// What our own requests sign in with.
+    pub credentials: Credentials,
+    pub api_url: Url,
+    /// What signatures are checked against and status callbacks are built on.
+    pub public_url: Url,
+}
+
+#[derive(Debug, Clone)]
+pub struct Credentials {
+    /// The API key's id, or the account's.
+    pub user: String,
+    pub password: SecretString,
+}
+
+#[derive(Debug, Clone)]
+pub struct Llm {
+    /// Many servers at home ask for none.
+    pub api_key: Option<SecretString>,
+    pub base_url: Url,
+    pub model: String,
+    /// `None`: as suits the server.
+    pub reasoning_effort: Option<String>,
+    /// `None`: as suits the server.
+    pub token_field: Option<TokenField>,
+    pub max_concurrent: usize,
+}
+
+/// The request field that limits the length of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenField {
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+#[derive(Debug, Clone)]
+pub struct Libraries {
+    pub sonarr: Option<Library>,
+    pub radarr: Option<Library>,
+    pub sonarr_four_k: Option<Library>,
+    pub radarr_four_k: Option<Library>,
+}
+
+/// One Sonarr or Radarr.
+#[derive(Debug, Clone)]
+pub struct Library {
+    pub url: Url,
+    pub api_key: SecretString,
+}
+
+/// Whom we know before anyone has texted.
+#[derive(Debug, Clone)]
+pub struct People {
+    pub admin: Option<PhoneNumber>,
+    pub members: Vec<PhoneNumber>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    /// Silence that ends a conversation.
+    pub idle: Duration,
+    /// How long a question waits for its yes.
+    pub confirm: Duration,
+    pub confirm_code: ConfirmCode,
+    /// Languages besides English in which yes and no are read, as two-letter codes.
+    pub confirm_languages: Vec<String>,
+    /// Quiet time after which several texts become one turn.
+    pub coalesce: Duration,
+}
+
+/// Which deletions want a two-digit code in the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfirmCode {
+    /// Several items, or very large ones.
+    Bulk,
+    Always,
+}
+
+#[derive(Debug, Clone)]
+pub struct Log {
+    pub format: LogFormat,
+    /// Directives that `tracing-subscriber` has accepted.
+    pub filter: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Pretty,
+    Json,
+}

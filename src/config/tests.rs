@@ -1,0 +1,211 @@
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use secrecy::ExposeSecret;
+
+use super::environment::load_from;
+use super::{Config, ConfirmCode, LogFormat, Problems, TokenField};
+
+const TWILIO: &str = "
+    TWILIO_ACCOUNT_SID=AC00000000000000000000000000000001
+    TWILIO_AUTH_TOKEN=firsttoken
+    TWILIO_PHONE_NUMBER=+15550100100
+    PUBLIC_URL=https://sms.example.org
+    ADMIN_PHONE=+15550100123";
+
+/// Reads `NAME=value` lines as if they were the whole environment.
+fn read(lines: &str) -> Result<Config, Problems> {
+    let values: HashMap<&str, &str> = lines.lines().filter_map(|line| line.trim().split_once('=')).collect();
+    Config::from_lookup(|name| values.get(name).map(|&value| value.to_owned()))
+}
+
+fn good(lines: &str) -> Config {
+    read(lines).unwrap()
+}
+
+#[track_caller]
+fn check(lines: &str, expected: &str) {
+    let told = read(lines).err().map(|problems| problems.to_string()).unwrap_or_default();
+    assert_eq!(told.trim_start_matches("read the configuration\n  "), expected);
+}
+
+#[test]
+fn nothing_set_is_a_working_configuration_without_phone_and_model() {
+    let config = good("TZ=UTC");
+    assert_snapshot!(format!("{config:#?}"));
+}
+
+#[test]
+fn an_empty_value_is_not_set() {
+    let config = good("PORT=\nTWILIO_AUTH_TOKEN=\nLLM_BASE_URL=  \nTZ=UTC\nPHONE_WHITELIST=");
+    assert_eq!(format!("{config:?}"), format!("{:?}", good("TZ=UTC")));
+}
+
+#[test]
+fn every_problem_is_told_at_once_with_an_example() {
+    let problems = read(
+        "
+        HOST=everywhere
+        PORT=70000
+        TZ=Mars/Olympus
+        TWILIO_ACCOUNT_SID=SK00000000000000000000000000000001
+        TWILIO_API_KEY_SID=SK00000000000000000000000000000001
+        TWILIO_PHONE_NUMBER=555 0100
+        LLM_API_KEY=sk-one two
+        LLM_REASONING_EFFORT=plenty
+        SONARR_URL=sonarr:8989
+        RADARR_API_KEY=0123
+        RADARR_4K_URL=http://radarr/?apikey=0123
+        PHONE_WHITELIST=+15550100124, 5550100125
+        CONFIRM_MINUTES=0
+        CONFIRM_LANGS=es,tlh
+        RUST_LOG=dialarr=loud",
+    )
+    .unwrap_err();
+    assert_snapshot!(problems);
+}
+
+#[test]
+fn with_twilio_its_number_the_public_url_and_an_admin_are_needed() {
+    check(
+        "TWILIO_AUTH_TOKEN=firsttoken",
+        "TWILIO_ACCOUNT_SID: needed with Twilio, e.g. TWILIO_ACCOUNT_SID=AC0123456789abcdef0123456789abcdef
+  TWILIO_PHONE_NUMBER: needed with Twilio, e.g. TWILIO_PHONE_NUMBER=+15550100123
+  PUBLIC_URL: needed with Twilio, e.g. PUBLIC_URL=https://sms.example.org
+  ADMIN_PHONE: needed with Twilio, e.g. ADMIN_PHONE=+15550100123",
+    );
+}
+
+#[test]
+fn a_wrong_value_is_not_reported_as_missing_too() {
+    check(
+        &TWILIO.replace("https://", "ftp://"),
+        "PUBLIC_URL: not a URL that starts with http:// or https://, e.g. PUBLIC_URL=https://sms.example.org",
+    );
+}
+
+#[test]
+fn a_model_is_named_once_a_key_or_a_server_is() {
+    let missing = "LLM_MODEL: needed with LLM_API_KEY or LLM_BASE_URL, e.g. LLM_MODEL=gpt-5.4-mini";
+    check("LLM_API_KEY=sk-1", missing);
+    check("LLM_BASE_URL=http://localhost:11434/v1", missing);
+    check("LLM_MODEL=llama", "");
+}
+
+#[test]
+fn the_first_token_signs_our_requests_unless_there_is_an_api_key() {
+    let signs_in = |lines: &str| {
+        let twilio = good(lines).twilio.unwrap();
+        let tokens: Vec<String> =
+            twilio.auth_tokens.iter().map(|token| token.expose_secret().to_owned()).collect();
+        (twilio.credentials.user, twilio.credentials.password.expose_secret().to_owned(), tokens.join(" "))
+    };
+    let rotating = TWILIO.replace("firsttoken", "firsttoken, secondtoken");
+    assert_eq!(
+        signs_in(&rotating),
+        (
+            "AC00000000000000000000000000000001".to_owned(),
+            "firsttoken".to_owned(),
+            "firsttoken secondtoken".to_owned()
+        )
+    );
+    let with_key = format!("{rotating}\nTWILIO_API_KEY_SID=SK1\nTWILIO_API_KEY_SECRET=keysecret");
+    assert_eq!(
+        signs_in(&with_key),
+        ("SK1".to_owned(), "keysecret".to_owned(), "firsttoken secondtoken".to_owned())
+    );
+}
+
+#[test]
+fn bases_of_urls_keep_their_path_and_lose_their_last_slash() {
+    let config = good("SONARR_URL=http://nas.lan/sonarr/\nSONARR_API_KEY=0123");
+    assert_eq!(config.libraries.sonarr.unwrap().url.as_str(), "http://nas.lan/sonarr");
+}
+
+#[test]
+fn a_url_with_a_password_is_refused_since_logs_would_show_it() {
+    check(
+        "RADARR_URL=http://me:hunter2@radarr:7878\nRADARR_API_KEY=0123",
+        "RADARR_URL: a URL with a name or password in it, which logs would show, e.g. RADARR_URL=http://radarr:7878",
+    );
+}
+
+#[test]
+fn choices_are_read_in_any_case() {
+    let config = good(
+        "
+        LLM_BASE_URL=http://localhost:11434/v1
+        LLM_MODEL=llama
+        LLM_REASONING_EFFORT=None
+        LLM_TOKEN_FIELD=MAX_TOKENS
+        CONFIRM_CODE=Always
+        CONFIRM_LANGS=ES, fr
+        COALESCE_MS=0
+        LOG_FORMAT=JSON",
+    );
+    let llm = config.llm.unwrap();
+    assert_eq!(
+        (llm.reasoning_effort.as_deref(), llm.token_field),
+        (Some("none"), Some(TokenField::MaxTokens))
+    );
+    assert_eq!(config.conversation.confirm_code, ConfirmCode::Always);
+    assert_eq!(config.conversation.confirm_languages, ["es", "fr"]);
+    assert_eq!(config.conversation.coalesce, Duration::ZERO);
+    assert_eq!(config.log.format, LogFormat::Json);
+}
+
+#[test]
+fn debug_output_shows_no_secret_and_no_whole_phone_number() {
+    let config = good(&format!(
+        "{TWILIO}
+        TZ=UTC
+        TWILIO_API_KEY_SID=SK1
+        TWILIO_API_KEY_SECRET=keysecret
+        LLM_API_KEY=llmsecret
+        LLM_MODEL=gpt-5.4-mini
+        SONARR_URL=http://sonarr:8989
+        SONARR_API_KEY=sonarrsecret
+        PHONE_WHITELIST=+15550100124,+15550100125"
+    ));
+    let shown = format!("{config:#?}");
+    let kept = ["firsttoken", "keysecret", "llmsecret", "sonarrsecret", "5550100"];
+    let leaked: Vec<&str> = kept.into_iter().filter(|secret| shown.contains(secret)).collect();
+    assert_eq!(leaked, Vec::<&str>::new(), "{shown}");
+}
+
+#[test]
+fn the_real_environment_wins_over_the_file_even_when_it_is_empty() {
+    let config = load("PORT=4000\nDATABASE_URL=file.db\nHOST=127.0.0.1", "PORT=5000\nHOST=").unwrap();
+    assert_eq!(config.listen.to_string(), "0.0.0.0:5000");
+    assert_eq!(config.database, Path::new("file.db"));
+}
+
+#[test]
+fn bad_lines_of_the_file_are_told_beside_bad_values_and_not_quoted() {
+    let file = "LLM_MODEL='a # b'\nhunter2 is my password\nexport PORT=none\nHOST=127.0.0.1\n";
+    assert_eq!(
+        load(file, "").unwrap_err().to_string(),
+        "read the configuration
+  .env: the entry after LLM_MODEL is not NAME=value, e.g. LLM_MODEL='quote what has $, # or spaces'
+  PORT: not a port from 0 to 65535, e.g. PORT=3000"
+    );
+}
+
+#[test]
+fn a_missing_file_is_no_problem() {
+    let config = load_from(Path::new("/nonexistent/.env"), |_| None).unwrap();
+    assert_eq!(format!("{config:?}"), format!("{:?}", good("")));
+}
+
+fn load(file: &str, real: &str) -> Result<Config, Problems> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".env");
+    fs::write(&path, file).unwrap();
+    load_from(&path, |name| {
+        real.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(OsString::from)
+    })
+}

@@ -1,0 +1,53 @@
+//! Which variables there are, each with an example of a good value.
+
+/// A variable's name, and a line that sets it well.
+#[derive(Clone, Copy)]
+pub(super) struct Variable {
+    pub(super) name: &'static str,
+    pub(super) example: &'static str,
+}
+
+macro_rules! variables {
+    ($($name:ident = $value:literal),* $(,)?) => {$(
+        pub(super) const $name: Variable =
+            Variable { name: stringify!($name), example: concat!(stringify!($name), "=", $value) };
+    )*};
+}
+
+variables! {
+    HOST = "0.0.0.0",
+    PORT = "3000",
+    PUBLIC_URL = "https://sms.example.org",
+    DATABASE_URL = "dialarr.db",
+    TZ = "Europe/Berlin",
+    TWILIO_ACCOUNT_SID = "AC0123456789abcdef0123456789abcdef",
+    TWILIO_AUTH_TOKEN = "0123456789abcdef",
+    TWILIO_PHONE_NUMBER = "+15550100123",
+    TWILIO_API_KEY_SID = "SK0123456789abcdef0123456789abcdef",
+    TWILIO_API_KEY_SECRET = "0123456789abcdef",
+    TWILIO_MESSAGING_SERVICE_SID = "MG0123456789abcdef0123456789abcdef",
+    TWILIO_API_URL = "https://api.twilio.com",
+    LLM_API_KEY = "sk-0123456789",
+    LLM_BASE_URL = "http://localhost:11434/v1",
+    LLM_MODEL = "gpt-5.4-mini",
+    LLM_REASONING_EFFORT = "auto",
+    LLM_TOKEN_FIELD = "auto",
+    LLM_MAX_CONCURRENT = "8",
+    SONARR_URL = "http://sonarr:8989",
+    SONARR_API_KEY = "0123456789abcdef",
+    RADARR_URL = "http://radarr:7878",
+    RADARR_API_KEY = "0123456789abcdef",
+    SONARR_4K_URL = "http://sonarr4k:8989",
+    SONARR_4K_API_KEY = "0123456789abcdef",
+    RADARR_4K_URL = "http://radarr4k:7878",
+    RADARR_4K_API_KEY = "0123456789abcdef",
+    ADMIN_PHONE = "+15550100123",
+    PHONE_WHITELIST = "+15550100123,+15550100124",
+    CONVERSATION_IDLE_MINUTES = "30",
+    CONFIRM_MINUTES = "5",
+    CONFIRM_CODE = "bulk",
+    CONFIRM_LANGS = "es,fr",
+    COALESCE_MS = "1200",
+    LOG_FORMAT = "pretty",
+    RUST_LOG = "info,dialarr=debug",
+}

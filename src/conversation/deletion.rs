@@ -1,0 +1,245 @@
+//! The words around a deletion: the question that names what goes, and the report of what went.
+
+use super::text;
+use super::transcript::{FrozenItem, MediaKind};
+
+/// Items that one question may name.
+pub const MAX_ITEMS: usize = 5;
+/// Above this a bare yes is not enough.
+const CODE_FROM_BYTES: u64 = 100_000_000_000;
+
+/// When a question asks for a two-digit code beside the yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodePolicy {
+    /// For two or more items, or over 100 GB.
+    Bulk,
+    Always,
+}
+
+impl CodePolicy {
+    pub fn needs_code(self, items: &[FrozenItem]) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Bulk => items.len() > 1 || total_bytes(items) > CODE_FROM_BYTES,
+        }
+    }
+}
+
+/// The question that is asked, word for word. `code` is shown in it.
+pub fn question(items: &[FrozenItem], code: Option<&str>) -> String {
+    let answer = match code {
+        Some(code) => format!("Reply YES {code} or NO."),
+        None => "Reply YES or NO.".to_owned(),
+    };
+    match items {
+        [item] => format!("{} {answer}", question_for_one(item)),
+        _ => {
+            let names: Vec<String> = items.iter().map(part_of_list).collect();
+            let keeps = if items.iter().any(|item| item.delete_files) { "Delete" } else { "Remove" };
+            let total = match total_bytes(items) {
+                0 => String::new(),
+                bytes => format!(" Total {}.", text::size(bytes)),
+            };
+            format!("{keeps} {}: {}?{total} {answer}", items.len(), names.join("; "))
+        }
+    }
+}
+
+fn question_for_one(item: &FrozenItem) -> String {
+    let name = name(item);
+    let size = text::size(item.fingerprint.size_bytes);
+    match (item.delete_files, item.fingerprint.size_bytes, item.kind) {
+        (false, 0, _) | (true, 0, _) => format!("Remove {name} from the library? It has no files."),
+        (false, _, MediaKind::Movie) => format!("Remove {name} from the library and keep its file, {size}?"),
+        (false, _, MediaKind::Series) => {
+            format!("Remove {name} from the library and keep its files, {size}?")
+        }
+        (true, _, MediaKind::Movie) => format!("Delete {name} and its file, {size}?"),
+        (true, _, MediaKind::Series) => match item.fingerprint.seasons {
+            Some(1) => format!("Delete {name}, 1 season and the files, {size}?"),
+            Some(seasons) => format!("Delete {name}, {seasons} seasons and the files, {size}?"),
+            None => format!("Delete {name} and the files, {size}?"),
+        },
+    }
+}
+
+fn part_of_list(item: &FrozenItem) -> String {
+    let seasons = match item.fingerprint.seasons {
+        Some(1) => ", 1 season".to_owned(),
+        Some(seasons) => format!(", {seasons} seasons"),
+        None => String::new(),
+    };
+    let size = match (item.fingerprint.size_bytes, item.delete_files) {
+        (0, _) => ", no files".to_owned(),
+        (bytes, true) => format!(", {}", text::size(bytes)),
+        (bytes, false) => format!(", keeps {}", text::size(bytes)),
+    };
+    format!("{}{seasons}{size}", name(item))
+}
+
+/// `Dune (2021)`, fit to stand in a question.
+pub fn name(item: &FrozenItem) -> String {
+    let title = text::clean_title(&item.fingerprint.title);
+    match item.fingerprint.year {
+        0 => title,
+        year => format!("{title} ({year})"),
+    }
+}
+
+fn total_bytes(items: &[FrozenItem]) -> u64 {
+    items.iter().filter(|item| item.delete_files).map(|item| item.fingerprint.size_bytes).sum()
+}
+
+/// `Dune (2021) is kept.`
+pub fn kept(names: &[String]) -> String {
+    match names {
+        [name] => format!("{name} is kept."),
+        _ => format!("{} are kept.", names.join(", ")),
+    }
+}
+
+/// What became of one confirmed item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemOutcome {
+    Deleted,
+    AlreadyGone,
+    /// It is not what was asked about any more, so it was kept.
+    Changed,
+    /// Sonarr or Radarr would not, or could not be reached.
+    Failed,
+    /// The right to delete was taken away since the question.
+    NotPermitted,
+    /// It cannot be told.
+    Unknown,
+}
+
+/// The answer to a yes: what happened to each item.
+pub fn report(items: &[(FrozenItem, ItemOutcome)]) -> String {
+    let names = |wanted: ItemOutcome| -> Vec<String> {
+        items.iter().filter(|(_, outcome)| *outcome == wanted).map(|(item, _)| name(item)).collect()
+    };
+    let freed: u64 = items
+        .iter()
+        .filter(|(item, outcome)| *outcome == ItemOutcome::Deleted && item.delete_files)
+        .map(|(item, _)| item.fingerprint.size_bytes)
+        .sum();
+    let mut sentences = Vec::new();
+    let mut tell = |outcome, say: &dyn Fn(&str) -> String| {
+        let names = names(outcome);
+        if !names.is_empty() {
+            sentences.push(say(&names.join(", ")));
+        }
+    };
+    let keeps_files = items.iter().all(|(item, _)| !item.delete_files);
+    tell(ItemOutcome::Deleted, &|names| match (keeps_files, freed) {
+        (true, _) => format!("Removed {names} from the library. The files are kept."),
+        (false, 0) => format!("Deleted {names}."),
+        (false, bytes) => format!("Deleted {names}. Freed {}.", text::size(bytes)),
+    });
+    tell(ItemOutcome::AlreadyGone, &|names| format!("{names}: already gone."));
+    tell(ItemOutcome::Changed, &|names| format!("{names} changed since I asked, so I kept it."));
+    tell(ItemOutcome::Failed, &|names| format!("{names} could not be deleted. Please try again later."));
+    tell(ItemOutcome::NotPermitted, &|names| format!("You may not delete titles, so I kept {names}."));
+    tell(ItemOutcome::Unknown, &|names| {
+        format!("I could not find out whether {names} was deleted. Please have a look.")
+    });
+    sentences.join(" ")
+}
+
+/// How the last question of a user ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    Done,
+    Denied,
+    Expired,
+    /// Something else was talked about, or another question took its place.
+    Dropped,
+    /// The yes came, but it was not carried out.
+    Failed,
+}
+
+/// The answer to a yes or no that comes after the question has ended.
+pub fn late_answer(ending: Ending, names: &[String]) -> String {
+    let names_text = names.join(", ");
+    let is = if names.len() > 1 { "are" } else { "is" };
+    match ending {
+        Ending::Done => format!("Already done: {names_text} {is} deleted."),
+        Ending::Denied => format!("{} Ask again to delete.", kept(names)),
+        Ending::Expired => format!("That question has expired. {} Ask again to delete.", kept(names)),
+        Ending::Dropped => format!("That question is closed. {} Ask again to delete.", kept(names)),
+        Ending::Failed => format!("Not deleted: {names_text}. Ask again to delete."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::Fingerprint;
+
+    fn movie(title: &str, year: u16, gigabytes: f64) -> FrozenItem {
+        FrozenItem {
+            instance: "radarr".into(),
+            kind: MediaKind::Movie,
+            id: 7,
+            delete_files: true,
+            fingerprint: Fingerprint {
+                title: title.into(),
+                year,
+                path: format!("/movies/{title}"),
+                size_bytes: (gigabytes * 1e9) as u64,
+                seasons: None,
+            },
+        }
+    }
+
+    fn series(title: &str, year: u16, seasons: u32, gigabytes: f64) -> FrozenItem {
+        let mut item = movie(title, year, gigabytes);
+        item.kind = MediaKind::Series;
+        item.fingerprint.seasons = Some(seasons);
+        item
+    }
+
+    #[test]
+    fn a_question_names_title_year_what_goes_and_its_size() {
+        let dune = movie("Dune", 2021, 21.4);
+        assert_eq!(
+            question(std::slice::from_ref(&dune), None),
+            "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO."
+        );
+        assert_eq!(
+            question(&[series("Severance", 2022, 2, 41.0)], None),
+            "Delete Severance (2022), 2 seasons and the files, 41 GB? Reply YES or NO."
+        );
+        assert_eq!(
+            question(&[FrozenItem { delete_files: false, ..dune.clone() }], None),
+            "Remove Dune (2021) from the library and keep its file, 21.4 GB? Reply YES or NO."
+        );
+        assert_eq!(
+            question(&[movie("Paddington", 2014, 0.0)], None),
+            "Remove Paddington (2014) from the library? It has no files. Reply YES or NO."
+        );
+        assert_eq!(
+            question(&[dune, movie("Heat", 1995, 18.2)], Some("47")),
+            "Delete 2: Dune (2021), 21.4 GB; Heat (1995), 18.2 GB? Total 39.6 GB. Reply YES 47 or NO."
+        );
+    }
+
+    #[test]
+    fn a_code_is_asked_for_several_items_or_over_100_gb() {
+        assert!(!CodePolicy::Bulk.needs_code(&[movie("Dune", 2021, 21.4)]));
+        assert!(CodePolicy::Bulk.needs_code(&[movie("Dune", 2021, 100.1)]));
+        assert!(CodePolicy::Bulk.needs_code(&[movie("Dune", 2021, 1.0), movie("Heat", 1995, 1.0)]));
+        assert!(CodePolicy::Always.needs_code(&[movie("Dune", 2021, 1.0)]));
+    }
+
+    #[test]
+    fn a_report_says_what_happened_to_each_item() {
+        let dune = movie("Dune", 2021, 21.4);
+        let heat = movie("Heat", 1995, 18.2);
+        assert_eq!(report(&[(dune.clone(), ItemOutcome::Deleted)]), "Deleted Dune (2021). Freed 21.4 GB.");
+        assert_eq!(
+            report(&[(dune, ItemOutcome::Deleted), (heat, ItemOutcome::Failed)]),
+            "Deleted Dune (2021). Freed 21.4 GB. Heat (1995) could not be deleted. Please try again later."
+        );
+    }
+}

@@ -1,0 +1,262 @@
+//! Tool calls of a turn: checked, cleared, run with the intent written first, settled when an answer was lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use serde_json::json;
+
+use super::run::{Progress, Scene};
+use super::{Codes, Engine};
+use crate::conversation::deletion;
+use crate::conversation::transcript::{
+    CallFailure, CallResult, CallRow, CallState, FrozenItem, MediaRef, Tier, ToolCall,
+};
+use crate::store::calls::{self, Start};
+use crate::store::ledger;
+use crate::store::pending::{self, Hold};
+use crate::tools::approval::{self, Cleared, Decision, Words};
+use crate::tools::{Settled, Tool, ToolError, World};
+
+/// Pause before looking what became of a write whose answer was lost: it may still be under way.
+pub(super) const GRACE: Duration = Duration::from_secs(3);
+/// Starts of one write before its outcome is given up on.
+pub(super) const MAX_STARTS: i64 = 3;
+
+impl Engine {
+    /// Starts the calls: several reads together, or one write or deletion.
+    pub(super) async fn start_calls(&self, scene: &Scene, rows: &[CallRow]) -> anyhow::Result<Progress> {
+        let conversation = scene.live.conversation;
+        let shown = self.0.parts.db.read(move |conn| calls::shown(conn, conversation)).await?;
+        let progress = try_join_all(rows.iter().map(|row| self.start_call(scene, *row, &shown))).await?;
+        let ended = progress.iter().any(|progress| matches!(progress, Progress::Ended));
+        Ok(if ended { Progress::Ended } else { Progress::GoesOn })
+    }
+
+    async fn start_call(&self, scene: &Scene, row: CallRow, shown: &[MediaRef]) -> anyhow::Result<Progress> {
+        let Some(call) = find(scene, row) else { return Ok(Progress::GoesOn) };
+        let Some(tool) = self.0.parts.tools.get(&call.name) else {
+            return self.record(row, CallState::Failed(self.unknown_tool(scene, call))).await;
+        };
+        let uses = match tool.check(&call.arguments) {
+            Ok(uses) => uses,
+            Err(failure) => return self.record(row, CallState::Failed(failure)).await,
+        };
+        match approval::decide(&tool.spec(), call, &uses, scene.user.rights, shown) {
+            Decision::Refuse(failure) => {
+                self.audit(scene, "refused", row, &failure.for_model).await?;
+                self.record(row, CallState::Failed(failure)).await
+            }
+            Decision::Run(cleared) => {
+                let tool = tool.clone();
+                self.run_call(scene, call, &tool, &cleared).await
+            }
+            Decision::Ask => self.ask_user(scene, call, tool).await,
+        }
+    }
+
+    async fn run_call(
+        &self,
+        scene: &Scene,
+        call: &ToolCall,
+        tool: &Arc<dyn Tool>,
+        cleared: &Cleared,
+    ) -> anyhow::Result<Progress> {
+        let (row, now) = (call.row, self.now());
+        if self.0.parts.db.write(move |conn| calls::start(conn, row, now)).await? == Start::NotStartable {
+            return Ok(Progress::GoesOn);
+        }
+        let world = self.world(scene);
+        let ended = tokio::time::timeout(tool.timeout(), tool.run(cleared, &world)).await;
+        let state = match ended {
+            Ok(Ok(result)) => {
+                if call.tier == Tier::Write {
+                    self.audit(scene, "write", row, &result.for_model).await?;
+                }
+                CallState::Done(result)
+            }
+            Ok(Err(ToolError::TellModel(failure))) => CallState::Failed(failure),
+            Ok(Err(ToolError::Fatal(error))) => {
+                tracing::error!(tool = call.name, error = format!("{error:#}"), "tool failed");
+                CallState::Failed(internal())
+            }
+            Ok(Err(ToolError::Unknown(_))) | Err(_) if call.tier == Tier::Read => {
+                CallState::Failed(too_slow())
+            }
+            // The intent stands; the next step finds out what became of it.
+            Ok(Err(ToolError::Unknown(reason))) => {
+                tracing::warn!(tool = call.name, reason, "outcome unknown");
+                return Ok(Progress::GoesOn);
+            }
+            Err(_) => {
+                tracing::warn!(tool = call.name, "no answer in time, outcome unknown");
+                return Ok(Progress::GoesOn);
+            }
+        };
+        self.record(row, state).await
+    }
+
+    /// A call that was started and has no result: a read runs again, a write is looked into.
+    pub(super) async fn settle_call(&self, scene: &Scene, row: CallRow) -> anyhow::Result<Progress> {
+        let Some(call) = find(scene, row) else { return Ok(Progress::GoesOn) };
+        let state = match (call.tier, self.0.parts.tools.get(&call.name)) {
+            (Tier::Read, _) => CallState::Created,
+            (_, None) => CallState::Failed(outcome_unknown()),
+            (_, Some(tool)) => {
+                self.0.parts.clock.sleep(GRACE).await;
+                let cleared = approval::clear_for_settling(call);
+                let world = self.world(scene);
+                match tokio::time::timeout(tool.timeout(), tool.settle(&cleared, &world)).await {
+                    Ok(Ok(Settled::Done(result))) => {
+                        self.audit(scene, "write_settled", row, &result.for_model).await?;
+                        CallState::Done(result)
+                    }
+                    Ok(Ok(Settled::NotDone)) => self.again_or_unknown(row).await?,
+                    Ok(Ok(Settled::Unknown) | Err(_)) | Err(_) => CallState::Failed(outcome_unknown()),
+                }
+            }
+        };
+        self.record(row, state).await
+    }
+
+    async fn again_or_unknown(&self, row: CallRow) -> anyhow::Result<CallState> {
+        let starts = self.0.parts.db.read(move |conn| calls::attempts(conn, row)).await?;
+        Ok(if starts < MAX_STARTS { CallState::Created } else { CallState::Failed(outcome_unknown()) })
+    }
+
+    /// A deletion is previewed fresh, and held for the user's yes: asking ends the turn.
+    async fn ask_user(
+        &self,
+        scene: &Scene,
+        call: &ToolCall,
+        tool: &Arc<dyn Tool>,
+    ) -> anyhow::Result<Progress> {
+        let world = self.world(scene);
+        let previewed = tokio::time::timeout(tool.timeout(), tool.preview(&call.arguments, &world)).await;
+        let items = match previewed {
+            Ok(Ok(items)) => items,
+            Ok(Err(ToolError::TellModel(failure))) => {
+                return self.record(call.row, CallState::Failed(failure)).await;
+            }
+            Ok(Err(ToolError::Fatal(error))) => {
+                tracing::error!(tool = call.name, error = format!("{error:#}"), "preview failed");
+                return self.record(call.row, CallState::Failed(internal())).await;
+            }
+            Ok(Err(ToolError::Unknown(_))) | Err(_) => {
+                return self.record(call.row, CallState::Failed(too_slow())).await;
+            }
+        };
+        let user = scene.user.id;
+        let last_three = self.0.parts.db.read(move |conn| ledger::last_bodies(conn, user, 3)).await?;
+        let languages = &self.0.parts.settings.languages;
+        let said = Words { this_turn: &scene.turn.texts, last_three: &last_three, languages };
+        if let Err(failure) = approval::requested(&items, said) {
+            self.audit(scene, "refused", call.row, &failure.for_model).await?;
+            return self.record(call.row, CallState::Failed(failure)).await;
+        }
+        let mut before: Vec<&str> = scene.turn.done_so_far();
+        before.extend(scene.plan.preface.as_deref());
+        self.hold(scene, call.row, &items, &before.join(" ")).await?;
+        Ok(Progress::Ended)
+    }
+
+    /// Stores the question and ends the turn with it. `before` is said ahead of the question.
+    pub(super) async fn hold(
+        &self,
+        scene: &Scene,
+        call: CallRow,
+        items: &[FrozenItem],
+        before: &str,
+    ) -> anyhow::Result<()> {
+        let settings = &self.0.parts.settings;
+        let code = settings.code_policy.needs_code(items).then(|| settings.codes.draw());
+        let question = deletion::question(items, code.as_deref());
+        let said = if before.is_empty() { question.clone() } else { format!("{before} {question}") };
+        let text = scene.way_back().question(&said);
+        let (turn, conversation, user) = (scene.live.id, scene.live.conversation, scene.user.id);
+        let (items, now) = (items.to_vec(), self.now());
+        let hold = move |conn: &mut _| {
+            let hold = Hold {
+                turn,
+                call,
+                user,
+                conversation,
+                items: &items,
+                question: &question,
+                code: code.as_deref(),
+                text,
+            };
+            pending::hold(conn, &hold, now)
+        };
+        self.0.parts.db.write(hold).await?;
+        self.0.parts.outbox.ring();
+        Ok(())
+    }
+
+    pub(super) async fn record(&self, row: CallRow, state: CallState) -> anyhow::Result<Progress> {
+        let now = self.now();
+        self.0.parts.db.write(move |conn| calls::finish(conn, row, &state, now)).await?;
+        Ok(Progress::GoesOn)
+    }
+
+    async fn audit(
+        &self,
+        scene: &Scene,
+        kind: &'static str,
+        row: CallRow,
+        detail: &serde_json::Value,
+    ) -> anyhow::Result<()> {
+        let (user, detail, now) = (scene.user.id, detail.clone(), self.now());
+        self.0.parts.db.write(move |conn| calls::audit(conn, user, kind, row, &detail, now)).await?;
+        Ok(())
+    }
+
+    pub(super) fn world(&self, scene: &Scene) -> World {
+        World { now: self.now(), zone: self.0.parts.settings.zone.clone(), rights: scene.user.rights }
+    }
+
+    fn unknown_tool(&self, scene: &Scene, call: &ToolCall) -> CallFailure {
+        let offered = self.0.parts.tools.offered(scene.user.rights);
+        let names: Vec<&str> = offered.iter().map(|spec| spec.name).collect();
+        failure("unknown_tool", json!({ "error": "unknown_tool", "called": call.name, "tools": names }), None)
+    }
+}
+
+impl Codes {
+    fn draw(self) -> String {
+        let code = match self {
+            Self::Random => rand::random_range(0..100_u8),
+            Self::Fixed(code) => code,
+        };
+        format!("{code:02}")
+    }
+}
+
+fn find(scene: &Scene, row: CallRow) -> Option<&ToolCall> {
+    scene.turn.steps.iter().flat_map(|step| &step.calls).find(|call| call.row == row)
+}
+
+fn failure(code: &str, for_model: serde_json::Value, for_user: Option<&str>) -> CallFailure {
+    CallFailure { code: code.to_owned(), for_model, for_user: for_user.map(str::to_owned) }
+}
+
+fn internal() -> CallFailure {
+    failure("failed", json!({ "error": "failed" }), Some("That did not work. Please try again later."))
+}
+
+fn too_slow() -> CallFailure {
+    failure("too_slow", json!({ "error": "too_slow" }), Some("That took too long. Please try again later."))
+}
+
+fn outcome_unknown() -> CallFailure {
+    failure(
+        "outcome_unknown",
+        json!({ "error": "outcome_unknown", "hint": "it may or may not have happened; say so" }),
+        Some("I could not find out whether that worked. Please have a look."),
+    )
+}
+
+/// Whether a result says that something is gone, as `status` tells.
+pub(super) fn status(result: &CallResult) -> Option<&str> {
+    result.for_model.get("status").and_then(|status| status.as_str())
+}

@@ -1,0 +1,65 @@
+//! How turns end: the words, made fit for a text message, and the rows that carry them.
+
+use crate::conversation::text::{self, Emoji, Page};
+use crate::conversation::transcript::{Address, InboundEvent, TurnId, User};
+use crate::conversation::turn::Answer;
+use crate::messaging::segments::Segments;
+use crate::store::outbox::{NewText, TextKind};
+
+/// Where an answer goes: back the way the text came.
+#[derive(Debug, Clone)]
+pub(super) struct Route {
+    pub(super) user: User,
+    pub(super) turn: TurnId,
+    to: Address,
+    from: Address,
+    emoji: Emoji,
+}
+
+impl Route {
+    /// The way back to the sender of `events`, which are the texts of one turn.
+    pub(super) fn back(user: User, turn: TurnId, events: &[InboundEvent]) -> Self {
+        let from = events.last().map_or_else(|| Address::new(""), |event| event.to.clone());
+        let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
+        let said: String = events.iter().map(|event| event.body.as_str()).collect();
+        Self { user, turn, to, from, emoji: Emoji::as_used_in(&said) }
+    }
+
+    /// The first page of an answer, as it will be sent, and the rest for MORE.
+    pub(super) fn page(&self, answer: &str) -> (String, Page) {
+        let whole = text::for_sms(answer, self.emoji);
+        let page = text::first_page(&whole);
+        (whole, page)
+    }
+
+    pub(super) fn reply(&self, body: String) -> NewText {
+        self.text("reply", TextKind::Reply, body)
+    }
+
+    /// A question is sent whole: a person must see all of what they agree to.
+    pub(super) fn question(&self, body: &str) -> NewText {
+        self.text("question", TextKind::ConfirmPrompt, text::for_sms(body, Emoji::Remove))
+    }
+
+    fn text(&self, part: &str, kind: TextKind, body: String) -> NewText {
+        let segments = u32::try_from(Segments::of(&body).count).unwrap_or(u32::MAX);
+        NewText {
+            key: format!("turn:{}:{part}", self.turn),
+            user: self.user.id,
+            turn: self.turn,
+            kind,
+            to: self.to.clone(),
+            from: self.from.clone(),
+            body,
+            segments,
+        }
+    }
+}
+
+/// The words of a turn's end.
+pub(super) fn words(answer: &Answer) -> &str {
+    match answer {
+        Answer::Model(text) | Answer::Tools(text) => text,
+        Answer::Code(excuse) => excuse.text(),
+    }
+}

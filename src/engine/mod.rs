@@ -1,0 +1,116 @@
+//! Makes happen what `conversation` decides, one recorded step at a time. After a crash the same code goes on from
+//! the last record.
+
+mod admission;
+mod asking;
+mod begin;
+mod calling;
+mod deleting;
+mod ending;
+mod run;
+mod scheduler;
+pub mod stream;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::Clock;
+use crate::conversation::consent::Language;
+use crate::conversation::deletion::CodePolicy;
+use crate::conversation::turn::Limits;
+use crate::llm::Model;
+use crate::messaging::outbox::Doorbell;
+use crate::store::db::Db;
+use crate::tools::registry::Registry;
+
+pub use admission::AdmitError;
+
+/// How a household wants its conversations run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub zone: TimeZone,
+    /// Silence after which a conversation is over.
+    pub idle: SignedDuration,
+    /// Quiet time that lets quick texts share a turn.
+    pub coalesce: Duration,
+    pub code_policy: CodePolicy,
+    /// Draws the two-digit code of a question.
+    pub codes: Codes,
+    pub languages: Vec<Language>,
+    pub limits: Limits,
+    /// Model calls at the same time.
+    pub model_calls: usize,
+}
+
+/// Where the two-digit codes come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codes {
+    Random,
+    /// The same every time, so that a played scenario can know it.
+    Fixed(u8),
+}
+
+/// Everything a turn needs from outside.
+pub struct Parts {
+    pub db: Db,
+    pub clock: Clock,
+    pub settings: Settings,
+    /// `None` where none is configured: the keyword brain answers.
+    pub model: Option<Arc<dyn Model>>,
+    pub keyword: Arc<dyn Model>,
+    pub tools: Registry,
+    pub outbox: Doorbell,
+}
+
+/// A handle to the running engine; clones share it.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    parts: Parts,
+    model_places: Semaphore,
+    /// Until when the model is left alone, because an operator has to act first.
+    model_off_until: Mutex<Option<Timestamp>>,
+    scheduler: scheduler::Scheduler,
+    tasks: TaskTracker,
+    /// No new turn begins.
+    draining: CancellationToken,
+    /// What runs is dropped where it stands.
+    aborting: CancellationToken,
+}
+
+impl Engine {
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(Inner {
+            model_places: Semaphore::new(parts.settings.model_calls),
+            parts,
+            model_off_until: Mutex::new(None),
+            scheduler: scheduler::Scheduler::default(),
+            tasks: TaskTracker::new(),
+            draining: CancellationToken::new(),
+            aborting: CancellationToken::new(),
+        }))
+    }
+
+    /// Begins no new turn and lets running ones go on until they end or `patience` is over; what is cut off then goes
+    /// on from its last record at the next start.
+    pub async fn drain(&self, patience: Duration) {
+        let inner = &self.0;
+        inner.draining.cancel();
+        inner.tasks.close();
+        if tokio::time::timeout(patience, inner.tasks.wait()).await.is_err() {
+            inner.aborting.cancel();
+            inner.tasks.wait().await;
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.parts.clock.now()
+    }
+}

@@ -1,0 +1,208 @@
+//! One task per busy user, alive only while there is work. A wake-up carries nothing: the tables are the queue, so
+//! losing or repeating one is harmless.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use super::Engine;
+use super::begin::Begun;
+use crate::conversation::transcript::UserId;
+use crate::store::db::DbError;
+use crate::store::{boot, ledger, turns};
+
+/// Pause after the database or a turn failed under us.
+const PAUSE: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+pub(super) struct Scheduler {
+    busy: Mutex<HashMap<UserId, Busy>>,
+    settled: Notify,
+}
+
+/// A user whose task is alive.
+struct Busy {
+    /// Someone woke it since it last looked.
+    woken: bool,
+    bell: Arc<Notify>,
+}
+
+impl Scheduler {
+    /// Whether a task has to be started for the user.
+    fn wake(&self, user: UserId) -> bool {
+        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(task) = busy.get_mut(&user) {
+            task.woken = true;
+            task.bell.notify_one();
+            return false;
+        }
+        busy.insert(user, Busy { woken: false, bell: Arc::new(Notify::new()) });
+        true
+    }
+
+    fn bell(&self, user: UserId) -> Option<Arc<Notify>> {
+        let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        busy.get(&user).map(|task| task.bell.clone())
+    }
+
+    /// Ends the user's task, unless it was woken since it last looked.
+    fn retire(&self, user: UserId) -> bool {
+        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        match busy.get_mut(&user) {
+            Some(task) if task.woken => {
+                task.woken = false;
+                false
+            }
+            _ => {
+                busy.remove(&user);
+                self.settled.notify_waiters();
+                true
+            }
+        }
+    }
+
+    fn forget(&self, user: UserId) {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&user);
+        self.settled.notify_waiters();
+    }
+
+    fn is_idle(&self) -> bool {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}
+
+/// What a look at a user's work gave.
+enum Look {
+    Worked,
+    NotBefore(Timestamp),
+    Nothing,
+}
+
+impl Engine {
+    /// Sees to a user's texts. Returns at once.
+    pub fn wake(&self, user: UserId) {
+        if !self.0.scheduler.wake(user) {
+            return;
+        }
+        let engine = self.clone();
+        self.0.tasks.spawn(async move {
+            let stopped = engine.0.aborting.clone();
+            tokio::select! {
+                () = engine.attend(user) => {}
+                () = stopped.cancelled() => {}
+            }
+            engine.0.scheduler.forget(user);
+        });
+    }
+
+    /// Takes up whatever the last start left unfinished. There is no other recovery.
+    pub async fn recover(&self) -> Result<(), DbError> {
+        let now = self.now();
+        let users = self
+            .0
+            .parts
+            .db
+            .write(move |conn| {
+                boot::begin(conn, now)?;
+                ledger::users_with_work(conn)
+            })
+            .await?;
+        for user in users {
+            self.wake(user);
+        }
+        Ok(())
+    }
+
+    /// Waits until no user's task is alive.
+    pub async fn settled(&self) {
+        loop {
+            let settled = self.0.scheduler.settled.notified();
+            tokio::pin!(settled);
+            settled.as_mut().enable();
+            if self.0.scheduler.is_idle() {
+                return;
+            }
+            settled.await;
+        }
+    }
+
+    async fn attend(&self, user: UserId) {
+        loop {
+            let look = std::panic::AssertUnwindSafe(self.look(user)).catch_unwind().await;
+            match look {
+                Ok(Ok(Look::Worked)) => {}
+                Ok(Ok(Look::NotBefore(at))) => self.wait_until(user, at).await,
+                Ok(Ok(Look::Nothing)) => {
+                    if self.0.scheduler.retire(user) {
+                        return;
+                    }
+                }
+                Ok(Err(error)) => {
+                    tracing::error!(%user, error = format!("{error:#}"), "work on a user's texts failed");
+                    self.count_failure(user).await;
+                }
+                Err(_) => {
+                    tracing::error!(%user, "work on a user's texts panicked");
+                    self.count_failure(user).await;
+                }
+            }
+            if self.0.draining.is_cancelled() {
+                return;
+            }
+        }
+    }
+
+    async fn look(&self, user: UserId) -> anyhow::Result<Look> {
+        let db = &self.0.parts.db;
+        let (live, due) =
+            db.read(move |conn| Ok((turns::live(conn, user)?, ledger::due_at(conn, user)?))).await?;
+        if let Some(live) = live {
+            self.run(user, live).await?;
+            return Ok(Look::Worked);
+        }
+        let now = self.now();
+        match due {
+            None => Ok(Look::Nothing),
+            Some(due) if due > now => Ok(Look::NotBefore(due)),
+            Some(_) => match self.begin(user).await? {
+                Begun::Turn(live) => {
+                    self.run(user, live).await?;
+                    Ok(Look::Worked)
+                }
+                Begun::Answered => Ok(Look::Worked),
+            },
+        }
+    }
+
+    async fn wait_until(&self, user: UserId, at: Timestamp) {
+        let wait = Duration::try_from(at.duration_since(self.now())).unwrap_or_default();
+        let Some(bell) = self.0.scheduler.bell(user) else { return };
+        tokio::select! {
+            () = self.0.parts.clock.sleep(wait) => {}
+            () = bell.notified() => {}
+            () = self.0.draining.cancelled() => {}
+        }
+    }
+
+    /// A turn that keeps failing under us ends after a few resumes, so that it cannot block the user's next text.
+    async fn count_failure(&self, user: UserId) {
+        let now = self.now();
+        let counted = self
+            .0
+            .parts
+            .db
+            .write(move |conn| match turns::live(conn, user)? {
+                Some(live) => turns::count_resume(conn, live.id, now).map(drop),
+                None => Ok(()),
+            })
+            .await;
+        if let Err(error) = counted {
+            tracing::error!(%user, %error, "a failed turn could not be counted");
+        }
+        self.0.parts.clock.sleep(PAUSE).await;
+    }
+}

@@ -1,0 +1,108 @@
+//! How does a request of the async-openai library leave the house?
+//! Once, to where the settings say, and with refusals read before the library loses their status.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use async_openai::Client;
+use async_openai::config::Config;
+use async_openai::error::OpenAIError;
+use async_openai::middleware::HttpRequestFactory;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, InvalidHeaderValue};
+use http::{HeaderMap, HeaderValue};
+use http_body_util::{BodyExt, Limited};
+use secrecy::{ExposeSecret, SecretString};
+use url::Url;
+
+use super::failure::Refusal;
+use super::openai::OpenAiError;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Largest body that is read; a stream wraps every few letters in a few hundred bytes.
+const MAX_BODY_BYTES: usize = 16 << 20;
+const MAX_REFUSAL_BYTES: usize = 64 << 10;
+
+/// A client that follows no redirects and repeats nothing by itself.
+pub(super) fn client(base: &Url, key: Option<SecretString>) -> Result<Client<Endpoint>, OpenAiError> {
+    crate::http::install_tls();
+    let http = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .user_agent(concat!("dialarr/", env!("CARGO_PKG_VERSION")))
+        .build()?;
+    let endpoint = Endpoint::new(base, key)?;
+    Ok(Client::build(http.clone(), endpoint).with_http_service(Wire(http)))
+}
+
+/// Where requests go. Unlike the library's own configuration it never looks at the environment.
+#[derive(Clone)]
+pub(super) struct Endpoint {
+    base: String,
+    key: SecretString,
+    authorization: HeaderValue,
+}
+
+impl Endpoint {
+    fn new(base: &Url, key: Option<SecretString>) -> Result<Self, InvalidHeaderValue> {
+        // Servers without keys ignore it; clients of both kinds send one.
+        let key = key.filter(|key| !key.expose_secret().is_empty()).unwrap_or_else(|| "none".into());
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret()))?;
+        authorization.set_sensitive(true);
+        Ok(Self { base: base.as_str().trim_end_matches('/').to_owned(), key, authorization })
+    }
+}
+
+impl Config for Endpoint {
+    fn headers(&self) -> HeaderMap {
+        HeaderMap::from_iter([(AUTHORIZATION, self.authorization.clone())])
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    fn query(&self) -> Vec<(&str, &str)> {
+        Vec::new()
+    }
+
+    fn api_base(&self) -> &str {
+        &self.base
+    }
+
+    fn api_key(&self) -> &SecretString {
+        &self.key
+    }
+}
+
+/// Sends a request once and reads refusals before the library does, which loses their status.
+#[derive(Clone)]
+struct Wire(reqwest::Client);
+
+impl tower::Service<HttpRequestFactory> for Wire {
+    type Response = reqwest::Response;
+    type Error = OpenAIError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: HttpRequestFactory) -> Self::Future {
+        let client = self.0.clone();
+        Box::pin(async move {
+            let response = client.execute(request.build().await?).await?;
+            let (head, body) = http::Response::<reqwest::Body>::from(response).into_parts();
+            if head.status.is_success() {
+                let body = reqwest::Body::wrap(Limited::new(body, MAX_BODY_BYTES));
+                return Ok(http::Response::from_parts(head, body).into());
+            }
+            // The status says enough where the body cannot be read.
+            let body = Limited::new(body, MAX_REFUSAL_BYTES).collect().await;
+            let body = body.map_or_else(|_| Bytes::new(), http_body_util::Collected::to_bytes);
+            Err(OpenAIError::Boxed(Box::new(Refusal::read(head.status, &head.headers, &body))))
+        })
+    }
+}

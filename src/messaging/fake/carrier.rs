@@ -1,0 +1,246 @@
+//! What the simulated carrier knows, and the knobs by which a test makes it misbehave.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use jiff::Timestamp;
+use secrecy::SecretString;
+use sha2::{Digest, Sha256};
+use tokio::sync::broadcast;
+
+use super::person::{InboundForm, signed_form};
+use crate::clock::Clock;
+use crate::conversation::transcript::Address;
+use crate::http::{Http, HttpError};
+use crate::messaging::twilio::{Credentials, Sender, TwilioAccount};
+
+/// How long Twilio waits for a webhook.
+const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(15);
+/// Texts that a slow subscriber may be behind.
+const BACKLOG: usize = 1024;
+
+/// The one account that the carrier serves, with its one number.
+#[derive(Debug, Clone)]
+pub struct FakeAccount {
+    pub account_sid: String,
+    pub auth_token: SecretString,
+    pub number: Address,
+    /// Below which the webhooks are configured; their signatures are for it.
+    pub public_url: String,
+}
+
+/// Clones share one state.
+#[derive(Debug, Clone)]
+pub struct FakeTwilio {
+    pub(super) account: Arc<FakeAccount>,
+    pub(super) clock: Clock,
+    state: Arc<Mutex<State>>,
+    pub(super) accepted: broadcast::Sender<SentText>,
+}
+
+/// A text that we sent and the carrier took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentText {
+    pub sid: String,
+    pub to: Address,
+    pub from: Address,
+    pub body: String,
+    pub media: Vec<String>,
+    pub callback: Option<String>,
+    pub accepted_at: Timestamp,
+}
+
+/// What a status callback tells; failures carry their code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    Queued,
+    Sending,
+    Sent,
+    Delivered,
+    Undelivered(u32),
+    Failed(u32),
+}
+
+impl FakeTwilio {
+    pub fn new(account: FakeAccount, clock: Clock) -> Self {
+        let (accepted, _) = broadcast::channel(BACKLOG);
+        Self { account: Arc::new(account), clock, state: Arc::default(), accepted }
+    }
+
+    /// The settings with which a client talks to this carrier.
+    pub fn client_account(&self, api_url: &str) -> TwilioAccount {
+        TwilioAccount {
+            api_url: api_url.to_owned(),
+            account_sid: self.account.account_sid.clone(),
+            credentials: Credentials::AuthToken(self.account.auth_token.clone()),
+            sender: Sender::Number,
+            public_url: self.account.public_url.clone(),
+        }
+    }
+
+    /// Every text taken so far, oldest first.
+    pub fn sent(&self) -> Vec<SentText> {
+        let outbound = |message: &Message| match &message.direction {
+            Direction::Inbound { .. } => None,
+            Direction::Outbound { text, .. } => Some(text.clone()),
+        };
+        self.state().messages.iter().filter_map(outbound).collect()
+    }
+
+    /// Each text taken from here on, as it is taken. A receiver that falls far behind misses the oldest.
+    pub fn subscribe(&self) -> broadcast::Receiver<SentText> {
+        self.accepted.subscribe()
+    }
+
+    /// A person's text on its way to our number. Nothing has arrived before [`InboundForm::arrive`].
+    pub fn text(&self, from: &str, body: &str) -> InboundForm {
+        InboundForm::new(self.clone(), from, body)
+    }
+
+    /// Hands a signed request to our webhook, once.
+    pub async fn deliver(request: Request<Bytes>, webhook: &Http) -> Result<Response<Bytes>, HttpError> {
+        webhook.send(request, WEBHOOK_TIMEOUT).await
+    }
+
+    /// Moves a text on and builds the signed callback that tells it; none for a text sent without a callback URL.
+    pub fn status_callback(
+        &self,
+        sent: &SentText,
+        delivery: Delivery,
+    ) -> Result<Option<Request<Bytes>>, http::Error> {
+        for message in self.state().messages.iter_mut().filter(|message| message.sid == sent.sid) {
+            if let Direction::Outbound { delivery: known, .. } = &mut message.direction {
+                *known = delivery;
+            }
+        }
+        let mut fields = vec![
+            ("MessageSid", sent.sid.as_str()),
+            ("SmsSid", &sent.sid),
+            ("MessageStatus", delivery.name()),
+            ("SmsStatus", delivery.name()),
+            ("To", sent.to.as_str()),
+            ("From", sent.from.as_str()),
+            ("AccountSid", &self.account.account_sid),
+            ("ApiVersion", "2010-04-01"),
+        ];
+        let code = delivery.error_code().map(|code| code.to_string());
+        fields.extend(code.as_deref().map(|code| ("ErrorCode", code)));
+        sent.callback.as_deref().map(|url| signed_form(&self.account, url, &fields)).transpose()
+    }
+
+    /// The next text is refused with this status and code, and nothing is created.
+    pub fn fail_next(&self, status: u16, code: u32) {
+        self.state().faults.push_back(Fault::Refuse { status, code });
+    }
+
+    /// The next text is never answered, and nothing is created.
+    pub fn hang_next(&self) {
+        self.state().faults.push_back(Fault::Hang);
+    }
+
+    /// The next text is taken, but the answer to it never arrives.
+    pub fn lose_next_answer(&self) {
+        self.state().faults.push_back(Fault::LoseAnswer);
+    }
+
+    /// How long each text takes to be taken: a manual clock moves on by it, a system clock waits.
+    pub fn latency(&self, latency: Duration) {
+        self.state().latency = latency;
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Delivery {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Sending => "sending",
+            Self::Sent => "sent",
+            Self::Delivered => "delivered",
+            Self::Undelivered(_) => "undelivered",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    pub(super) fn error_code(self) -> Option<u32> {
+        match self {
+            Self::Queued | Self::Sending | Self::Sent | Self::Delivered => None,
+            Self::Undelivered(code) | Self::Failed(code) => Some(code),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// In order of arrival.
+    pub messages: Vec<Message>,
+    pub faults: VecDeque<Fault>,
+    pub latency: Duration,
+    opted_out: BTreeSet<String>,
+    minted: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    Refuse { status: u16, code: u32 },
+    Hang,
+    LoseAnswer,
+}
+
+/// One line of the carrier's log.
+#[derive(Debug, Clone)]
+pub(super) struct Message {
+    pub sid: String,
+    pub from: Address,
+    pub to: Address,
+    pub body: String,
+    pub at: Timestamp,
+    pub direction: Direction,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Direction {
+    Inbound { media: usize },
+    Outbound { text: SentText, delivery: Delivery },
+}
+
+impl State {
+    /// `SM` or `MM` and 32 hexadecimal digits, the same in every run.
+    pub fn mint_sid(&mut self, prefix: &str) -> String {
+        self.minted += 1;
+        let digest = Sha256::digest(self.minted.to_be_bytes());
+        let digits: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        format!("{prefix}{digits}")
+    }
+
+    /// Keywords act on the pair of person and number, of which there is one number here. WhatsApp has its own rules.
+    pub fn note_keyword(&mut self, from: &Address, body: &str) {
+        let Some(person) = opt_out_key(from) else { return };
+        match body.to_ascii_uppercase().as_str() {
+            "STOP" | "STOPALL" | "UNSUBSCRIBE" | "CANCEL" | "END" | "QUIT" | "REVOKE" | "OPTOUT" => {
+                self.opted_out.insert(person);
+            }
+            "START" | "YES" | "UNSTOP" => {
+                self.opted_out.remove(&person);
+            }
+            _ => {}
+        }
+    }
+
+    pub fn is_opted_out(&self, to: &Address) -> bool {
+        opt_out_key(to).is_some_and(|person| self.opted_out.contains(&person))
+    }
+}
+
+fn opt_out_key(address: &Address) -> Option<String> {
+    match (address.prefix(), address.phone()) {
+        ("" | "rcs:", Ok(phone)) => Some(phone.as_str().to_owned()),
+        _ => None,
+    }
+}

@@ -1,0 +1,132 @@
+//! How a person's text becomes a signed request to our webhook.
+
+use bytes::Bytes;
+use http::Request;
+use http::header::{CONTENT_TYPE, USER_AGENT};
+
+use super::carrier::{Direction, FakeAccount, FakeTwilio, Message};
+use crate::conversation::transcript::{Address, Media};
+use crate::messaging::segments::Segments;
+use crate::messaging::signature::{SIGNATURE_HEADER, sign};
+use crate::messaging::twilio::WEBHOOK_PATH;
+
+/// A text as a person is about to send it.
+#[derive(Debug, Clone)]
+pub struct InboundForm {
+    carrier: FakeTwilio,
+    from: Address,
+    to: Address,
+    body: String,
+    media: Vec<Media>,
+    sid: Option<String>,
+    extra: Vec<(&'static str, String)>,
+}
+
+impl InboundForm {
+    pub(super) fn new(carrier: FakeTwilio, from: &str, body: &str) -> Self {
+        let to = carrier.account.number.clone();
+        let (from, body) = (Address::new(from), body.to_owned());
+        Self { carrier, from, to, body, media: vec![], sid: None, extra: vec![] }
+    }
+
+    pub fn media(mut self, url: &str, content_type: &str) -> Self {
+        self.media.push(Media { url: url.to_owned(), content_type: content_type.to_owned() });
+        self
+    }
+
+    /// In place of a minted one.
+    pub fn sid(mut self, sid: &str) -> Self {
+        self.sid = Some(sid.to_owned());
+        self
+    }
+
+    /// Over another channel: `whatsapp:` or `rcs:`, put before both addresses.
+    pub fn over(mut self, prefix: &str) -> Self {
+        self.from = Address::new(format!("{prefix}{}", self.from.as_str()));
+        self.to = Address::new(format!("{prefix}{}", self.to.as_str()));
+        self
+    }
+
+    /// Any further field of the form, e.g. `OptOutType`.
+    pub fn field(mut self, name: &'static str, value: &str) -> Self {
+        self.extra.push((name, value.to_owned()));
+        self
+    }
+
+    /// The carrier has the text: it stands in the message list, keywords have acted, and this is the request to our
+    /// webhook. Dropping the request is a webhook that was missed; sending a clone is a repeat.
+    pub fn arrive(self) -> Result<Request<Bytes>, http::Error> {
+        let sid = self.log();
+        let account = &self.carrier.account;
+        let url = format!("{}{WEBHOOK_PATH}", account.public_url.trim_end_matches('/'));
+        let count = |number: usize| number.to_string();
+        let (media, segments) = (count(self.media.len()), count(Segments::of(&self.body).count));
+        let indexed = |name: &str| (0..self.media.len()).map(|at| format!("{name}{at}")).collect::<Vec<_>>();
+        let (urls, types) = (indexed("MediaUrl"), indexed("MediaContentType"));
+        // In the order of captured requests.
+        let mut fields = vec![
+            ("ToCountry", "US"),
+            ("ToState", "CA"),
+            ("SmsMessageSid", &sid),
+            ("NumMedia", &media),
+            ("ToCity", ""),
+            ("FromZip", "94107"),
+            ("SmsSid", &sid),
+            ("FromState", "CA"),
+            ("SmsStatus", "received"),
+            ("FromCity", "SAN FRANCISCO"),
+            ("Body", &self.body),
+            ("FromCountry", "US"),
+            ("To", self.to.as_str()),
+            ("ToZip", ""),
+            ("NumSegments", &segments),
+            ("MessageSid", &sid),
+            ("AccountSid", &account.account_sid),
+            ("From", self.from.as_str()),
+            ("ApiVersion", "2010-04-01"),
+        ];
+        for ((medium, url), content_type) in self.media.iter().zip(&urls).zip(&types) {
+            fields.extend([(url.as_str(), medium.url.as_str()), (content_type, &medium.content_type)]);
+        }
+        fields.extend(self.extra.iter().map(|(name, value)| (*name, value.as_str())));
+        signed_form(account, &url, &fields)
+    }
+
+    /// Writes the text into the carrier's log, once, and gives its SID.
+    fn log(&self) -> String {
+        let at = self.carrier.clock.now();
+        let mut state = self.carrier.state();
+        let sid = match &self.sid {
+            Some(sid) => sid.clone(),
+            None => state.mint_sid(if self.media.is_empty() { "SM" } else { "MM" }),
+        };
+        if state.messages.iter().all(|message| message.sid != sid) {
+            state.note_keyword(&self.from, &self.body);
+            state.messages.push(Message {
+                sid: sid.clone(),
+                from: self.from.clone(),
+                to: self.to.clone(),
+                body: self.body.clone(),
+                at,
+                direction: Direction::Inbound { media: self.media.len() },
+            });
+        }
+        sid
+    }
+}
+
+/// A form post as Twilio makes it, signed with the auth token.
+pub(super) fn signed_form(
+    account: &FakeAccount,
+    url: &str,
+    fields: &[(&str, &str)],
+) -> Result<Request<Bytes>, http::Error> {
+    let form: Vec<(String, String)> =
+        fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&form).finish();
+    Request::post(url)
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded; charset=utf-8")
+        .header(USER_AGENT, "TwilioProxy/1.1")
+        .header(SIGNATURE_HEADER, sign(&account.auth_token, url, &form))
+        .body(body.into())
+}

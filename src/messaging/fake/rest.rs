@@ -1,0 +1,278 @@
+//! How the simulated carrier answers its REST interface: creating messages, one message, the list.
+
+use std::sync::Arc;
+
+use axum::Router;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
+use jiff::tz::TimeZone;
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use url::form_urlencoded;
+
+use super::carrier::{Delivery, Direction, FakeTwilio, Fault, Message, SentText};
+use crate::conversation::transcript::Address;
+use crate::http::InProcess;
+use crate::messaging::error_codes::look_up;
+use crate::messaging::segments::Segments;
+
+const MAX_BODY_UNITS: usize = 1600;
+const MAX_MEDIA: usize = 10;
+const DEFAULT_PAGE: usize = 50;
+const MAX_PAGE: usize = 1000;
+
+/// Status and Twilio's code.
+type Refusal = (u16, u32);
+
+impl FakeTwilio {
+    /// The peer for a client that needs no socket.
+    pub fn in_process(&self) -> InProcess {
+        let carrier = self.clone();
+        Arc::new(move |request| {
+            let carrier = carrier.clone();
+            async move { carrier.answer(&request).await }.boxed()
+        })
+    }
+
+    /// The same behind a socket.
+    pub fn router(&self) -> Router {
+        let carrier = self.clone();
+        Router::new().fallback(move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| async move {
+            let mut request = Request::new(body);
+            (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
+            carrier.answer(&request).await.map(axum::body::Body::from)
+        })
+    }
+
+    async fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
+        let answer = match self.resource_path(request) {
+            Err(refusal) => Err(refusal),
+            Ok("Messages.json") if request.method() == Method::POST => self.create(request.body()).await,
+            Ok("Messages.json") if request.method() == Method::GET => self.list(request.uri()),
+            Ok(path) if request.method() == Method::GET => self.one(path),
+            Ok(_) => Err((405, 20004)),
+        };
+        match answer {
+            Ok((status, resource)) => respond(status, &resource),
+            Err((status, code)) => {
+                let message = look_up(code).map_or("", |known| known.meaning);
+                let more_info = format!("https://www.twilio.com/docs/errors/{code}");
+                let refusal =
+                    json!({ "code": code, "message": message, "more_info": more_info, "status": status });
+                respond(status, &refusal)
+            }
+        }
+    }
+
+    /// What stands behind the account in the path, for a request with the account's credentials.
+    fn resource_path<'a>(&self, request: &'a Request<Bytes>) -> Result<&'a str, Refusal> {
+        let account = &self.account;
+        let (sid, token) = (&account.account_sid, account.auth_token.expose_secret());
+        let expected = format!("Basic {}", STANDARD.encode(format!("{sid}:{token}")));
+        if request.headers().get(AUTHORIZATION).is_none_or(|given| given.as_bytes() != expected.as_bytes()) {
+            return Err((401, 20003));
+        }
+        let below = format!("/2010-04-01/Accounts/{sid}/");
+        request.uri().path().strip_prefix(&below).ok_or((404, 20404))
+    }
+
+    async fn create(&self, form: &[u8]) -> Result<(u16, Value), Refusal> {
+        let fault = self.state().faults.pop_front();
+        match fault {
+            Some(Fault::Refuse { status, code }) => return Err((status, code)),
+            Some(Fault::Hang) => return std::future::pending().await,
+            Some(Fault::LoseAnswer) | None => {}
+        }
+        let order = self.order(form)?;
+        let latency = self.state().latency;
+        self.clock.sleep(latency).await;
+        let message = self.accept(order);
+        match fault {
+            Some(Fault::LoseAnswer) => std::future::pending().await,
+            Some(Fault::Refuse { .. } | Fault::Hang) | None => Ok((201, self.resource(&message))),
+        }
+    }
+
+    fn order(&self, form: &[u8]) -> Result<Order, Refusal> {
+        let fields: Vec<(String, String)> = form_urlencoded::parse(form).into_owned().collect();
+        let all = |name: &'static str| {
+            let named = fields.iter().filter(move |(field, value)| field == name && !value.is_empty());
+            named.map(|(_, value)| value.clone())
+        };
+        let field = |name| all(name).next();
+        let to = Address::new(field("To").ok_or((400, 21604))?);
+        let our_number = &self.account.number;
+        let from = match (field("From"), field("MessagingServiceSid")) {
+            (Some(from), _) => Address::new(from),
+            (None, Some(_)) => our_number.clone(),
+            (None, None) => return Err((400, 21603)),
+        };
+        let body = field("Body").unwrap_or_default();
+        let media: Vec<String> = all("MediaUrl").collect();
+        let callback = field("StatusCallback");
+        let is_url = |url: &String| url.parse::<Uri>().is_ok_and(|url| url.host().is_some());
+        if from.phone() != our_number.phone() {
+            Err((400, 21606))
+        } else if to.phone().is_err() || to.phone() == our_number.phone() {
+            Err((400, 21211))
+        } else if body.is_empty() && media.is_empty() {
+            Err((400, 21619))
+        } else if body.encode_utf16().count() > MAX_BODY_UNITS {
+            Err((400, 21617))
+        } else if media.len() > MAX_MEDIA {
+            Err((400, 21623))
+        } else if !callback.iter().all(is_url) {
+            Err((400, 21609))
+        } else if self.state().is_opted_out(&to) {
+            Err((400, 21610))
+        } else {
+            Ok(Order { to, from, body, media, callback })
+        }
+    }
+
+    fn accept(&self, order: Order) -> Message {
+        let Order { to, from, body, media, callback } = order;
+        let at = self.clock.now();
+        let mut state = self.state();
+        let sid = state.mint_sid(if media.is_empty() { "SM" } else { "MM" });
+        let text = SentText { sid, to, from, body, media, callback, accepted_at: at };
+        let message = Message {
+            sid: text.sid.clone(),
+            from: text.from.clone(),
+            to: text.to.clone(),
+            body: text.body.clone(),
+            at,
+            direction: Direction::Outbound { text: text.clone(), delivery: Delivery::Queued },
+        };
+        state.messages.push(message.clone());
+        // Nobody needs to listen.
+        let _ = self.accepted.send(text);
+        message
+    }
+
+    fn one(&self, path: &str) -> Result<(u16, Value), Refusal> {
+        let sid = path.strip_prefix("Messages/").and_then(|path| path.strip_suffix(".json"));
+        let state = self.state();
+        let found = state.messages.iter().find(|message| Some(message.sid.as_str()) == sid);
+        found.map(|message| (200, self.resource(message))).ok_or((404, 20404))
+    }
+
+    /// Newest first, filtered by address and by whole days in UTC, a page at a time.
+    fn list(&self, uri: &Uri) -> Result<(u16, Value), Refusal> {
+        let query = uri.query().unwrap_or_default();
+        let query: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        let field = |name| query.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str());
+        let page_size = field("PageSize").and_then(|size| size.parse().ok()).unwrap_or(DEFAULT_PAGE);
+        if page_size > MAX_PAGE || page_size == 0 {
+            return Err((400, 20007));
+        }
+        let page: usize = field("Page").and_then(|page| page.parse().ok()).unwrap_or_default();
+        let state = self.state();
+        let matching: Vec<&Message> = state
+            .messages
+            .iter()
+            .rev()
+            .filter(|message| query.iter().all(|filter| passes(message, filter)))
+            .collect();
+        let token = field("PageToken").and_then(|token| token.strip_prefix("PA"));
+        let start = token
+            .and_then(|last| matching.iter().position(|message| message.sid == last))
+            .map_or(0, |last| last + 1);
+        let shown = &matching[start..matching.len().min(start + page_size)];
+        let next = shown.last().filter(|_| start + shown.len() < matching.len()).map(|last| {
+            let filters = query.iter().filter(|(name, _)| name != "Page" && name != "PageToken");
+            let query = form_urlencoded::Serializer::new(String::new())
+                .extend_pairs(filters)
+                .append_pair("Page", &(page + 1).to_string())
+                .append_pair("PageToken", &format!("PA{}", last.sid))
+                .finish();
+            format!("{}?{query}", uri.path())
+        });
+        let messages: Vec<Value> = shown.iter().map(|message| self.resource(message)).collect();
+        let list = json!({
+            "messages": messages,
+            "page": page,
+            "page_size": page_size,
+            "start": page * page_size,
+            "end": (page * page_size + shown.len()).saturating_sub(1),
+            "uri": uri.path_and_query().map(http::uri::PathAndQuery::as_str),
+            "next_page_uri": next,
+        });
+        Ok((200, list))
+    }
+
+    fn resource(&self, message: &Message) -> Value {
+        let account_sid = &self.account.account_sid;
+        let (direction, status, error_code, num_media) = match &message.direction {
+            Direction::Inbound { media } => ("inbound", "received", None, *media),
+            Direction::Outbound { text, delivery } => {
+                ("outbound-api", delivery.name(), delivery.error_code(), text.media.len())
+            }
+        };
+        let date = date(message.at);
+        let date_sent = if status == "queued" { None } else { date.clone() };
+        let path = format!("/2010-04-01/Accounts/{account_sid}/Messages/{}", message.sid);
+        json!({
+            "account_sid": account_sid,
+            "api_version": "2010-04-01",
+            "body": message.body,
+            "date_created": date,
+            "date_sent": date_sent,
+            "date_updated": date,
+            "direction": direction,
+            "error_code": error_code,
+            "error_message": null,
+            "from": message.from.as_str(),
+            "messaging_service_sid": null,
+            "num_media": num_media.to_string(),
+            "num_segments": Segments::of(&message.body).count.to_string(),
+            "price": null,
+            "price_unit": "USD",
+            "sid": message.sid,
+            "status": status,
+            "subresource_uris": { "media": format!("{path}/Media.json") },
+            "to": message.to.as_str(),
+            "uri": format!("{path}.json"),
+        })
+    }
+}
+
+/// A message that may be created.
+struct Order {
+    to: Address,
+    from: Address,
+    body: String,
+    media: Vec<String>,
+    callback: Option<String>,
+}
+
+fn passes(message: &Message, (filter, value): &(String, String)) -> bool {
+    let sent_on = message.at.to_zoned(TimeZone::UTC).date().to_string();
+    let day = value.get(..sent_on.len()).unwrap_or(value);
+    match filter.as_str() {
+        "To" => message.to.as_str() == value,
+        "From" => message.from.as_str() == value,
+        "DateSent" => sent_on == day,
+        "DateSent>" => sent_on.as_str() >= day,
+        "DateSent<" => sent_on.as_str() <= day,
+        _ => true,
+    }
+}
+
+/// None for years before 0, which RFC 2822 cannot write.
+fn date(at: Timestamp) -> Option<String> {
+    rfc2822::to_string(&at.to_zoned(TimeZone::UTC)).ok()
+}
+
+fn respond(status: u16, json: &Value) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(json.to_string()));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,66 @@
+//! The start of the program: which start it is, and what the last one left running.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::codec::ms;
+use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
+use super::{Conn, steps};
+
+/// Counts this start and turns whatever was under way into what is known about it: reads and model steps run again,
+/// writes, deletions and texts have an unknown outcome.
+pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    let stopped_at = stopped_at(conn)?;
+    diesel::insert_into(instance::table)
+        .values((instance::id.eq(1), instance::epoch.eq(1), instance::started_at.eq(ms(now))))
+        .on_conflict(instance::id)
+        .do_update()
+        .set((
+            instance::epoch.eq(instance::epoch + 1),
+            instance::started_at.eq(ms(now)),
+            instance::clean_shutdown_at.eq(None::<i64>),
+        ))
+        .execute(conn)?;
+    steps::abandon_interrupted(conn, now)?;
+    let running = tool_calls::table.filter(tool_calls::state.eq("running"));
+    diesel::update(running.filter(tool_calls::effect.eq("read")))
+        .set((tool_calls::state.eq("created"), tool_calls::updated_at.eq(ms(now))))
+        .execute(conn)?;
+    diesel::update(running)
+        .set((
+            tool_calls::state.eq("unknown"),
+            tool_calls::unknown_at.eq(ms(now)),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    diesel::update(tool_call_items::table.filter(tool_call_items::state.eq("running")))
+        .set(tool_call_items::state.eq("unknown"))
+        .execute(conn)?;
+    diesel::update(outbox::table.filter(outbox::state.eq("attempting")))
+        .set((outbox::state.eq("unknown"), outbox::unknown_at.eq(ms(now)), outbox::updated_at.eq(ms(now))))
+        .execute(conn)?;
+    if let Some(stopped_at) = stopped_at {
+        // Time while the program was down is not the turn's.
+        diesel::update(turns::table.filter(turns::finished_at.is_null()))
+            .set((
+                turns::deadline_at.eq(turns::deadline_at + (ms(now) - stopped_at).max(0)),
+                turns::attempts.eq(turns::attempts + 1),
+            ))
+            .execute(conn)?;
+    }
+    Ok(())
+}
+
+/// The last sign of life of the start before.
+fn stopped_at(conn: &mut Conn) -> QueryResult<Option<i64>> {
+    turns::table.filter(turns::finished_at.is_null()).select(diesel::dsl::max(turns::updated_at)).first(conn)
+}
+
+pub fn end(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    diesel::update(instance::table).set(instance::clean_shutdown_at.eq(ms(now))).execute(conn).map(drop)
+}
+
+/// Which start of the program this is.
+pub(super) fn epoch(conn: &mut Conn) -> QueryResult<i64> {
+    Ok(instance::table.select(instance::epoch).first(conn).optional()?.unwrap_or(0))
+}

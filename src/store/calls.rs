@@ -1,0 +1,103 @@
+//! Tool calls: the intent is written before the effect, the result after it, and never twice.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::Conn;
+use super::codec::{failure_json, ms, result, result_json, to_json};
+use super::schema::{audit_log, tool_calls, turns};
+use crate::conversation::transcript::{CallRow, CallState, ConversationId, MediaRef, UserId};
+
+/// Results of a conversation that are searched for the ids they showed.
+const RESULTS_SEARCHED: i64 = 200;
+
+/// Whether the intent was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    Started,
+    /// It had been started before: its outcome must be found out, not repeated.
+    NotStartable,
+}
+
+pub fn start(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<Start> {
+    let epoch = super::boot::epoch(conn)?;
+    let started = diesel::update(tool_calls::table.find(call.0).filter(tool_calls::state.eq("created")))
+        .set((
+            tool_calls::state.eq("running"),
+            tool_calls::attempts.eq(tool_calls::attempts + 1),
+            tool_calls::started_at.eq(ms(now)),
+            tool_calls::epoch.eq(epoch),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    Ok(if started == 1 { Start::Started } else { Start::NotStartable })
+}
+
+/// Records what became of a call. A call that has a result keeps it.
+pub fn finish(conn: &mut Conn, call: CallRow, state: &CallState, now: Timestamp) -> QueryResult<()> {
+    let (word, response, error) = match state {
+        CallState::Done(done) => ("complete", Some(result_json(done)?), None),
+        CallState::Failed(failed) => ("error", None, Some(failure_json(failed)?)),
+        CallState::Canceled(reason) => ("canceled", None, Some(to_json(reason)?)),
+        // Taken back to be run again: it is known that nothing happened.
+        CallState::Created => ("created", None, None),
+        CallState::Running | CallState::Held => return Ok(()),
+    };
+    let finished_at = (word != "created").then(|| ms(now));
+    let open = tool_calls::state.eq_any(["created", "running", "unknown"]);
+    diesel::update(tool_calls::table.find(call.0).filter(open))
+        .set((
+            tool_calls::state.eq(word),
+            tool_calls::response.eq(response),
+            tool_calls::error.eq(error),
+            tool_calls::finished_at.eq(finished_at),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// How often the call was started.
+pub fn attempts(conn: &mut Conn, call: CallRow) -> QueryResult<i64> {
+    tool_calls::table.find(call.0).select(tool_calls::attempts).first(conn)
+}
+
+/// Every id that a tool result has shown in this conversation.
+pub fn shown(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<MediaRef>> {
+    let results: Vec<Option<String>> = tool_calls::table
+        .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
+        .filter(turns::conversation_id.eq(conversation.0).and(tool_calls::state.eq("complete")))
+        .order(tool_calls::id.desc())
+        .limit(RESULTS_SEARCHED)
+        .select(tool_calls::response)
+        .load(conn)?;
+    let mut shown = Vec::new();
+    for text in results.into_iter().flatten() {
+        shown.extend(result(&text)?.shown);
+    }
+    Ok(shown)
+}
+
+/// Notes a change or a refusal for good.
+pub fn audit(
+    conn: &mut Conn,
+    user: UserId,
+    kind: &str,
+    call: CallRow,
+    detail: &Value,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let epoch = super::boot::epoch(conn)?;
+    diesel::insert_into(audit_log::table)
+        .values((
+            audit_log::at.eq(ms(now)),
+            audit_log::epoch.eq(epoch),
+            audit_log::user_id.eq(user.0),
+            audit_log::kind.eq(kind),
+            audit_log::subject.eq(format!("tool_call:{call}")),
+            audit_log::detail.eq(json!(detail).to_string()),
+        ))
+        .execute(conn)
+        .map(drop)
+}

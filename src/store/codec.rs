@@ -1,0 +1,201 @@
+//! Between column values and domain values. What is stored and cannot be read is an error, never a default.
+
+use diesel::QueryResult;
+use diesel::result::Error as QueryError;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::conversation::transcript::{
+    Arguments, Brain, CallFailure, CallResult, ChannelKind, Fingerprint, Media, MediaKind, MediaRef, Role,
+    Status, Stop, Tier, Via,
+};
+
+pub(super) fn unreadable(what: &str, value: &str) -> QueryError {
+    QueryError::DeserializationError(format!("stored {what} cannot be read: {value:.80}").into())
+}
+
+pub(super) fn ms(at: Timestamp) -> i64 {
+    at.as_millisecond()
+}
+
+pub(super) fn time(ms: i64) -> QueryResult<Timestamp> {
+    Timestamp::from_millisecond(ms).map_err(|_| unreadable("time", &ms.to_string()))
+}
+
+pub(super) fn number<T: TryFrom<i64>>(value: i64) -> QueryResult<T> {
+    T::try_from(value).map_err(|_| unreadable("number", &value.to_string()))
+}
+
+macro_rules! words {
+    ($($type:ident: $write:ident, $read:ident { $($variant:ident = $word:literal),+ $(,)? })*) => {$(
+        pub(super) fn $write(value: $type) -> &'static str {
+            match value { $($type::$variant => $word),+ }
+        }
+
+        pub(super) fn $read(word: &str) -> QueryResult<$type> {
+            match word {
+                $($word => Ok($type::$variant),)+
+                other => Err(unreadable(stringify!($type), other)),
+            }
+        }
+    )*};
+}
+
+words! {
+    ChannelKind: channel_word, channel { Twilio = "twilio", Console = "console", Local = "local" }
+    Via: via_word, via { Webhook = "webhook", Fallback = "fallback", Recovery = "recovery", Local = "local" }
+    Status: status_word, status { Pending = "pending", Active = "active", Blocked = "blocked" }
+    Role: role_word, role { Admin = "admin", Member = "member" }
+    Tier: tier_word, tier { Read = "read", Write = "write", Destructive = "destructive" }
+    Brain: brain_word, brain { Model = "model", Keyword = "keyword" }
+    MediaKind: kind_word, kind { Movie = "movie", Series = "series" }
+}
+
+pub(super) fn stop_word(stop: &Stop) -> &str {
+    match stop {
+        Stop::Done => "stop",
+        Stop::Length => "length",
+        Stop::Filtered => "content_filter",
+        Stop::Refused => "refusal",
+        Stop::Other(word) => word,
+    }
+}
+
+pub(super) fn stop(word: &str) -> Stop {
+    match word {
+        "stop" => Stop::Done,
+        "length" => Stop::Length,
+        "content_filter" => Stop::Filtered,
+        "refusal" => Stop::Refused,
+        other => Stop::Other(other.to_owned()),
+    }
+}
+
+pub(super) fn arguments_json(arguments: &Arguments) -> String {
+    match arguments {
+        Arguments::Object(map) => json!({ "arguments": map }),
+        Arguments::Malformed(raw) => json!({ "raw": raw }),
+    }
+    .to_string()
+}
+
+pub(super) fn arguments(text: &str) -> QueryResult<Arguments> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Stored {
+        Arguments(serde_json::Map<String, Value>),
+        Raw(String),
+    }
+    match from_json::<Stored>("arguments", text)? {
+        Stored::Arguments(map) => Ok(Arguments::Object(map)),
+        Stored::Raw(raw) => Ok(Arguments::Malformed(raw)),
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredResult {
+    for_model: Value,
+    for_user: String,
+    shown: Vec<StoredRef>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum StoredRef {
+    Tmdb(i64),
+    Tvdb(i64),
+    Item(String, MediaKind, i64),
+}
+
+pub(super) fn result_json(result: &CallResult) -> QueryResult<String> {
+    let shown = result.shown.iter().map(|media| match media {
+        MediaRef::Tmdb(id) => StoredRef::Tmdb(*id),
+        MediaRef::Tvdb(id) => StoredRef::Tvdb(*id),
+        MediaRef::Item { instance, kind, id } => StoredRef::Item(instance.clone(), *kind, *id),
+    });
+    to_json(&StoredResult {
+        for_model: result.for_model.clone(),
+        for_user: result.for_user.clone(),
+        shown: shown.collect(),
+    })
+}
+
+pub(super) fn result(text: &str) -> QueryResult<CallResult> {
+    let stored: StoredResult = from_json("result", text)?;
+    let shown = stored.shown.into_iter().map(|media| match media {
+        StoredRef::Tmdb(id) => MediaRef::Tmdb(id),
+        StoredRef::Tvdb(id) => MediaRef::Tvdb(id),
+        StoredRef::Item(instance, kind, id) => MediaRef::Item { instance, kind, id },
+    });
+    Ok(CallResult { for_model: stored.for_model, for_user: stored.for_user, shown: shown.collect() })
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredFailure {
+    code: String,
+    for_model: Value,
+    for_user: Option<String>,
+}
+
+pub(super) fn failure_json(failure: &CallFailure) -> QueryResult<String> {
+    to_json(&StoredFailure {
+        code: failure.code.clone(),
+        for_model: failure.for_model.clone(),
+        for_user: failure.for_user.clone(),
+    })
+}
+
+pub(super) fn failure(text: &str) -> QueryResult<CallFailure> {
+    let stored: StoredFailure = from_json("failure", text)?;
+    Ok(CallFailure { code: stored.code, for_model: stored.for_model, for_user: stored.for_user })
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredFingerprint {
+    title: String,
+    year: u16,
+    path: String,
+    size_bytes: u64,
+    seasons: Option<u32>,
+}
+
+pub(super) fn fingerprint_json(fingerprint: &Fingerprint) -> QueryResult<String> {
+    let Fingerprint { title, year, path, size_bytes, seasons } = fingerprint.clone();
+    to_json(&StoredFingerprint { title, year, path, size_bytes, seasons })
+}
+
+pub(super) fn fingerprint(text: &str) -> QueryResult<Fingerprint> {
+    let StoredFingerprint { title, year, path, size_bytes, seasons } = from_json("fingerprint", text)?;
+    Ok(Fingerprint { title, year, path, size_bytes, seasons })
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredMedia {
+    url: String,
+    content_type: String,
+}
+
+pub(super) fn media_json(media: &[Media]) -> QueryResult<Option<String>> {
+    if media.is_empty() {
+        return Ok(None);
+    }
+    let stored = media
+        .iter()
+        .map(|item| StoredMedia { url: item.url.clone(), content_type: item.content_type.clone() });
+    to_json(&stored.collect::<Vec<_>>()).map(Some)
+}
+
+pub(super) fn media(text: Option<&str>) -> QueryResult<Vec<Media>> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let stored: Vec<StoredMedia> = from_json("media", text)?;
+    Ok(stored.into_iter().map(|item| Media { url: item.url, content_type: item.content_type }).collect())
+}
+
+pub(super) fn to_json(value: &impl Serialize) -> QueryResult<String> {
+    serde_json::to_string(value).map_err(|error| QueryError::SerializationError(error.into()))
+}
+
+pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, text: &'a str) -> QueryResult<T> {
+    serde_json::from_str(text).map_err(|_| unreadable(what, text))
+}

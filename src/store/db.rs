@@ -1,0 +1,285 @@
+//! One writer thread with group commit and a few readers. Nobody can await inside a transaction: work comes as sync closures.
+
+use std::fs::{File, TryLockError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::result::Error as QueryError;
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use super::Conn;
+
+pub(super) const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
+/// Jobs that share one commit, and so one disk sync.
+const BATCH: usize = 256;
+/// Jobs that may wait for the writer; past it a webhook is told to come back.
+const QUEUE: usize = 1024;
+const READERS: usize = 4;
+
+#[derive(Debug, thiserror::Error)]
+pub enum DbError {
+    #[error("query the database")]
+    Query(#[from] QueryError),
+    #[error("commit to the database: {0}")]
+    Commit(String),
+    /// The writer has more work than it may queue.
+    #[error("queue for the database")]
+    Busy,
+    #[error("use the database after it was closed")]
+    Closed,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("open {path}: another dialarr is using it; stop that one first")]
+    InUse { path: String },
+    #[error("lock {path}")]
+    Lock { path: String, source: std::io::Error },
+    #[error("open {path}")]
+    Connect { path: String, source: ConnectionError },
+    #[error("prepare {path}")]
+    Prepare { path: String, source: QueryError },
+    #[error("migrate {path}")]
+    Migrate { path: String, source: Box<dyn std::error::Error + Send + Sync> },
+    #[error("start the writer")]
+    Thread(#[source] std::io::Error),
+}
+
+/// Told whether the commit succeeded, a job answers its caller.
+type Answer = Box<dyn FnOnce(Result<(), String>) + Send>;
+type Job = Box<dyn FnOnce(&mut Conn) -> Answer + Send>;
+
+/// A handle to the open database; clones share it.
+#[derive(Clone)]
+pub struct Db {
+    jobs: mpsc::Sender<Job>,
+    readers: Readers,
+    writer: Arc<Mutex<Option<std::thread::JoinHandle<()>>>>,
+}
+
+#[derive(Clone)]
+struct Readers {
+    permits: Arc<Semaphore>,
+    free: Arc<Mutex<Vec<Conn>>>,
+}
+
+impl Db {
+    /// Opens and migrates the file, and keeps every other process out of it.
+    pub fn open(path: &str) -> Result<Self, OpenError> {
+        let lock = lock(path)?;
+        let mut writer = connect(path, WRITER_PRAGMAS)?;
+        writer
+            .run_pending_migrations(MIGRATIONS)
+            .map_err(|source| OpenError::Migrate { path: path.to_owned(), source })?;
+        let free = (0..READERS).map(|_| connect(path, READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
+        let readers =
+            Readers { permits: Arc::new(Semaphore::new(READERS)), free: Arc::new(Mutex::new(free)) };
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let thread = std::thread::Builder::new()
+            .name("db-writer".into())
+            .spawn(move || write_until_closed(writer, queue, &lock))
+            .map_err(OpenError::Thread)?;
+        Ok(Self { jobs, readers, writer: Arc::new(Mutex::new(Some(thread))) })
+    }
+
+    /// Runs `work` in a transaction of its own; what it returns is on disk when this returns. An `Err` undoes only
+    /// this work. Waits for a place in the queue.
+    pub async fn write<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let (job, answer) = job(work);
+        self.jobs.send(job).await.map_err(|_| DbError::Closed)?;
+        answer.await.map_err(|_| DbError::Closed)?
+    }
+
+    /// Like [`Db::write`], but gives up at once when the queue is full.
+    pub async fn write_or_busy<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let (job, answer) = job(work);
+        self.jobs.try_send(job).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => DbError::Busy,
+            mpsc::error::TrySendError::Closed(_) => DbError::Closed,
+        })?;
+        answer.await.map_err(|_| DbError::Closed)?
+    }
+
+    /// Runs `work` on a reader, in one snapshot of the database.
+    pub async fn read<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let permit = self.readers.permits.clone().acquire_owned().await.map_err(|_| DbError::Closed)?;
+        let free = self.readers.free.clone();
+        let result = tokio::task::spawn_blocking(move || {
+            let taken = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut conn = taken.ok_or(DbError::Closed)?;
+            let result = conn.transaction(|conn| undo_on_panic(conn, work));
+            free.lock().unwrap_or_else(PoisonError::into_inner).push(conn);
+            drop(permit);
+            result.map_err(DbError::from)
+        });
+        result.await.map_err(|_| DbError::Closed)?
+    }
+
+    /// Waits until everything queued is on disk and the write-ahead log is folded in. Call when no handle is used any more.
+    pub async fn close(self) {
+        let Self { jobs, readers, writer } = self;
+        readers.permits.close();
+        drop((jobs, readers));
+        let thread = writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+            if !matches!(joined, Ok(Ok(()))) {
+                tracing::error!("the database writer ended with a panic");
+            }
+        }
+    }
+}
+
+const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
+     PRAGMA temp_store=MEMORY;";
+const READER_PRAGMAS: &str = "PRAGMA query_only=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;";
+
+fn lock(path: &str) -> Result<File, OpenError> {
+    let lock_path = format!("{path}.lock");
+    let failed = |source| OpenError::Lock { path: lock_path.clone(), source };
+    let file = File::create(&lock_path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
+fn connect(path: &str, pragmas: &str) -> Result<Conn, OpenError> {
+    let mut conn =
+        Conn::establish(path).map_err(|source| OpenError::Connect { path: path.to_owned(), source })?;
+    // The timeout comes first: switching to WAL can itself meet a busy database.
+    for sql in ["PRAGMA busy_timeout=5000;", pragmas] {
+        conn.batch_execute(sql).map_err(|source| OpenError::Prepare { path: path.to_owned(), source })?;
+    }
+    Ok(conn)
+}
+
+fn write_until_closed(mut conn: Conn, mut queue: mpsc::Receiver<Job>, _lock: &File) {
+    let mut jobs = Vec::with_capacity(BATCH);
+    while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
+        let mut answers: Vec<Answer> = Vec::with_capacity(jobs.len());
+        let committed = conn
+            .immediate_transaction(|conn| {
+                answers.extend(jobs.drain(..).map(|job| job(conn)));
+                Ok::<(), QueryError>(())
+            })
+            .map_err(|error| error.to_string());
+        // Where BEGIN failed, no job ran: dropping them tells their callers.
+        jobs.clear();
+        for answer in answers {
+            answer(committed.clone());
+        }
+    }
+    if let Err(error) = conn.batch_execute("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
+        tracing::warn!(%error, "could not fold in the write-ahead log");
+    }
+}
+
+fn job<R: Send + 'static>(
+    work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+) -> (Job, oneshot::Receiver<Result<R, DbError>>) {
+    let (sender, receiver) = oneshot::channel();
+    let job: Job = Box::new(move |conn| {
+        // A savepoint of its own, because others share the transaction.
+        let result = conn.transaction(|conn| undo_on_panic(conn, work));
+        Box::new(move |committed| {
+            let answer = match committed {
+                Ok(()) => result.map_err(DbError::from),
+                Err(message) => Err(DbError::Commit(message)),
+            };
+            // A caller that went away does not want the answer; its work is done all the same.
+            let _ = sender.send(answer);
+        })
+    });
+    (job, receiver)
+}
+
+/// Turns a panic into a rollback. It must be caught inside the transaction: unwinding out of it would leave diesel
+/// counting one transaction too many, and the outer COMMIT would only release a savepoint.
+fn undo_on_panic<R>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> QueryResult<R> {
+    catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(|_| {
+        tracing::error!("database work panicked and was undone");
+        Err(QueryError::RollbackTransaction)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::sql_types::BigInt;
+
+    use super::*;
+
+    #[derive(QueryableByName)]
+    struct Count {
+        #[diesel(sql_type = BigInt)]
+        n: i64,
+    }
+
+    fn insert(conn: &mut Conn, epoch: i64) -> QueryResult<usize> {
+        diesel::sql_query(format!("INSERT INTO instance VALUES (1, {epoch}, 0, NULL)")).execute(conn)
+    }
+
+    async fn rows(db: &Db) -> i64 {
+        db.read(|conn| {
+            diesel::sql_query("SELECT count(*) AS n FROM instance").get_result::<Count>(conn).map(|row| row.n)
+        })
+        .await
+        .unwrap()
+    }
+
+    fn open() -> (tempfile::TempDir, Db) {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path().join("a.db").to_str().unwrap()).unwrap();
+        (dir, db)
+    }
+
+    #[tokio::test]
+    async fn a_failed_or_panicking_write_undoes_only_itself() {
+        let (_dir, db) = open();
+        let failed = db.write(|conn| insert(conn, 1).and(Err::<(), _>(QueryError::NotFound)));
+        let panicked = db.write(|conn| insert(conn, 2).map(|_| assert!(conn.batch_execute("").is_err())));
+        let kept = db.write(|conn| insert(conn, 3));
+        let (failed, panicked, kept) = tokio::join!(failed, panicked, kept);
+        assert!(matches!(failed, Err(DbError::Query(QueryError::NotFound))), "{failed:?}");
+        assert!(matches!(panicked, Err(DbError::Query(QueryError::RollbackTransaction))), "{panicked:?}");
+        assert_eq!(kept.unwrap(), 1);
+        assert_eq!(rows(&db).await, 1);
+    }
+
+    #[tokio::test]
+    async fn readers_cannot_write() {
+        let (_dir, db) = open();
+        assert!(matches!(db.read(|conn| insert(conn, 1)).await, Err(DbError::Query(_))));
+    }
+
+    #[tokio::test]
+    async fn a_second_program_is_kept_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db").to_str().unwrap().to_owned();
+        let db = Db::open(&path).unwrap();
+        assert!(matches!(Db::open(&path), Err(OpenError::InUse { .. })));
+        db.close().await;
+        assert!(Db::open(&path).is_ok());
+    }
+
+    #[test]
+    fn every_migration_can_be_undone() {
+        let mut conn = Conn::establish(":memory:").unwrap();
+        conn.run_pending_migrations(MIGRATIONS).unwrap();
+        conn.revert_all_migrations(MIGRATIONS).unwrap();
+        conn.run_pending_migrations(MIGRATIONS).unwrap();
+    }
+}

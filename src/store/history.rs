@@ -1,0 +1,83 @@
+//! What was said before: for the model's window, for MORE, for matching reactions and numbers.
+
+use diesel::prelude::*;
+
+use super::schema::{inbound_events, outbox, turns};
+use super::{Conn, steps};
+use crate::conversation::prompt::PastTurn;
+use crate::conversation::route::LastList;
+use crate::conversation::transcript::{Brain, CallState, ConversationId, ModelStep, TurnId, UserId};
+
+/// Finished turns that are read for a window; the prompt cuts further.
+const TURNS_READ: i64 = 20;
+const RECENT_TEXTS: i64 = 20;
+
+/// The finished turns of a conversation, oldest first. Turns that were taken back are not part of it.
+pub fn past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<PastTurn>> {
+    let mut rows: Vec<(i64, Option<String>)> = turns::table
+        .filter(
+            turns::conversation_id
+                .eq(conversation.0)
+                .and(turns::finished_at.is_not_null())
+                .and(turns::state.ne("CANCELED")),
+        )
+        .order(turns::id.desc())
+        .limit(TURNS_READ)
+        .select((turns::id, turns::response_text))
+        .load(conn)?;
+    rows.reverse();
+    let ids: Vec<TurnId> = rows.iter().map(|(id, _)| TurnId(*id)).collect();
+    let mut steps = steps::of_turns(conn, &ids)?;
+    let texts: Vec<(Option<i64>, String)> = inbound_events::table
+        .filter(inbound_events::turn_id.eq_any(ids.iter().map(|id| id.0)))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select((inbound_events::turn_id, inbound_events::body))
+        .load(conn)?;
+    Ok(rows
+        .into_iter()
+        .map(|(id, answer)| PastTurn {
+            texts: texts.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone()).collect(),
+            steps: steps.remove(&TurnId(id)).unwrap_or_default(),
+            answer,
+        })
+        .collect())
+}
+
+/// The whole answer of the last finished turn, of which the first page was sent.
+pub fn last_answer(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<String>> {
+    let answer: Option<Option<String>> = turns::table
+        .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
+        .order(turns::id.desc())
+        .select(turns::response_text)
+        .first(conn)
+        .optional()?;
+    Ok(answer.flatten())
+}
+
+/// Who wrote the last answer, where it was a list of search results.
+pub fn last_list(conn: &mut Conn, conversation: ConversationId) -> QueryResult<LastList> {
+    let last: Option<i64> = turns::table
+        .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
+        .order(turns::id.desc())
+        .select(turns::id)
+        .first(conn)
+        .optional()?;
+    let Some(turn) = last.map(TurnId) else { return Ok(LastList::ModelOrNone) };
+    let steps = steps::of_turns(conn, &[turn])?.remove(&turn).unwrap_or_default();
+    let listed = |step: &ModelStep| {
+        step.brain == Brain::Keyword && step.calls.iter().any(|call| matches!(call.state, CallState::Done(_)))
+    };
+    Ok(if steps.iter().any(listed) { LastList::Code } else { LastList::ModelOrNone })
+}
+
+/// Texts of both sides that a reaction may quote, newest first.
+pub fn recent_texts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<String>> {
+    let mut texts: Vec<String> = outbox::table
+        .filter(outbox::user_id.eq(user.0))
+        .order(outbox::id.desc())
+        .limit(RECENT_TEXTS)
+        .select(outbox::body)
+        .load(conn)?;
+    texts.extend(super::ledger::last_bodies(conn, user, RECENT_TEXTS)?);
+    Ok(texts)
+}

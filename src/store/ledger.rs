@@ -1,0 +1,249 @@
+//! The ledger of received texts. Admission is the promise to answer: after it the text is ours.
+
+use diesel::dsl::min;
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::Conn;
+use super::codec::{channel, channel_word, media, media_json, ms, time, via, via_word};
+use super::schema::{inbound_events, turns};
+use super::users::{self, Newcomer};
+use crate::conversation::transcript::{Address, EventId, InboundEvent, Received, TurnId, UserId};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    New {
+        user: UserId,
+        event: EventId,
+    },
+    /// Known by its channel and external id: nothing was changed.
+    Duplicate,
+}
+
+/// How long a user's text waits for the next one before work starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    pub quiet_ms: i64,
+    pub at_most_ms: i64,
+}
+
+pub fn admit(conn: &mut Conn, received: &Received, pace: Pace) -> QueryResult<Admission> {
+    let user = users::ensure(conn, &received.from, Newcomer::Stranger, received.received_at)?;
+    let at = ms(received.received_at);
+    let event: Option<i64> = diesel::insert_into(inbound_events::table)
+        .values((
+            inbound_events::channel.eq(channel_word(received.channel)),
+            inbound_events::external_id.eq(&received.external_id),
+            inbound_events::user_id.eq(user.0),
+            inbound_events::to_addr.eq(received.to.as_str()),
+            inbound_events::body.eq(&received.body),
+            inbound_events::media.eq(media_json(&received.media)?),
+            inbound_events::provider_at.eq(ms(received.provider_at)),
+            inbound_events::received_at.eq(at),
+            inbound_events::via.eq(via_word(received.via)),
+            inbound_events::state.eq("pending"),
+            inbound_events::not_before.eq(at + pace.quiet_ms),
+            inbound_events::updated_at.eq(at),
+        ))
+        .on_conflict_do_nothing()
+        .returning(inbound_events::id)
+        .get_result(conn)
+        .optional()?;
+    let Some(event) = event else { return Ok(Admission::Duplicate) };
+    wait_for_each_other(conn, user, at, pace)?;
+    Ok(Admission::New { user, event: EventId(event) })
+}
+
+/// Texts that wait begin together: each further one postpones all, up to a limit from the first.
+fn wait_for_each_other(conn: &mut Conn, user: UserId, at: i64, pace: Pace) -> QueryResult<()> {
+    let waiting = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::state.eq("pending")));
+    let first: Option<i64> = waiting.select(min(inbound_events::received_at)).first(conn)?;
+    let begin = (at + pace.quiet_ms).min(first.unwrap_or(at) + pace.at_most_ms);
+    diesel::update(waiting).set(inbound_events::not_before.eq(begin)).execute(conn).map(drop)
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = inbound_events)]
+struct Row {
+    id: i64,
+    channel: String,
+    to_addr: String,
+    body: String,
+    media: Option<String>,
+    via: String,
+    received_at: i64,
+}
+
+impl Row {
+    fn read(self) -> QueryResult<InboundEvent> {
+        Ok(InboundEvent {
+            id: EventId(self.id),
+            channel: channel(&self.channel)?,
+            to: Address::new(self.to_addr),
+            body: self.body,
+            media: media(self.media.as_deref())?,
+            via: via(&self.via)?,
+            received_at: time(self.received_at)?,
+        })
+    }
+}
+
+/// A user's texts that no turn has taken up, in the order they were sent; at most `limit`.
+pub fn waiting(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<InboundEvent>> {
+    inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::state.eq("pending")))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .limit(limit)
+        .select(Row::as_select())
+        .load(conn)?
+        .into_iter()
+        .map(Row::read)
+        .collect()
+}
+
+/// When the user's waiting texts may begin.
+pub fn due_at(conn: &mut Conn, user: UserId) -> QueryResult<Option<Timestamp>> {
+    let due: Option<i64> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::state.eq("pending")))
+        .select(min(inbound_events::not_before))
+        .first(conn)?;
+    due.map(time).transpose()
+}
+
+/// Everyone with a waiting text or an unfinished turn.
+pub fn users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
+    let waiting: Vec<i64> = inbound_events::table
+        .filter(inbound_events::state.eq("pending"))
+        .select(inbound_events::user_id)
+        .distinct()
+        .load(conn)?;
+    let running: Vec<i64> =
+        turns::table.filter(turns::finished_at.is_null()).select(turns::user_id).distinct().load(conn)?;
+    let mut users: Vec<UserId> = waiting.into_iter().chain(running).map(UserId).collect();
+    users.sort_unstable();
+    users.dedup();
+    Ok(users)
+}
+
+/// Puts texts into a turn; they share its end.
+pub fn take(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Timestamp) -> QueryResult<()> {
+    let ids: Vec<i64> = events.iter().map(|event| event.0).collect();
+    diesel::update(inbound_events::table.filter(inbound_events::id.eq_any(ids)))
+        .set((
+            inbound_events::state.eq("processing"),
+            inbound_events::turn_id.eq(turn.0),
+            inbound_events::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Ends a text that gets no answer.
+pub fn skip(conn: &mut Conn, event: EventId, reason: &str, now: Timestamp) -> QueryResult<()> {
+    diesel::update(inbound_events::table.find(event.0))
+        .set((
+            inbound_events::state.eq("completed"),
+            inbound_events::outcome.eq("skipped"),
+            inbound_events::outcome_reason.eq(reason),
+            inbound_events::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// How the texts of a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Replied,
+    /// The turn failed, and the user was told so.
+    FailedNotified,
+    Skipped(&'static str),
+}
+
+pub fn end_events_of(conn: &mut Conn, turn: TurnId, outcome: Outcome, now: Timestamp) -> QueryResult<()> {
+    let (state, word, reason) = match outcome {
+        Outcome::Replied => ("completed", "replied", None),
+        Outcome::FailedNotified => ("failed", "failed_notified", None),
+        Outcome::Skipped(reason) => ("completed", "skipped", Some(reason)),
+    };
+    diesel::update(inbound_events::table.filter(inbound_events::turn_id.eq(turn.0)))
+        .set((
+            inbound_events::state.eq(state),
+            inbound_events::outcome.eq(word),
+            inbound_events::outcome_reason.eq(reason),
+            inbound_events::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// The texts of a turn, in the order they were sent.
+pub fn of_turn(conn: &mut Conn, turn: TurnId) -> QueryResult<Vec<InboundEvent>> {
+    inbound_events::table
+        .filter(inbound_events::turn_id.eq(turn.0))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select(Row::as_select())
+        .load(conn)?
+        .into_iter()
+        .map(Row::read)
+        .collect()
+}
+
+/// A user's last texts before and with the running turn, newest first.
+pub fn last_bodies(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<String>> {
+    inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0))
+        .order(inbound_events::id.desc())
+        .limit(limit)
+        .select(inbound_events::body)
+        .load(conn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::{ChannelKind, PhoneNumber, Via};
+    use crate::store::test_conn;
+
+    const PACE: Pace = Pace { quiet_ms: 1_200, at_most_ms: 4_000 };
+
+    fn text(sid: &str, at: i64) -> Received {
+        let at = Timestamp::from_millisecond(at).unwrap();
+        Received {
+            channel: ChannelKind::Twilio,
+            external_id: sid.into(),
+            from: PhoneNumber::parse("+15550100001").unwrap(),
+            to: Address::new("+15550100000"),
+            body: sid.into(),
+            media: Vec::new(),
+            via: Via::Webhook,
+            provider_at: at,
+            received_at: at,
+        }
+    }
+
+    #[test]
+    fn a_known_text_changes_nothing() {
+        let mut conn = test_conn();
+        let Admission::New { user, .. } = admit(&mut conn, &text("SM1", 0), PACE).unwrap() else { panic!() };
+        assert_eq!(admit(&mut conn, &text("SM1", 900), PACE).unwrap(), Admission::Duplicate);
+        assert_eq!(due_at(&mut conn, user).unwrap(), Some(Timestamp::from_millisecond(1_200).unwrap()));
+    }
+
+    #[test]
+    fn quick_texts_wait_for_each_other_but_not_for_ever() {
+        let mut conn = test_conn();
+        for (sid, at, due) in [("a", 0, 1_200), ("b", 1_000, 2_200), ("c", 2_000, 3_200), ("d", 3_100, 4_000)]
+        {
+            let Admission::New { user, .. } = admit(&mut conn, &text(sid, at), PACE).unwrap() else {
+                panic!()
+            };
+            assert_eq!(
+                due_at(&mut conn, user).unwrap(),
+                Some(Timestamp::from_millisecond(due).unwrap()),
+                "{sid}"
+            );
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Everything that is remembered, in one SQLite file. The only place that knows there is a database:
+//! sync functions over a [`Conn`], a file per noun, run through [`db::Db`]'s closures.
+
+pub mod boot;
+pub mod calls;
+mod codec;
+pub mod conversations;
+pub mod db;
+pub mod deliveries;
+pub mod history;
+pub mod ledger;
+pub mod outbox;
+pub mod pending;
+mod schema;
+pub mod steps;
+pub mod stream;
+pub mod turns;
+pub mod users;
+
+/// A connection inside a transaction (writes) or on a reader.
+pub type Conn = diesel::SqliteConnection;
+
+/// What every function here returns.
+pub use diesel::QueryResult;
+
+#[cfg(test)]
+fn test_conn() -> Conn {
+    use diesel::Connection;
+    use diesel::connection::SimpleConnection;
+
+    let mut conn = Conn::establish(":memory:").unwrap();
+    conn.batch_execute("PRAGMA foreign_keys=ON").unwrap();
+    diesel_migrations::MigrationHarness::run_pending_migrations(&mut conn, db::MIGRATIONS).unwrap();
+    conn
+}

@@ -1,0 +1,255 @@
+//! Texts to send. Nothing leaves but through a row here; the intent to send is written before the sending.
+
+use diesel::prelude::*;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use super::Conn;
+use super::codec::{ms, number};
+use super::schema::{delivery_events, outbox, pending_actions, users};
+use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
+
+/// Time after which a text is too old to be sent.
+const SEND_WITHIN: SignedDuration = SignedDuration::from_hours(6);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextKind {
+    Reply,
+    ConfirmPrompt,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewText {
+    /// One row per key, ever: `turn:42:reply`.
+    pub key: String,
+    pub user: UserId,
+    pub turn: TurnId,
+    pub kind: TextKind,
+    pub to: Address,
+    pub from: Address,
+    pub body: String,
+    pub segments: u32,
+}
+
+pub fn queue(conn: &mut Conn, text: &NewText, now: Timestamp) -> QueryResult<OutboxId> {
+    let kind = match text.kind {
+        TextKind::Reply => "reply",
+        TextKind::ConfirmPrompt => "confirm_prompt",
+    };
+    diesel::insert_into(outbox::table)
+        .values((
+            outbox::dedupe_key.eq(&text.key),
+            outbox::user_id.eq(text.user.0),
+            outbox::turn_id.eq(text.turn.0),
+            outbox::kind.eq(kind),
+            outbox::to_addr.eq(text.to.as_str()),
+            outbox::from_addr.eq(text.from.as_str()),
+            outbox::body.eq(&text.body),
+            outbox::segments.eq(i64::from(text.segments)),
+            outbox::state.eq("queued"),
+            outbox::deadline_at.eq(ms(now + SEND_WITHIN)),
+            outbox::created_at.eq(ms(now)),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .returning(outbox::id)
+        .get_result(conn)
+        .map(OutboxId)
+}
+
+/// A row that is to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due {
+    pub id: OutboxId,
+    pub attempt: u32,
+    pub to: Address,
+    pub from: Address,
+    pub body: String,
+}
+
+/// What the relay is to do at this moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Agenda {
+    /// At most one row per user: a user's texts leave in order.
+    pub due: Vec<OutboxId>,
+    /// When the next waiting row may be sent, in milliseconds.
+    pub next_ms: Option<i64>,
+}
+
+pub fn agenda(conn: &mut Conn, now: Timestamp) -> QueryResult<Agenda> {
+    let rows: Vec<(i64, i64, String, i64)> = outbox::table
+        .filter(outbox::state.eq_any(["queued", "attempting", "unknown"]))
+        .order((outbox::user_id, outbox::id))
+        .select((outbox::id, outbox::user_id, outbox::state, outbox::not_before))
+        .load(conn)?;
+    let mut agenda = Agenda::default();
+    let mut last_user = None;
+    for (id, user, state, not_before) in rows {
+        // Only the oldest open row of each user counts; one that is under way holds up the rest.
+        if last_user.replace(user) == Some(user) || state != "queued" {
+            continue;
+        }
+        if not_before <= ms(now) {
+            agenda.due.push(OutboxId(id));
+        } else {
+            agenda.next_ms = Some(agenda.next_ms.map_or(not_before, |next: i64| next.min(not_before)));
+        }
+    }
+    Ok(agenda)
+}
+
+/// What a claim of a row gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claim {
+    Send(Due),
+    /// Too old, or its receiver has opted out: it will not be sent.
+    Dropped,
+    /// Somebody else has it.
+    Taken,
+}
+
+/// Writes the intent to send.
+pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim> {
+    let row: Option<(i64, i64, i64)> = outbox::table
+        .find(id.0)
+        .filter(outbox::state.eq("queued"))
+        .select((outbox::user_id, outbox::deadline_at, outbox::attempts))
+        .first(conn)
+        .optional()?;
+    let Some((user, deadline, attempts)) = row else { return Ok(Claim::Taken) };
+    let opted_out: Option<i64> = users::table.find(user).select(users::opted_out_at).first(conn)?;
+    if opted_out.is_some() {
+        suppress(conn, id, now)?;
+        return Ok(Claim::Dropped);
+    }
+    if deadline < ms(now) {
+        fail(conn, id, &Failed { code: None, meaning: "not sent in time" }, now)?;
+        return Ok(Claim::Dropped);
+    }
+    let epoch = super::boot::epoch(conn)?;
+    let (to, from, body): (String, String, String) = diesel::update(outbox::table.find(id.0))
+        .set((
+            outbox::state.eq("attempting"),
+            outbox::attempts.eq(attempts + 1),
+            outbox::attempt_at.eq(ms(now)),
+            outbox::epoch.eq(epoch),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .returning((outbox::to_addr, outbox::from_addr, outbox::body))
+        .get_result(conn)?;
+    let attempt = number(attempts + 1)?;
+    Ok(Claim::Send(Due { id, attempt, to: Address::new(to), from: Address::new(from), body }))
+}
+
+/// The carrier has taken the text: it is sent, and a question that it holds is open from here.
+pub fn accepted(
+    conn: &mut Conn,
+    id: OutboxId,
+    sid: &str,
+    created_at: Option<Timestamp>,
+    confirm_for: SignedDuration,
+    now: Timestamp,
+) -> QueryResult<()> {
+    diesel::update(outbox::table.find(id.0))
+        .set((
+            outbox::state.eq("accepted"),
+            outbox::provider_sid.eq(sid),
+            outbox::provider_created_at.eq(created_at.map(ms)),
+            outbox::accepted_at.eq(ms(now)),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    let early: Option<String> = delivery_events::table
+        .filter(delivery_events::provider_sid.eq(sid))
+        .order(delivery_events::received_at.desc())
+        .select(delivery_events::status)
+        .first(conn)
+        .optional()?;
+    if let Some(status) = early {
+        super::deliveries::advance(conn, sid, &status, now)?;
+    }
+    let question = pending_actions::table.filter(pending_actions::prompt_outbox_id.eq(id.0));
+    diesel::update(question.filter(pending_actions::expires_at.is_null()))
+        .set((pending_actions::armed_at.eq(ms(now)), pending_actions::expires_at.eq(ms(now + confirm_for))))
+        .execute(conn)?;
+    // A repeated question keeps its expiry, but only an answer to the repeat counts.
+    diesel::update(question).set(pending_actions::armed_at.eq(ms(now))).execute(conn).map(drop)
+}
+
+/// Certainly not taken: tried again at `not_before`.
+pub fn later(
+    conn: &mut Conn,
+    id: OutboxId,
+    not_before: Timestamp,
+    reason: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
+    diesel::update(outbox::table.find(id.0))
+        .set((
+            outbox::state.eq("queued"),
+            outbox::not_before.eq(ms(not_before)),
+            outbox::error.eq(json!({ "meaning": reason }).to_string()),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// It may have been taken: it stays put until that is known.
+pub fn unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> QueryResult<()> {
+    diesel::update(outbox::table.find(id.0))
+        .set((
+            outbox::state.eq("unknown"),
+            outbox::unknown_at.eq(ms(now)),
+            outbox::error.eq(json!({ "meaning": reason }).to_string()),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Why a text will never be sent, for the operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failed<'a> {
+    pub code: Option<u32>,
+    pub meaning: &'a str,
+}
+
+pub fn fail(conn: &mut Conn, id: OutboxId, why: &Failed<'_>, now: Timestamp) -> QueryResult<()> {
+    diesel::update(outbox::table.find(id.0))
+        .set((
+            outbox::state.eq("failed"),
+            outbox::error.eq(json!({ "code": why.code, "meaning": why.meaning }).to_string()),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Nothing goes to someone who opted out: what waits for them is put aside.
+pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(outbox::table.filter(outbox::user_id.eq(user.0).and(outbox::state.eq("queued"))))
+        .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}
+
+fn suppress(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(outbox::table.find(id.0))
+        .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}
+
+/// The carrier says that the receiver has opted out.
+pub fn opted_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<UserId> {
+    suppress(conn, id, now)?;
+    let user: i64 = outbox::table.find(id.0).select(outbox::user_id).first(conn)?;
+    super::users::opt_out(conn, UserId(user), now)?;
+    suppress_all(conn, UserId(user), now)?;
+    Ok(UserId(user))
+}
+
+/// Rows that still wait or whose outcome is open.
+pub fn open_count(conn: &mut Conn) -> QueryResult<i64> {
+    outbox::table.filter(outbox::state.eq_any(["queued", "attempting"])).count().get_result(conn)
+}

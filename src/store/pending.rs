@@ -1,0 +1,437 @@
+//! The one open question of a user: held, repeated, claimed once by a yes, or closed.
+
+use diesel::prelude::*;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::Conn;
+use super::codec::{
+    failure_json, fingerprint, fingerprint_json, from_json, kind, kind_word, ms, number, result_json, time,
+    to_json, unreadable,
+};
+use super::ledger::Outcome;
+use super::outbox::{self, NewText};
+use super::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls, turns};
+use super::turns::{self as turn_rows, End};
+use crate::conversation::deletion::{self, Ending, ItemOutcome};
+use crate::conversation::route::EndedQuestion;
+use crate::conversation::transcript::{
+    CallFailure, CallResult, CallRow, ConversationId, EventId, FrozenItem, OutboxId, TurnId, UserId,
+};
+
+/// How long a question that has ended still explains a yes.
+const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
+
+/// A deletion that waits for a yes.
+#[derive(Debug, Clone)]
+pub struct Hold<'a> {
+    pub turn: TurnId,
+    pub call: CallRow,
+    pub user: UserId,
+    pub conversation: ConversationId,
+    pub items: &'a [FrozenItem],
+    /// The question, word for word.
+    pub question: &'a str,
+    pub code: Option<&'a str>,
+    /// The text that carries the question.
+    pub text: NewText,
+}
+
+/// Asking is an ending: the call is held, the question goes out, the turn is over.
+pub fn hold(conn: &mut Conn, hold: &Hold<'_>, now: Timestamp) -> QueryResult<()> {
+    close(conn, hold.user, Closing::Replaced, now)?;
+    diesel::update(tool_calls::table.find(hold.call.0).filter(tool_calls::state.eq("created")))
+        .set((tool_calls::state.eq("held"), tool_calls::updated_at.eq(ms(now))))
+        .execute(conn)?;
+    put_items(conn, hold.call, hold.items)?;
+    let prompt = outbox::queue(conn, &hold.text, now)?;
+    put_question(conn, hold, prompt, now)?;
+    let end =
+        End { turn: hold.turn, outcome: Outcome::Replied, answer: Some(&hold.text.body), texts: Vec::new() };
+    turn_rows::finish(conn, end, now)
+}
+
+fn put_items(conn: &mut Conn, call: CallRow, items: &[FrozenItem]) -> QueryResult<()> {
+    for (ord, item) in (0_i64..).zip(items) {
+        diesel::insert_into(tool_call_items::table)
+            .values((
+                tool_call_items::tool_call_id.eq(call.0),
+                tool_call_items::ord.eq(ord),
+                tool_call_items::instance.eq(&item.instance),
+                tool_call_items::kind.eq(kind_word(item.kind)),
+                tool_call_items::item_id.eq(item.id),
+                tool_call_items::delete_files.eq(i64::from(item.delete_files)),
+                tool_call_items::fingerprint.eq(fingerprint_json(&item.fingerprint)?),
+                tool_call_items::state.eq("held"),
+            ))
+            .execute(conn)?;
+    }
+    Ok(())
+}
+
+fn put_question(conn: &mut Conn, hold: &Hold<'_>, prompt: OutboxId, now: Timestamp) -> QueryResult<()> {
+    diesel::insert_into(pending_actions::table)
+        .values((
+            pending_actions::user_id.eq(hold.user.0),
+            pending_actions::tool_call_id.eq(hold.call.0),
+            pending_actions::conversation_id.eq(hold.conversation.0),
+            pending_actions::summary.eq(hold.question),
+            pending_actions::code.eq(hold.code),
+            pending_actions::prompt_outbox_id.eq(prompt.0),
+            pending_actions::created_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// The open question of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Open {
+    pub call: CallRow,
+    pub question: String,
+    pub code: Option<String>,
+    pub repeats: u32,
+    pub armed_at: Option<Timestamp>,
+    pub disturbed: bool,
+    /// `Dune (2021)`, one per item.
+    pub names: Vec<String>,
+}
+
+pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
+    type Row = (i64, String, Option<String>, i64, i64, Option<i64>);
+    let row: Option<Row> = pending_actions::table
+        .filter(pending_actions::user_id.eq(user.0))
+        .select((
+            pending_actions::tool_call_id,
+            pending_actions::summary,
+            pending_actions::code,
+            pending_actions::repeats,
+            pending_actions::prompt_outbox_id,
+            pending_actions::armed_at,
+        ))
+        .first(conn)
+        .optional()?;
+    let Some((call, question, code, repeats, prompt, armed_at)) = row else { return Ok(None) };
+    let sent_since: i64 = outbox_rows::table
+        .filter(outbox_rows::user_id.eq(user.0).and(outbox_rows::id.gt(prompt)))
+        .filter(outbox_rows::state.ne_all(["failed", "suppressed"]))
+        .count()
+        .get_result(conn)?;
+    Ok(Some(Open {
+        call: CallRow(call),
+        question,
+        code,
+        repeats: number(repeats)?,
+        armed_at: armed_at.map(time).transpose()?,
+        disturbed: sent_since > 0,
+        names: names(conn, CallRow(call))?,
+    }))
+}
+
+fn names(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<String>> {
+    Ok(items(conn, call)?.iter().map(|item| deletion::name(&item.item)).collect())
+}
+
+/// Closes a question whose time is over.
+pub fn expire(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    let over: i64 = pending_actions::table
+        .filter(pending_actions::user_id.eq(user.0).and(pending_actions::expires_at.le(ms(now))))
+        .count()
+        .get_result(conn)?;
+    if over > 0 { close(conn, user, Closing::Expired, now) } else { Ok(()) }
+}
+
+/// Sends the question once more; the repeat becomes the question, the expiry stays.
+pub fn repeat(conn: &mut Conn, user: UserId, text: &NewText, now: Timestamp) -> QueryResult<()> {
+    let prompt = outbox::queue(conn, text, now)?;
+    diesel::update(pending_actions::table.filter(pending_actions::user_id.eq(user.0)))
+        .set((
+            pending_actions::repeats.eq(pending_actions::repeats + 1),
+            pending_actions::prompt_outbox_id.eq(prompt.0),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Why a question is closed without being carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closing {
+    Denied,
+    Expired,
+    /// Something else was talked about.
+    Dropped,
+    Replaced,
+}
+
+/// Closes the user's question, if one is open: nothing of it will run.
+pub fn close(conn: &mut Conn, user: UserId, why: Closing, now: Timestamp) -> QueryResult<()> {
+    let call: Option<i64> =
+        diesel::delete(pending_actions::table.filter(pending_actions::user_id.eq(user.0)))
+            .returning(pending_actions::tool_call_id)
+            .get_result(conn)
+            .optional()?;
+    let Some(call) = call else { return Ok(()) };
+    diesel::update(tool_call_items::table.filter(tool_call_items::tool_call_id.eq(call)))
+        .set(tool_call_items::state.eq("canceled"))
+        .execute(conn)?;
+    diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq("held")))
+        .set((
+            tool_calls::state.eq("canceled"),
+            tool_calls::error.eq(to_json(&why)?),
+            tool_calls::finished_at.eq(ms(now)),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Whether a yes got the question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// It is this yes's alone; `turn` will carry it out.
+    Claimed,
+    /// Not open any more, not armed, or expired.
+    Lost,
+}
+
+/// Takes the question away and hands its call to `turn`, all or nothing: of two yes only one gets it.
+pub fn claim(
+    conn: &mut Conn,
+    user: UserId,
+    yes: EventId,
+    turn: TurnId,
+    now: Timestamp,
+) -> QueryResult<Claim> {
+    let open = pending_actions::table
+        .filter(pending_actions::user_id.eq(user.0))
+        .filter(pending_actions::armed_at.is_not_null().and(pending_actions::expires_at.gt(ms(now))));
+    let call: Option<i64> =
+        diesel::delete(open).returning(pending_actions::tool_call_id).get_result(conn).optional()?;
+    let Some(call) = call else { return Ok(Claim::Lost) };
+    diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq("held")))
+        .set((
+            tool_calls::state.eq("created"),
+            tool_calls::confirmed_by.eq(yes.0),
+            tool_calls::run_turn_id.eq(turn.0),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    Ok(Claim::Claimed)
+}
+
+/// One item of a call, and how far it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    pub ord: i64,
+    pub item: FrozenItem,
+    pub state: ItemState,
+    pub attempts: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemState {
+    Held,
+    /// Started, and its outcome is not known.
+    Running,
+    Ended(ItemOutcome),
+    Canceled,
+}
+
+fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
+    type Row = (i64, String, String, i64, i64, String, String, Option<String>, i64);
+    let rows: Vec<Row> = tool_call_items::table
+        .filter(tool_call_items::tool_call_id.eq(call.0))
+        .order(tool_call_items::ord)
+        .select((
+            tool_call_items::ord,
+            tool_call_items::instance,
+            tool_call_items::kind,
+            tool_call_items::item_id,
+            tool_call_items::delete_files,
+            tool_call_items::fingerprint,
+            tool_call_items::state,
+            tool_call_items::result,
+            tool_call_items::attempts,
+        ))
+        .load(conn)?;
+    let read = |row: Row| {
+        let (ord, instance, word, id, delete_files, print, state, result, attempts) = row;
+        let state = match state.as_str() {
+            "held" => ItemState::Held,
+            "running" | "unknown" => ItemState::Running,
+            "canceled" => ItemState::Canceled,
+            "complete" | "error" => ItemState::Ended(outcome(&result.unwrap_or_default())?),
+            other => return Err(unreadable("item state", other)),
+        };
+        let fingerprint = fingerprint(&print)?;
+        let item =
+            FrozenItem { instance, kind: kind(&word)?, id, delete_files: delete_files == 1, fingerprint };
+        Ok(Item { ord, item, state, attempts: number(attempts)? })
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// A deletion that a yes has claimed, as its turn carries it out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claimed {
+    call: CallRow,
+    tool: String,
+    items: Vec<Item>,
+}
+
+impl Claimed {
+    pub fn call(&self) -> CallRow {
+        self.call
+    }
+
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+}
+
+/// The deletion that `turn` carries out. There is no other source of a [`Claimed`]: it exists only for a call that
+/// names the yes which claimed it.
+pub fn claimed(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<Claimed>> {
+    let row: Option<(i64, String)> = tool_calls::table
+        .filter(tool_calls::run_turn_id.eq(turn.0).and(tool_calls::confirmed_by.is_not_null()))
+        .select((tool_calls::id, tool_calls::tool_name))
+        .first(conn)
+        .optional()?;
+    let Some((call, tool)) = row else { return Ok(None) };
+    let call = CallRow(call);
+    Ok(Some(Claimed { call, tool, items: items(conn, call)? }))
+}
+
+/// Whether an item may be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    Started,
+    NotStartable,
+}
+
+/// Writes the intent to delete one item.
+pub fn start_item(conn: &mut Conn, call: CallRow, ord: i64, now: Timestamp) -> QueryResult<Start> {
+    let started =
+        diesel::update(tool_call_items::table.find((call.0, ord)).filter(tool_call_items::state.eq("held")))
+            .set((
+                tool_call_items::state.eq("running"),
+                tool_call_items::started_at.eq(ms(now)),
+                tool_call_items::attempts.eq(tool_call_items::attempts + 1),
+            ))
+            .execute(conn)?;
+    Ok(if started == 1 { Start::Started } else { Start::NotStartable })
+}
+
+/// It is known that nothing happened: the item may be started again.
+pub fn take_back_item(conn: &mut Conn, call: CallRow, ord: i64) -> QueryResult<()> {
+    let open = tool_call_items::state.eq_any(["running", "unknown"]);
+    diesel::update(tool_call_items::table.find((call.0, ord)).filter(open))
+        .set(tool_call_items::state.eq("held"))
+        .execute(conn)
+        .map(drop)
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredOutcome {
+    Deleted,
+    AlreadyGone,
+    Changed,
+    Failed,
+    NotPermitted,
+    Unknown,
+}
+
+fn outcome(text: &str) -> QueryResult<ItemOutcome> {
+    Ok(match from_json::<StoredOutcome>("outcome", text)? {
+        StoredOutcome::Deleted => ItemOutcome::Deleted,
+        StoredOutcome::AlreadyGone => ItemOutcome::AlreadyGone,
+        StoredOutcome::Changed => ItemOutcome::Changed,
+        StoredOutcome::Failed => ItemOutcome::Failed,
+        StoredOutcome::NotPermitted => ItemOutcome::NotPermitted,
+        StoredOutcome::Unknown => ItemOutcome::Unknown,
+    })
+}
+
+pub fn end_item(conn: &mut Conn, call: CallRow, ord: i64, outcome: ItemOutcome) -> QueryResult<()> {
+    let (state, stored) = match outcome {
+        ItemOutcome::Deleted => ("complete", StoredOutcome::Deleted),
+        ItemOutcome::AlreadyGone => ("complete", StoredOutcome::AlreadyGone),
+        ItemOutcome::Changed => ("error", StoredOutcome::Changed),
+        ItemOutcome::Failed => ("error", StoredOutcome::Failed),
+        ItemOutcome::NotPermitted => ("error", StoredOutcome::NotPermitted),
+        ItemOutcome::Unknown => ("error", StoredOutcome::Unknown),
+    };
+    diesel::update(tool_call_items::table.find((call.0, ord)))
+        .set((tool_call_items::state.eq(state), tool_call_items::result.eq(to_json(&stored)?)))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Ends the claimed call as a whole; `report` is what the user is told.
+pub fn end_claimed(conn: &mut Conn, claimed: &Claimed, report: &str, now: Timestamp) -> QueryResult<()> {
+    let gone =
+        |item: &Item| matches!(item.state, ItemState::Ended(ItemOutcome::Deleted | ItemOutcome::AlreadyGone));
+    let done = claimed.items.iter().all(gone);
+    let for_model = serde_json::json!({ "told_the_user": report });
+    let (state, response, error) = if done {
+        let result = CallResult { for_model, for_user: report.to_owned(), shown: Vec::new() };
+        ("complete", Some(result_json(&result)?), None)
+    } else {
+        let failure =
+            CallFailure { code: "not_deleted".into(), for_model, for_user: Some(report.to_owned()) };
+        ("error", None, Some(failure_json(&failure)?))
+    };
+    diesel::update(tool_calls::table.find(claimed.call.0))
+        .set((
+            tool_calls::state.eq(state),
+            tool_calls::response.eq(response),
+            tool_calls::error.eq(error),
+            tool_calls::finished_at.eq(ms(now)),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// The user's last question, if it ended within a day.
+pub fn last_ended(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<Option<EndedQuestion>> {
+    type Row = (i64, String, Option<String>, i64);
+    let row: Option<Row> = tool_calls::table
+        .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
+        .filter(turns::user_id.eq(user.0).and(tool_calls::effect.eq("destructive")))
+        .filter(tool_calls::finished_at.ge(ms(now - REMEMBERED)))
+        .filter(diesel::dsl::exists(
+            tool_call_items::table.filter(tool_call_items::tool_call_id.eq(tool_calls::id)),
+        ))
+        .order(tool_calls::finished_at.desc())
+        .select((
+            tool_calls::id,
+            tool_calls::state,
+            tool_calls::error,
+            tool_calls::finished_at.assume_not_null(),
+        ))
+        .first(conn)
+        .optional()?;
+    let Some((call, state, error, ended_at)) = row else { return Ok(None) };
+    let ending = match state.as_str() {
+        "complete" => Ending::Done,
+        "canceled" => match from_json::<Closing>("reason", error.as_deref().unwrap_or_default())? {
+            Closing::Denied => Ending::Denied,
+            Closing::Expired => Ending::Expired,
+            Closing::Dropped | Closing::Replaced => Ending::Dropped,
+        },
+        _ => Ending::Failed,
+    };
+    let asked_since: i64 = outbox_rows::table
+        .filter(outbox_rows::user_id.eq(user.0).and(outbox_rows::created_at.ge(ended_at)))
+        .filter(outbox_rows::body.like("%?%"))
+        .count()
+        .get_result(conn)?;
+    Ok(Some(EndedQuestion { ending, names: names(conn, CallRow(call))?, asked_since: asked_since > 0 }))
+}

@@ -1,0 +1,270 @@
+// @generated from the migrations by `diesel print-schema`, with every Integer widened to BigInt:
+// times are milliseconds and ids are 64 bits wide.
+
+diesel::table! {
+    audit_log (id) {
+        id -> BigInt,
+        at -> BigInt,
+        epoch -> BigInt,
+        user_id -> Nullable<BigInt>,
+        kind -> Text,
+        subject -> Text,
+        detail -> Text,
+    }
+}
+
+diesel::table! {
+    blocks (turn_id, idx) {
+        turn_id -> BigInt,
+        idx -> BigInt,
+        step -> BigInt,
+        attempt -> BigInt,
+        #[sql_name = "type"]
+        type_ -> Text,
+        content -> Text,
+    }
+}
+
+diesel::table! {
+    conversations (id) {
+        id -> BigInt,
+        user_id -> BigInt,
+        name -> Text,
+        started_at -> BigInt,
+        last_activity_at -> BigInt,
+        ended_at -> Nullable<BigInt>,
+        end_reason -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    delivery_events (provider_sid, status) {
+        provider_sid -> Text,
+        status -> Text,
+        outbox_id -> Nullable<BigInt>,
+        attempt -> Nullable<BigInt>,
+        error_code -> Nullable<BigInt>,
+        received_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    inbound_events (id) {
+        id -> BigInt,
+        channel -> Text,
+        external_id -> Text,
+        user_id -> BigInt,
+        to_addr -> Text,
+        body -> Text,
+        media -> Nullable<Text>,
+        provider_at -> BigInt,
+        received_at -> BigInt,
+        via -> Text,
+        state -> Text,
+        outcome -> Nullable<Text>,
+        outcome_reason -> Nullable<Text>,
+        not_before -> BigInt,
+        turn_id -> Nullable<BigInt>,
+        updated_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    instance (id) {
+        id -> BigInt,
+        epoch -> BigInt,
+        started_at -> BigInt,
+        clean_shutdown_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    llm_steps (turn_id, step, attempt) {
+        turn_id -> BigInt,
+        step -> BigInt,
+        attempt -> BigInt,
+        state -> Text,
+        epoch -> BigInt,
+        brain -> Text,
+        model -> Text,
+        provider_response_id -> Nullable<Text>,
+        finish_reason -> Nullable<Text>,
+        tokens_in -> Nullable<BigInt>,
+        tokens_out -> Nullable<BigInt>,
+        error -> Nullable<Text>,
+        started_at -> BigInt,
+        finished_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    outbox (id) {
+        id -> BigInt,
+        dedupe_key -> Text,
+        user_id -> BigInt,
+        turn_id -> Nullable<BigInt>,
+        kind -> Text,
+        to_addr -> Text,
+        from_addr -> Text,
+        body -> Text,
+        segments -> BigInt,
+        state -> Text,
+        attempts -> BigInt,
+        looks -> BigInt,
+        attempt_at -> Nullable<BigInt>,
+        unknown_at -> Nullable<BigInt>,
+        deadline_at -> BigInt,
+        not_before -> BigInt,
+        provider_sid -> Nullable<Text>,
+        provider_created_at -> Nullable<BigInt>,
+        delivery -> Nullable<Text>,
+        error -> Nullable<Text>,
+        epoch -> Nullable<BigInt>,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+        accepted_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    pending_actions (id) {
+        id -> BigInt,
+        user_id -> BigInt,
+        tool_call_id -> BigInt,
+        conversation_id -> BigInt,
+        summary -> Text,
+        code -> Nullable<Text>,
+        repeats -> BigInt,
+        prompt_outbox_id -> BigInt,
+        created_at -> BigInt,
+        armed_at -> Nullable<BigInt>,
+        expires_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    stream_events (turn_id, seq) {
+        turn_id -> BigInt,
+        seq -> BigInt,
+        step -> BigInt,
+        attempt -> BigInt,
+        block_type -> Text,
+        ord -> BigInt,
+        delta -> Text,
+        created_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    tool_call_items (tool_call_id, ord) {
+        tool_call_id -> BigInt,
+        ord -> BigInt,
+        instance -> Text,
+        kind -> Text,
+        item_id -> BigInt,
+        delete_files -> BigInt,
+        fingerprint -> Text,
+        state -> Text,
+        result -> Nullable<Text>,
+        attempts -> BigInt,
+        started_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    tool_calls (id) {
+        id -> BigInt,
+        turn_id -> BigInt,
+        step -> BigInt,
+        ord -> BigInt,
+        call_id -> Text,
+        tool_name -> Text,
+        effect -> Text,
+        state -> Text,
+        attempts -> BigInt,
+        request -> Text,
+        response -> Nullable<Text>,
+        error -> Nullable<Text>,
+        reconciled -> BigInt,
+        run_turn_id -> Nullable<BigInt>,
+        confirmed_by -> Nullable<BigInt>,
+        epoch -> Nullable<BigInt>,
+        created_at -> BigInt,
+        started_at -> Nullable<BigInt>,
+        unknown_at -> Nullable<BigInt>,
+        updated_at -> BigInt,
+        finished_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    turns (id) {
+        id -> BigInt,
+        user_id -> BigInt,
+        conversation_id -> BigInt,
+        kind -> Text,
+        state -> Text,
+        error -> Nullable<Text>,
+        attempts -> BigInt,
+        step -> BigInt,
+        last_seq -> BigInt,
+        prompt -> Text,
+        response_text -> Nullable<Text>,
+        cancel_requested_at -> Nullable<BigInt>,
+        deadline_at -> BigInt,
+        not_before -> BigInt,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+        finished_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    users (id) {
+        id -> BigInt,
+        phone -> Text,
+        display_name -> Nullable<Text>,
+        status -> Text,
+        role -> Text,
+        can_add -> BigInt,
+        can_delete -> BigInt,
+        can_4k -> BigInt,
+        opted_out_at -> Nullable<BigInt>,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+    }
+}
+
+diesel::joinable!(audit_log -> users (user_id));
+diesel::joinable!(blocks -> turns (turn_id));
+diesel::joinable!(conversations -> users (user_id));
+diesel::joinable!(inbound_events -> turns (turn_id));
+diesel::joinable!(inbound_events -> users (user_id));
+diesel::joinable!(llm_steps -> turns (turn_id));
+diesel::joinable!(outbox -> turns (turn_id));
+diesel::joinable!(outbox -> users (user_id));
+diesel::joinable!(pending_actions -> conversations (conversation_id));
+diesel::joinable!(pending_actions -> outbox (prompt_outbox_id));
+diesel::joinable!(pending_actions -> tool_calls (tool_call_id));
+diesel::joinable!(pending_actions -> users (user_id));
+diesel::joinable!(tool_call_items -> tool_calls (tool_call_id));
+diesel::joinable!(tool_calls -> inbound_events (confirmed_by));
+diesel::joinable!(turns -> conversations (conversation_id));
+diesel::joinable!(turns -> users (user_id));
+
+diesel::allow_tables_to_appear_in_same_query!(
+    audit_log,
+    blocks,
+    conversations,
+    delivery_events,
+    inbound_events,
+    instance,
+    llm_steps,
+    outbox,
+    pending_actions,
+    stream_events,
+    tool_call_items,
+    tool_calls,
+    turns,
+    users,
+);

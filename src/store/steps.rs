@@ -1,0 +1,307 @@
+//! Model steps: an attempt is written down before the model is asked, its response before any call of it runs.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::codec::{
+    arguments, arguments_json, brain, brain_word, failure, from_json, ms, number, result, stop, stop_word,
+    tier, tier_word, time, to_json, unreadable,
+};
+use super::schema::{blocks, llm_steps, tool_calls};
+use super::{Conn, turns};
+use crate::conversation::transcript::{
+    Arguments, Brain, CallId, CallRow, CallState, ModelStep, Stop, Tier, ToolCall, TurnId,
+};
+use crate::conversation::turn::Failure;
+
+/// Which attempt at which step of which turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attempt {
+    pub turn: TurnId,
+    pub step: u32,
+    pub attempt: u32,
+}
+
+pub fn start(
+    conn: &mut Conn,
+    attempt: Attempt,
+    brain: Brain,
+    model: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let epoch = super::boot::epoch(conn)?;
+    diesel::insert_into(llm_steps::table)
+        .values((
+            llm_steps::turn_id.eq(attempt.turn.0),
+            llm_steps::step.eq(i64::from(attempt.step)),
+            llm_steps::attempt.eq(i64::from(attempt.attempt)),
+            llm_steps::state.eq("started"),
+            llm_steps::epoch.eq(epoch),
+            llm_steps::brain.eq(brain_word(brain)),
+            llm_steps::model.eq(model),
+            llm_steps::started_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    turns::set_state(conn, attempt.turn, "IN_PROGRESS", now)
+}
+
+/// A response as it is recorded.
+#[derive(Debug, Clone)]
+pub struct Response {
+    pub text: String,
+    pub thinking: String,
+    pub stop: Stop,
+    pub calls: Vec<NewCall>,
+    pub tokens: Option<(u32, u32)>,
+    pub response_id: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewCall {
+    pub name: String,
+    pub arguments: Arguments,
+    pub tier: Tier,
+}
+
+pub fn complete(conn: &mut Conn, attempt: Attempt, response: &Response, now: Timestamp) -> QueryResult<()> {
+    diesel::update(llm_steps::table.find((
+        attempt.turn.0,
+        i64::from(attempt.step),
+        i64::from(attempt.attempt),
+    )))
+    .set((
+        llm_steps::state.eq("complete"),
+        llm_steps::finish_reason.eq(stop_word(&response.stop)),
+        llm_steps::provider_response_id.eq(&response.response_id),
+        llm_steps::tokens_in.eq(response.tokens.map(|tokens| i64::from(tokens.0))),
+        llm_steps::tokens_out.eq(response.tokens.map(|tokens| i64::from(tokens.1))),
+        llm_steps::finished_at.eq(ms(now)),
+    ))
+    .execute(conn)?;
+    add_blocks(conn, attempt, response)?;
+    for (ord, call) in (0_u32..).zip(&response.calls) {
+        diesel::insert_into(tool_calls::table)
+            .values((
+                tool_calls::turn_id.eq(attempt.turn.0),
+                tool_calls::step.eq(i64::from(attempt.step)),
+                tool_calls::ord.eq(i64::from(ord)),
+                tool_calls::call_id.eq(CallId::mint(attempt.turn, attempt.step, ord).as_str()),
+                tool_calls::tool_name.eq(&call.name),
+                tool_calls::effect.eq(tier_word(call.tier)),
+                tool_calls::state.eq("created"),
+                tool_calls::request.eq(arguments_json(&call.arguments)),
+                tool_calls::created_at.eq(ms(now)),
+                tool_calls::updated_at.eq(ms(now)),
+            ))
+            .execute(conn)?;
+    }
+    let state = if response.calls.is_empty() { "IN_PROGRESS" } else { "WAITING_FOR_TOOLS" };
+    turns::set_state(conn, attempt.turn, state, now)
+}
+
+/// A deletion that code asks about afresh, as a call of its own turn.
+pub fn add_call(conn: &mut Conn, turn: TurnId, tool: &str, now: Timestamp) -> QueryResult<CallRow> {
+    diesel::insert_into(tool_calls::table)
+        .values((
+            tool_calls::turn_id.eq(turn.0),
+            tool_calls::step.eq(0),
+            tool_calls::ord.eq(0),
+            tool_calls::call_id.eq(CallId::mint(turn, 0, 0).as_str()),
+            tool_calls::tool_name.eq(tool),
+            tool_calls::effect.eq(tier_word(Tier::Destructive)),
+            tool_calls::state.eq("created"),
+            tool_calls::request.eq(arguments_json(&Arguments::Object(serde_json::Map::new()))),
+            tool_calls::created_at.eq(ms(now)),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .returning(tool_calls::id)
+        .get_result(conn)
+        .map(CallRow)
+}
+
+fn add_blocks(conn: &mut Conn, attempt: Attempt, response: &Response) -> QueryResult<()> {
+    let mut contents = Vec::new();
+    if !response.thinking.is_empty() {
+        contents.push(("thinking", response.thinking.clone()));
+    }
+    if !response.text.is_empty() {
+        contents.push(("text", response.text.clone()));
+    }
+    contents.extend(response.calls.iter().map(|call| ("tool_call", call.name.clone())));
+    let first: i64 = blocks::table.filter(blocks::turn_id.eq(attempt.turn.0)).count().get_result(conn)?;
+    for (idx, (kind, content)) in (first..).zip(contents) {
+        diesel::insert_into(blocks::table)
+            .values((
+                blocks::turn_id.eq(attempt.turn.0),
+                blocks::idx.eq(idx),
+                blocks::step.eq(i64::from(attempt.step)),
+                blocks::attempt.eq(i64::from(attempt.attempt)),
+                blocks::type_.eq(kind),
+                blocks::content.eq(content),
+            ))
+            .execute(conn)?;
+    }
+    Ok(())
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum StoredFailure {
+    Transient { retry_after_ms: Option<u64>, message: String },
+    Lasting { message: String },
+    Interrupted,
+}
+
+/// Ends an attempt that gave nothing. `message` is for the operator.
+pub fn abandon(
+    conn: &mut Conn,
+    attempt: Attempt,
+    why: Failure,
+    message: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let stored = match why {
+        Failure::Transient { retry_after, .. } => StoredFailure::Transient {
+            retry_after_ms: retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+            message: message.to_owned(),
+        },
+        Failure::Lasting => StoredFailure::Lasting { message: message.to_owned() },
+        Failure::Interrupted => StoredFailure::Interrupted,
+    };
+    diesel::update(llm_steps::table.find((
+        attempt.turn.0,
+        i64::from(attempt.step),
+        i64::from(attempt.attempt),
+    )))
+    .set((
+        llm_steps::state.eq("abandoned"),
+        llm_steps::error.eq(to_json(&stored)?),
+        llm_steps::finished_at.eq(ms(now)),
+    ))
+    .execute(conn)?;
+    turns::set_state(conn, attempt.turn, "ERROR", now)
+}
+
+/// Attempts that were running when the program stopped.
+pub(super) fn abandon_interrupted(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    diesel::update(llm_steps::table.filter(llm_steps::state.eq("started")))
+        .set((
+            llm_steps::state.eq("abandoned"),
+            llm_steps::error.eq(to_json(&StoredFailure::Interrupted)?),
+            llm_steps::finished_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Failed attempts at the step after `completed` steps, oldest first.
+pub(super) fn failures(conn: &mut Conn, turn: TurnId, completed: usize) -> QueryResult<Vec<Failure>> {
+    let step = i64::try_from(completed).unwrap_or(i64::MAX);
+    let rows: Vec<(Option<String>, Option<i64>)> = llm_steps::table
+        .filter(
+            llm_steps::turn_id.eq(turn.0).and(llm_steps::step.eq(step)).and(llm_steps::state.eq("abandoned")),
+        )
+        .order(llm_steps::attempt)
+        .select((llm_steps::error, llm_steps::finished_at))
+        .load(conn)?;
+    rows.into_iter()
+        .map(|(error, at)| match from_json("failure", error.as_deref().unwrap_or_default())? {
+            StoredFailure::Transient { retry_after_ms, .. } => Ok(Failure::Transient {
+                at: time(at.unwrap_or_default())?,
+                retry_after: retry_after_ms.map(Duration::from_millis),
+            }),
+            StoredFailure::Lasting { .. } => Ok(Failure::Lasting),
+            StoredFailure::Interrupted => Ok(Failure::Interrupted),
+        })
+        .collect()
+}
+
+/// The completed steps of several turns with their calls, in order.
+pub(super) fn of_turns(conn: &mut Conn, ids: &[TurnId]) -> QueryResult<HashMap<TurnId, Vec<ModelStep>>> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+    let done: Vec<(i64, i64, i64, String, Option<String>)> = llm_steps::table
+        .filter(llm_steps::turn_id.eq_any(&ids).and(llm_steps::state.eq("complete")))
+        .order((llm_steps::turn_id, llm_steps::step))
+        .select((
+            llm_steps::turn_id,
+            llm_steps::step,
+            llm_steps::attempt,
+            llm_steps::brain,
+            llm_steps::finish_reason,
+        ))
+        .load(conn)?;
+    let texts: Vec<(i64, i64, i64, String)> = blocks::table
+        .filter(blocks::turn_id.eq_any(&ids).and(blocks::type_.eq("text")))
+        .order((blocks::turn_id, blocks::idx))
+        .select((blocks::turn_id, blocks::step, blocks::attempt, blocks::content))
+        .load(conn)?;
+    let mut texts: HashMap<(i64, i64, i64), String> =
+        texts.into_iter().map(|(turn, step, attempt, text)| ((turn, step, attempt), text)).collect();
+    let mut calls = calls_of_turns(conn, &ids)?;
+    let mut steps: HashMap<TurnId, Vec<ModelStep>> = HashMap::new();
+    for (turn, step, attempt, word, reason) in done {
+        steps.entry(TurnId(turn)).or_default().push(ModelStep {
+            text: texts.remove(&(turn, step, attempt)).unwrap_or_default(),
+            stop: stop(reason.as_deref().unwrap_or("stop")),
+            calls: calls.remove(&(turn, step)).unwrap_or_default(),
+            brain: brain(&word)?,
+        });
+    }
+    Ok(steps)
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = tool_calls)]
+pub(super) struct CallRecord {
+    id: i64,
+    turn_id: i64,
+    step: i64,
+    call_id: String,
+    tool_name: String,
+    effect: String,
+    state: String,
+    request: String,
+    response: Option<String>,
+    error: Option<String>,
+}
+
+impl CallRecord {
+    pub(super) fn read(self) -> QueryResult<ToolCall> {
+        let text = |column: Option<String>| column.ok_or_else(|| unreadable("call", "(missing)"));
+        let state = match self.state.as_str() {
+            "created" => CallState::Created,
+            "running" | "unknown" => CallState::Running,
+            "held" => CallState::Held,
+            "complete" => CallState::Done(result(&text(self.response)?)?),
+            "error" => CallState::Failed(failure(&text(self.error)?)?),
+            "canceled" => CallState::Canceled(from_json("reason", &text(self.error)?)?),
+            other => return Err(unreadable("call state", other)),
+        };
+        Ok(ToolCall {
+            row: CallRow(self.id),
+            id: CallId::stored(self.call_id),
+            step: number(self.step)?,
+            name: self.tool_name,
+            arguments: arguments(&self.request)?,
+            tier: tier(&self.effect)?,
+            state,
+        })
+    }
+}
+
+fn calls_of_turns(conn: &mut Conn, ids: &[i64]) -> QueryResult<HashMap<(i64, i64), Vec<ToolCall>>> {
+    let records: Vec<CallRecord> = tool_calls::table
+        .filter(tool_calls::turn_id.eq_any(ids))
+        .order((tool_calls::turn_id, tool_calls::step, tool_calls::ord))
+        .select(CallRecord::as_select())
+        .load(conn)?;
+    let mut calls: HashMap<(i64, i64), Vec<ToolCall>> = HashMap::new();
+    for record in records {
+        calls.entry((record.turn_id, record.step)).or_default().push(record.read()?);
+    }
+    Ok(calls)
+}

@@ -1,0 +1,56 @@
+//! Deltas of responses as they came, numbered per turn.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::Conn;
+use super::codec::ms;
+use super::schema::{stream_events, turns};
+use super::steps::Attempt;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    pub part: Part,
+    /// Which call of the response; 0 for text and thinking.
+    pub ord: u32,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Text,
+    Thinking,
+    ToolCall,
+}
+
+pub fn append(conn: &mut Conn, attempt: Attempt, pieces: &[Piece], now: Timestamp) -> QueryResult<()> {
+    let last: i64 = turns::table.find(attempt.turn.0).select(turns::last_seq).first(conn)?;
+    let mut seq = last;
+    for piece in pieces {
+        seq += 1;
+        let part = match piece.part {
+            Part::Text => "text",
+            Part::Thinking => "thinking",
+            Part::ToolCall => "tool_call",
+        };
+        diesel::insert_into(stream_events::table)
+            .values((
+                stream_events::turn_id.eq(attempt.turn.0),
+                stream_events::seq.eq(seq),
+                stream_events::step.eq(i64::from(attempt.step)),
+                stream_events::attempt.eq(i64::from(attempt.attempt)),
+                stream_events::block_type.eq(part),
+                stream_events::ord.eq(i64::from(piece.ord)),
+                stream_events::delta.eq(&piece.text),
+                stream_events::created_at.eq(ms(now)),
+            ))
+            .execute(conn)?;
+    }
+    diesel::update(turns::table.find(attempt.turn.0)).set(turns::last_seq.eq(seq)).execute(conn).map(drop)
+}
+
+/// Removes the deltas of turns that ended before `before`; their content stands in blocks.
+pub fn forget(conn: &mut Conn, before: Timestamp) -> QueryResult<usize> {
+    let over = turns::table.filter(turns::finished_at.lt(ms(before))).select(turns::id);
+    diesel::delete(stream_events::table.filter(stream_events::turn_id.eq_any(over))).execute(conn)
+}

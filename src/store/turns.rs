@@ -1,0 +1,200 @@
+//! Turns: one live one per user, each with what is needed to go on after a crash.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::codec::{brain, brain_word, from_json, ms, number, time, to_json, unreadable};
+use super::ledger::{self, Outcome};
+use super::outbox::{self, NewText};
+use super::schema::turns;
+use super::{Conn, conversations, steps};
+use crate::conversation::transcript::{Brain, ConversationId, TurnId, UserId};
+use crate::conversation::turn::{TURN_TIME, Turn};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Chat,
+    /// Carries out a deletion that a yes has claimed.
+    Confirm,
+    Deny,
+    /// Answered by code at once.
+    Command,
+}
+
+/// How a turn is to be answered, decided when it begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub brain: Brain,
+    /// What the model should know of what happened around the texts.
+    pub notes: Vec<String>,
+    /// Said before a question that this turn may end with: `Dune (2021) is kept.`
+    pub preface: Option<String>,
+}
+
+impl Plan {
+    pub fn by(brain: Brain) -> Self {
+        Self { brain, notes: Vec::new(), preface: None }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct NewTurn<'a> {
+    pub user: UserId,
+    pub conversation: ConversationId,
+    pub kind: Kind,
+    pub plan: &'a Plan,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredPlan {
+    brain: String,
+    #[serde(default)]
+    notes: Vec<String>,
+    preface: Option<String>,
+}
+
+pub fn create(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryResult<TurnId> {
+    let plan = to_json(&StoredPlan {
+        brain: brain_word(new.plan.brain).to_owned(),
+        notes: new.plan.notes.clone(),
+        preface: new.plan.preface.clone(),
+    })?;
+    conversations::touch(conn, new.conversation, now)?;
+    diesel::insert_into(turns::table)
+        .values((
+            turns::user_id.eq(new.user.0),
+            turns::conversation_id.eq(new.conversation.0),
+            turns::kind.eq(kind_word(new.kind)),
+            turns::state.eq("CREATED"),
+            turns::prompt.eq(plan),
+            turns::deadline_at.eq(ms(now + TURN_TIME)),
+            turns::created_at.eq(ms(now)),
+            turns::updated_at.eq(ms(now)),
+        ))
+        .returning(turns::id)
+        .get_result(conn)
+        .map(TurnId)
+}
+
+fn kind_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Chat => "chat",
+        Kind::Confirm => "confirm",
+        Kind::Deny => "deny",
+        Kind::Command => "command",
+    }
+}
+
+/// The turn of a user that is not finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Live {
+    pub id: TurnId,
+    pub kind: Kind,
+    pub conversation: ConversationId,
+}
+
+pub fn live(conn: &mut Conn, user: UserId) -> QueryResult<Option<Live>> {
+    let row: Option<(i64, String, i64)> = turns::table
+        .filter(turns::user_id.eq(user.0).and(turns::finished_at.is_null()))
+        .select((turns::id, turns::kind, turns::conversation_id))
+        .first(conn)
+        .optional()?;
+    let Some((id, kind, conversation)) = row else { return Ok(None) };
+    let kind = match kind.as_str() {
+        "chat" => Kind::Chat,
+        "confirm" => Kind::Confirm,
+        "deny" => Kind::Deny,
+        "command" => Kind::Command,
+        other => return Err(unreadable("turn kind", other)),
+    };
+    Ok(Some(Live { id: TurnId(id), kind, conversation: ConversationId(conversation) }))
+}
+
+/// A turn's log and its plan.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    pub turn: Turn,
+    pub plan: Plan,
+}
+
+pub fn load(conn: &mut Conn, id: TurnId) -> QueryResult<Loaded> {
+    let (prompt, deadline, attempts, cancel): (String, i64, i64, Option<i64>) = turns::table
+        .find(id.0)
+        .select((turns::prompt, turns::deadline_at, turns::attempts, turns::cancel_requested_at))
+        .first(conn)?;
+    let StoredPlan { brain: word, notes, preface } = from_json("plan", &prompt)?;
+    let plan = Plan { brain: brain(&word)?, notes, preface };
+    let texts = ledger::of_turn(conn, id)?.into_iter().map(|event| event.body).collect();
+    let steps = steps::of_turns(conn, &[id])?.remove(&id).unwrap_or_default();
+    let failures = steps::failures(conn, id, steps.len())?;
+    let turn = Turn {
+        id,
+        brain: plan.brain,
+        texts,
+        steps,
+        failures,
+        deadline: time(deadline)?,
+        resumes: number(attempts)?,
+        cancel_requested: cancel.is_some(),
+    };
+    Ok(Loaded { turn, plan })
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone)]
+pub struct End<'a> {
+    pub turn: TurnId,
+    pub outcome: Outcome,
+    /// The whole answer; `texts` are what is sent of it.
+    pub answer: Option<&'a str>,
+    pub texts: Vec<NewText>,
+}
+
+/// Ends a turn, its texts and its answer in one go: there is no moment in which only some of them are so.
+pub fn finish(conn: &mut Conn, end: End<'_>, now: Timestamp) -> QueryResult<()> {
+    let state = match end.outcome {
+        Outcome::Replied => "COMPLETED",
+        Outcome::FailedNotified => "FAILED",
+        Outcome::Skipped(_) => "CANCELED",
+    };
+    let finished = diesel::update(turns::table.find(end.turn.0).filter(turns::finished_at.is_null()))
+        .set((
+            turns::state.eq(state),
+            turns::response_text.eq(end.answer),
+            turns::finished_at.eq(ms(now)),
+            turns::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    if finished == 0 {
+        return Ok(());
+    }
+    for text in &end.texts {
+        outbox::queue(conn, text, now)?;
+    }
+    ledger::end_events_of(conn, end.turn, end.outcome, now)
+}
+
+/// Asks a running turn to end between two effects.
+pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(turns::table.filter(turns::user_id.eq(user.0).and(turns::finished_at.is_null())))
+        .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Counts a resume after a panic or a failure of our own, and tells how many there were.
+pub fn count_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<u32> {
+    let attempts: i64 = diesel::update(turns::table.find(id.0))
+        .set((turns::attempts.eq(turns::attempts + 1), turns::updated_at.eq(ms(now))))
+        .returning(turns::attempts)
+        .get_result(conn)?;
+    number(attempts)
+}
+
+pub(super) fn set_state(conn: &mut Conn, id: TurnId, state: &str, now: Timestamp) -> QueryResult<()> {
+    diesel::update(turns::table.find(id.0).filter(turns::finished_at.is_null()))
+        .set((turns::state.eq(state), turns::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}

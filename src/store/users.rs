@@ -1,0 +1,144 @@
+//! The people: one row per phone number.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::Conn;
+use super::codec::{ms, role, role_word, status, status_word, unreadable};
+use super::schema::users;
+use crate::conversation::transcript::{PhoneNumber, Rights, Role, Status, User, UserId};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = users)]
+struct Row {
+    id: i64,
+    phone: String,
+    display_name: Option<String>,
+    status: String,
+    role: String,
+    can_add: i64,
+    can_delete: i64,
+    can_4k: i64,
+    opted_out_at: Option<i64>,
+}
+
+impl Row {
+    fn read(self) -> QueryResult<User> {
+        Ok(User {
+            id: UserId(self.id),
+            phone: PhoneNumber::parse(&self.phone).map_err(|_| unreadable("phone number", "(hidden)"))?,
+            name: self.display_name,
+            status: status(&self.status)?,
+            rights: Rights {
+                role: role(&self.role)?,
+                add: self.can_add == 1,
+                delete: self.can_delete == 1,
+                four_k: self.can_4k == 1,
+            },
+            opted_out: self.opted_out_at.is_some(),
+        })
+    }
+}
+
+/// What someone is when they are first heard of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Newcomer {
+    Stranger,
+    Member,
+    Admin,
+}
+
+pub fn get(conn: &mut Conn, id: UserId) -> QueryResult<User> {
+    users::table.find(id.0).select(Row::as_select()).first(conn).and_then(Row::read)
+}
+
+pub fn by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<User>> {
+    users::table
+        .filter(users::phone.eq(phone.as_str()))
+        .select(Row::as_select())
+        .first(conn)
+        .optional()?
+        .map(Row::read)
+        .transpose()
+}
+
+/// The user of this number, made if unknown. What a known user is stays as it is.
+pub fn ensure(
+    conn: &mut Conn,
+    phone: &PhoneNumber,
+    newcomer: Newcomer,
+    now: Timestamp,
+) -> QueryResult<UserId> {
+    let (status, role) = match newcomer {
+        Newcomer::Stranger => (Status::Pending, Role::Member),
+        Newcomer::Member => (Status::Active, Role::Member),
+        Newcomer::Admin => (Status::Active, Role::Admin),
+    };
+    diesel::insert_into(users::table)
+        .values((
+            users::phone.eq(phone.as_str()),
+            users::status.eq(status_word(status)),
+            users::role.eq(role_word(role)),
+            users::can_add.eq(1),
+            users::can_delete.eq(0),
+            users::can_4k.eq(0),
+            users::created_at.eq(ms(now)),
+            users::updated_at.eq(ms(now)),
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)?;
+    users::table.filter(users::phone.eq(phone.as_str())).select(users::id).first(conn).map(UserId)
+}
+
+pub fn set_rights(conn: &mut Conn, id: UserId, rights: Rights, now: Timestamp) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0))
+        .set((
+            users::role.eq(role_word(rights.role)),
+            users::can_add.eq(i64::from(rights.add)),
+            users::can_delete.eq(i64::from(rights.delete)),
+            users::can_4k.eq(i64::from(rights.four_k)),
+            users::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+pub fn set_status(conn: &mut Conn, id: UserId, status: Status, now: Timestamp) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0))
+        .set((users::status.eq(status_word(status)), users::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}
+
+pub fn opt_out(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
+    set_opted_out(conn, id, Some(ms(now)), now)
+}
+
+pub fn opt_in(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
+    set_opted_out(conn, id, None, now)
+}
+
+fn set_opted_out(conn: &mut Conn, id: UserId, at: Option<i64>, now: Timestamp) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0))
+        .set((users::opted_out_at.eq(at), users::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::test_conn;
+
+    #[test]
+    fn a_restart_never_undoes_a_block_or_a_promotion() {
+        let mut conn = test_conn();
+        let phone = PhoneNumber::parse("+15550100001").unwrap();
+        let now = Timestamp::UNIX_EPOCH;
+        let id = ensure(&mut conn, &phone, Newcomer::Member, now).unwrap();
+        set_status(&mut conn, id, Status::Blocked, now).unwrap();
+        assert_eq!(ensure(&mut conn, &phone, Newcomer::Admin, now).unwrap(), id);
+        let user = get(&mut conn, id).unwrap();
+        assert_eq!((user.status, user.rights.role), (Status::Blocked, Role::Member));
+    }
+}

@@ -1,0 +1,76 @@
+//! Where log lines go, in which form, and what never gets there.
+
+use std::io::{self, IsTerminal};
+
+use anyhow::Context;
+use tracing::{Metadata, Subscriber};
+use tracing_subscriber::filter::{FilterExt, ParseError, filter_fn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
+
+use crate::config::{Log, LogFormat};
+
+/// What is logged when the operator asks for nothing else.
+pub const DEFAULT_FILTER: &str =
+    "info,async_openai=off,h2=warn,hyper=warn,hyper_util=warn,reqwest=warn,rustls=warn";
+
+/// Logs to standard error from here on, for the whole process. Standard output belongs to the commands.
+pub fn start(log: &Log) -> anyhow::Result<()> {
+    let subscriber = subscriber(log).context("read the log filter")?;
+    subscriber.try_init().context("start logging")
+}
+
+/// Whether the operator's words make a filter.
+pub fn filter(directives: &str) -> Result<EnvFilter, ParseError> {
+    EnvFilter::builder().parse(directives)
+}
+
+fn subscriber(log: &Log) -> Result<impl Subscriber + Send + Sync + use<>, ParseError> {
+    let lines = fmt::layer().with_writer(io::stderr);
+    let lines = match log.format {
+        LogFormat::Pretty => lines.with_ansi(io::stderr().is_terminal()).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    Ok(Registry::default().with(lines.with_filter(filter(&log.filter)?.and(filter_fn(quotes_nobody)))))
+}
+
+/// async-openai logs whole answers that it cannot parse, and those quote what people wrote.
+fn quotes_nobody(metadata: &Metadata<'_>) -> bool {
+    !metadata.target().starts_with("async_openai")
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::subscriber::with_default;
+    use tracing::{Level, enabled};
+
+    use super::{DEFAULT_FILTER, subscriber};
+    use crate::config::{Log, LogFormat};
+
+    #[track_caller]
+    fn check(directives: &str, is_logged: impl FnOnce() -> bool, expected: bool) {
+        let log = Log { format: LogFormat::Json, filter: directives.to_owned() };
+        let logged = with_default(subscriber(&log).unwrap(), is_logged);
+        assert_eq!(logged, expected, "{directives}");
+    }
+
+    #[test]
+    fn by_default_our_own_news_is_logged_and_the_http_stack_only_warns() {
+        check(DEFAULT_FILTER, || enabled!(target: "dialarr", Level::INFO), true);
+        check(DEFAULT_FILTER, || enabled!(target: "hyper_util", Level::INFO), false);
+        check(DEFAULT_FILTER, || enabled!(target: "hyper_util", Level::WARN), true);
+    }
+
+    #[test]
+    fn the_operator_may_ask_for_more() {
+        check("dialarr=debug", || enabled!(target: "dialarr::engine", Level::DEBUG), true);
+    }
+
+    #[test]
+    fn nothing_makes_the_model_client_log_what_people_wrote() {
+        check("async_openai=trace", || enabled!(target: "async_openai", Level::ERROR), false);
+        check("async_openai::error=trace", || enabled!(target: "async_openai::error", Level::ERROR), false);
+        check("trace", || enabled!(target: "async_openai::client", Level::ERROR), false);
+    }
+}

@@ -1,0 +1,75 @@
+//! Every route of the webhook listener on one screen, and how it is served.
+
+mod status;
+mod twilio;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::serve::ListenerExt;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::timeout::TimeoutLayer;
+
+use crate::clock::Clock;
+use crate::engine::Engine;
+use crate::messaging::signature::Verifier;
+use crate::store::db::Db;
+
+/// No request may keep a connection busy for longer: Twilio gives up after 15 s.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
+
+/// What the webhooks work with.
+#[derive(Clone)]
+pub struct Webhooks {
+    pub engine: Engine,
+    pub db: Db,
+    pub clock: Clock,
+    /// `None` without a Twilio account.
+    pub twilio: Option<Arc<Trust>>,
+}
+
+/// How a request is known to come from Twilio.
+#[derive(Debug)]
+pub struct Trust {
+    pub verifier: Verifier,
+    /// The base URL that Twilio signs; a Host header is never believed.
+    pub public_url: String,
+}
+
+pub fn router(webhooks: Webhooks) -> Router {
+    Router::new()
+        .route(crate::messaging::twilio::WEBHOOK_PATH, post(twilio::receive))
+        .route(crate::messaging::twilio::STATUS_PATH, post(status::receive))
+        .route("/health", get(|| async { "ok" }))
+        .route("/ready", get(ready))
+        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, REQUEST_TIMEOUT))
+        .layer(CatchPanicLayer::new())
+        .with_state(webhooks)
+}
+
+/// Serves until `stop`, then lets requests under way end.
+pub async fn serve(listener: TcpListener, webhooks: Webhooks, stop: CancellationToken) -> std::io::Result<()> {
+    // With Nagle's algorithm small answers can wait 40 ms.
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "could not set TCP_NODELAY");
+        }
+    });
+    axum::serve(listener, router(webhooks)).with_graceful_shutdown(stop.cancelled_owned()).await
+}
+
+async fn ready(axum::extract::State(webhooks): axum::extract::State<Webhooks>) -> Response {
+    match webhooks.db.read(crate::store::ledger::users_with_work).await {
+        Ok(_) => "ready".into_response(),
+        Err(error) => {
+            tracing::warn!(%error, "not ready");
+            StatusCode::SERVICE_UNAVAILABLE.into_response()
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Whether each recorded failure becomes the right error, and nothing of the server's insides comes with it.
+
+use anyhow::{Context, Result};
+use dialarr::arr::radarr::Radarr;
+use dialarr::arr::sonarr::Sonarr;
+use dialarr::arr::{NewMovie, NewSeries};
+use dialarr::http::Http;
+use secrecy::SecretString;
+
+use crate::arr::{always, recordings};
+
+/// How a wrong addition ends, by the recording's name; they are named alike for both servers.
+fn expected(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "error_400_bad_profile_and_root.json" => {
+            r#"Refused(["Quality Profile does not exist", "Root folder does not exist"])"#
+        }
+        "error_400_movie_exists.json" | "error_400_series_exists.json" | "error_400_path_and_exists.json" => {
+            "AlreadyThere"
+        }
+        "error_400_release_push_parse.json" => r#"Refused(["Unable to parse"])"#,
+        "error_409_release_grab.json" => r#"Refused(["Getting release from indexer failed"])"#,
+        "error_409_root_folder_missing.json" => r#"Refused(["Series' root folder doesn't exist."])"#,
+        "error_500_null_source.json" => {
+            r#"Server { status: 500, message: "Value cannot be null. (Parameter 'source')" }"#
+        }
+        "error_500_delete_missing_series.json" => {
+            r#"Server { status: 500, message: "Expected query to return 1 rows but returned 0" }"#
+        }
+        "error_500_unknown_command.json" => {
+            r#"Server { status: 500, message: "Sequence contains no matching element" }"#
+        }
+        "html_login_page.html" => r#"WrongUrl("it answers with a web page")"#,
+        _ if name.starts_with("error_404_") => "NotFound",
+        _ => return None,
+    })
+}
+
+/// Failures whose words differ from server to server.
+fn expected_kind(name: &str) -> Option<&'static str> {
+    match name {
+        "error_400_model_state.json" => Some("Refused([\"The JSON value could not be converted"),
+        _ if name.starts_with("error_503_") => Some("Unavailable("),
+        _ => None,
+    }
+}
+
+fn check(name: &str, told: &str) {
+    match (expected(name), expected_kind(name)) {
+        (Some(expected), _) => assert_eq!(told, expected, "{name}"),
+        (None, Some(kind)) => assert!(told.starts_with(kind), "{name} told as {told}"),
+        (None, None) => panic!("no expectation for {name}, told as {told}"),
+    }
+    assert!(!told.contains("Exception") && !told.contains(" in ./"), "{name} told as {told}");
+}
+
+fn failing(name: &str, recording: String) -> Result<Http> {
+    if name.ends_with(".html") {
+        return Ok(always(200, "text/html", recording));
+    }
+    let status = name.split('_').nth(1).context("no status in the name")?;
+    Ok(always(status.parse()?, "application/json; charset=utf-8", recording))
+}
+
+#[tokio::test]
+async fn radarrs_failures_are_told_apart() -> Result<()> {
+    let movie = NewMovie { tmdb: 603, title: "The Matrix".into(), profile: 4, root_folder: "/films".into() };
+    for (name, recording) in recordings("radarr", &["error_", "html_"])? {
+        let http = failing(&name, recording)?;
+        let radarr = Radarr::new(http, "http://radarr".parse()?, SecretString::from("key"));
+        let told = match radarr.add(&movie).await {
+            Ok(addition) => format!("{addition:?}"),
+            Err(error) => format!("{error:?}"),
+        };
+        check(&name, &told);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn sonarrs_failures_are_told_apart() -> Result<()> {
+    let series = NewSeries {
+        tvdb: 81189,
+        title: "Breaking Bad".into(),
+        series_type: "standard".into(),
+        profile: 1,
+        root_folder: "/tv".into(),
+        seasons: vec![(1, true)],
+    };
+    for (name, recording) in recordings("sonarr", &["error_", "html_"])? {
+        let http = failing(&name, recording)?;
+        let sonarr = Sonarr::new(http, "http://sonarr".parse()?, SecretString::from("key"));
+        let told = match sonarr.add(&series).await {
+            Ok(addition) => format!("{addition:?}"),
+            Err(error) => format!("{error:?}"),
+        };
+        check(&name, &told);
+    }
+    Ok(())
+}

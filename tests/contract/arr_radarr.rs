@@ -1,0 +1,129 @@
+//! Whether Radarr's recorded answers lose anything on their way through our client.
+
+use anyhow::{Context, Result};
+use dialarr::arr::radarr::Radarr;
+use dialarr::arr::{Movie, Release, Upcoming, UpcomingWhen};
+use jiff::Timestamp;
+use jiff::civil::{Date, date};
+use secrecy::SecretString;
+use serde_json::Value;
+
+use crate::arr::{
+    check_downloads, day, flag, imports, moment, number, profiles, recordings, records, root_folders,
+    serving, status, text,
+};
+
+fn radarr(body: &Value) -> Result<Radarr> {
+    Ok(Radarr::new(serving(body), "http://radarr".parse()?, SecretString::from("key")))
+}
+
+fn movie(raw: &Value) -> Result<Movie> {
+    let id = raw["id"].as_i64();
+    Ok(Movie {
+        id,
+        tmdb: number(raw, "tmdbId"),
+        title: text(raw, "title"),
+        year: number(raw, "year").try_into()?,
+        overview: text(raw, "overview"),
+        has_file: flag(raw, "hasFile"),
+        monitored: flag(raw, "monitored"),
+        available: if id.is_some() { flag(raw, "isAvailable") } else { raw["status"] == "released" },
+        size_bytes: number(raw, "sizeOnDisk").try_into()?,
+        path: text(raw, "path"),
+        profile: number(raw, "qualityProfileId"),
+        popularity: raw["popularity"].as_f64().unwrap_or_default(),
+        cinema: day(raw, "inCinemas")?,
+        digital: day(raw, "digitalRelease")?,
+        physical: day(raw, "physicalRelease")?,
+    })
+}
+
+#[tokio::test]
+async fn movies_keep_every_field_in_catalogue_and_library() -> Result<()> {
+    for (name, recording) in recordings("radarr", &["movie_", "wanted_missing", "add_movie_201"])? {
+        let raw = records(&name, &recording)?;
+        let expected: Vec<Movie> = raw.iter().map(movie).collect::<Result<_>>()?;
+        let radarr = radarr(&Value::Array(raw.clone()))?;
+        assert_eq!(radarr.lookup("any").await?, expected, "{name}");
+        assert_eq!(radarr.movies().await?, expected, "{name}");
+        assert_eq!(radarr.movie_by_tmdb(1).await?, expected.first().cloned(), "{name}");
+        for (raw, expected) in raw.iter().zip(expected) {
+            assert_eq!(self::radarr(raw)?.movie(1).await?, Some(expected), "{name}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_release_of_a_calendar_is_told_on_its_day() -> Result<()> {
+    for (name, recording) in recordings("radarr", &["calendar_"])? {
+        for raw in records(&name, &recording)? {
+            let releases = [
+                ("inCinemas", Release::Cinema),
+                ("digitalRelease", Release::Digital),
+                ("physicalRelease", Release::Physical),
+            ];
+            for (key, release) in releases {
+                let Some(day) = day(&raw, key)? else { continue };
+                let told = upcoming(&raw, day).await?;
+                let [told] = told.as_slice() else { anyhow::bail!("{name} tells {told:?}") };
+                assert!(told.title.starts_with(&text(&raw, "title")), "{told:?}");
+                assert_eq!(told.on_disk, flag(&raw, "hasFile"), "{told:?}");
+                // A film may come out in two ways on one day.
+                let same_day = releases.iter().filter(|(other, _)| raw[*other] == raw[key]).count() > 1;
+                assert!(same_day || told.when == UpcomingWhen::Released(day, release), "{told:?}");
+            }
+            assert_eq!(upcoming(&raw, date(1900, 1, 1)).await?, []);
+        }
+    }
+    Ok(())
+}
+
+async fn upcoming(raw: &Value, day: Date) -> Result<Vec<Upcoming>> {
+    Ok(radarr(&Value::Array(vec![raw.clone()]))?.upcoming(day, day).await?)
+}
+
+#[tokio::test]
+async fn no_download_of_a_queue_is_lost() -> Result<()> {
+    for (name, recording) in recordings("radarr", &["queue_"])? {
+        let raw: Value = serde_json::from_str(&recording)?;
+        check_downloads(&raw, &radarr(&raw)?.downloads().await?).context(name)?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_imported_movie_is_told_once_with_its_latest_time() -> Result<()> {
+    for (name, recording) in recordings("radarr", &["history_"])? {
+        let (raw, movies) = imports(&serde_json::from_str(&recording)?, "movieId");
+        let mut expected: Vec<Timestamp> = Vec::new();
+        for rows in movies.values() {
+            let dates = rows.iter().map(|row| moment(row, "date")).collect::<Result<Vec<_>>>()?;
+            expected.extend(dates.into_iter().flatten().max());
+        }
+        expected.sort_by(|one, other| other.cmp(one));
+        let told = radarr(&raw)?.imported_since(Timestamp::UNIX_EPOCH).await?;
+        assert_eq!(told.iter().map(|it| it.at).collect::<Vec<_>>(), expected, "{name}");
+        assert!(told.iter().all(|it| !it.title.is_empty()), "{name}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn profiles_folders_and_status_are_read_whole() -> Result<()> {
+    for (name, recording) in recordings("radarr", &["qualityprofiles"])? {
+        let raw = records(&name, &recording)?;
+        let told = radarr(&Value::Array(raw.clone()))?.profiles().await?;
+        assert_eq!(told, profiles(&raw), "{name}");
+    }
+    for (name, recording) in recordings("radarr", &["rootfolder"])? {
+        let raw = records(&name, &recording)?;
+        let told = radarr(&Value::Array(raw.clone()))?.root_folders().await?;
+        assert_eq!(told, root_folders(&raw), "{name}");
+    }
+    for (name, recording) in recordings("radarr", &["system_status"])? {
+        let raw: Value = serde_json::from_str(&recording)?;
+        assert_eq!(radarr(&raw)?.status().await?, status(&raw), "{name}");
+    }
+    Ok(())
+}

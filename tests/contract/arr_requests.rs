@@ -1,0 +1,104 @@
+//! Every request that our clients send, written down for `.ci/contract/arr_requests.py` to hold against the published
+//! descriptions: one JSON object per line, in the file that `DIALARR_CONTRACT_OUT` names.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{env, fs};
+
+use anyhow::Result;
+use bytes::Bytes;
+use dialarr::arr::radarr::Radarr;
+use dialarr::arr::sonarr::Sonarr;
+use dialarr::arr::{NewMovie, NewSeries};
+use dialarr::http::Http;
+use futures_util::FutureExt;
+use http::{Method, Request, Response};
+use jiff::Timestamp;
+use jiff::civil::date;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+
+#[derive(Clone, Default)]
+struct Sent(Arc<Mutex<Vec<Value>>>);
+
+impl Sent {
+    /// A server that writes down what it is asked and answers with as little as it may.
+    fn server(&self, name: &'static str) -> Http {
+        let sent = self.clone();
+        Http::in_process(Arc::new(move |request: Request<Bytes>| {
+            sent.0.lock().unwrap_or_else(PoisonError::into_inner).push(line(name, &request));
+            let path = request.uri().path();
+            let object = path.ends_with("/queue") || path.ends_with("/status") || path.ends_with("/7");
+            let body = if object || request.method() != Method::GET { "{}" } else { "[]" };
+            async move { Response::new(Bytes::from(body)) }.boxed()
+        }))
+    }
+}
+
+fn line(server: &str, request: &Request<Bytes>) -> Value {
+    let query: Vec<(String, String)> =
+        serde_urlencoded::from_str(request.uri().query().unwrap_or_default()).unwrap_or_default();
+    let body: Option<Value> = serde_json::from_slice(request.body()).unwrap_or_default();
+    let (method, path) = (request.method().as_str(), request.uri().path());
+    json!({ "server": server, "method": method, "path": path, "query": query, "body": body })
+}
+
+async fn ask_radarr(radarr: &Radarr) -> Result<()> {
+    let movie = NewMovie { tmdb: 603, title: "The Matrix".into(), profile: 4, root_folder: "/films".into() };
+    radarr.lookup("tmdb:603").await?;
+    radarr.movies().await?;
+    radarr.movie(7).await?;
+    radarr.movie_by_tmdb(603).await?;
+    radarr.add(&movie).await?;
+    radarr.delete(7, true).await?;
+    radarr.delete(7, false).await?;
+    radarr.downloads().await?;
+    radarr.upcoming(date(2026, 11, 20), date(2026, 12, 20)).await?;
+    radarr.imported_since(Timestamp::UNIX_EPOCH).await?;
+    radarr.profiles().await?;
+    radarr.root_folders().await?;
+    radarr.status().await?;
+    Ok(())
+}
+
+async fn ask_sonarr(sonarr: &Sonarr) -> Result<()> {
+    let series = |seasons| NewSeries {
+        tvdb: 81189,
+        title: "Breaking Bad".into(),
+        series_type: "standard".into(),
+        profile: 1,
+        root_folder: "/tv".into(),
+        seasons,
+    };
+    sonarr.lookup("breaking bad").await?;
+    sonarr.all_series().await?;
+    sonarr.series(7).await?;
+    sonarr.series_by_tvdb(81189).await?;
+    sonarr.add(&series(vec![(0, false), (1, true), (2, false)])).await?;
+    sonarr.add(&series(vec![(0, false), (1, true), (2, true)])).await?;
+    sonarr.delete(7, true).await?;
+    sonarr.delete(7, false).await?;
+    sonarr.downloads().await?;
+    sonarr.upcoming(Timestamp::UNIX_EPOCH, Timestamp::from_second(1_800_000_000)?).await?;
+    sonarr.imported_since(Timestamp::UNIX_EPOCH).await?;
+    sonarr.profiles().await?;
+    sonarr.root_folders().await?;
+    sonarr.status().await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_request_is_written_down() -> Result<()> {
+    let sent = Sent::default();
+    let key = SecretString::from("key");
+    ask_radarr(&Radarr::new(sent.server("radarr"), "http://radarr".parse()?, key.clone())).await?;
+    ask_sonarr(&Sonarr::new(sent.server("sonarr"), "http://sonarr".parse()?, key)).await?;
+
+    let lines: Vec<String> =
+        sent.0.lock().unwrap_or_else(PoisonError::into_inner).iter().map(Value::to_string).collect();
+    assert_eq!(lines.len(), 27);
+    let file = env::var_os("DIALARR_CONTRACT_OUT")
+        .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("arr_requests.jsonl"), PathBuf::from);
+    fs::write(file, lines.join("\n") + "\n")?;
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Whether Sonarr's recorded answers lose anything on their way through our client.
+
+use anyhow::{Context, Result};
+use dialarr::arr::sonarr::Sonarr;
+use dialarr::arr::{Season, Series, Upcoming, UpcomingWhen};
+use jiff::Timestamp;
+use secrecy::SecretString;
+use serde_json::Value;
+
+use crate::arr::{
+    check_downloads, flag, imports, moment, number, profiles, recordings, records, root_folders, serving,
+    status, text,
+};
+
+fn sonarr(body: &Value) -> Result<Sonarr> {
+    Ok(Sonarr::new(serving(body), "http://sonarr".parse()?, SecretString::from("key")))
+}
+
+fn season(raw: &Value) -> Result<Season> {
+    Ok(Season {
+        number: number(raw, "seasonNumber").try_into()?,
+        monitored: flag(raw, "monitored"),
+        episodes_on_disk: number(&raw["statistics"], "episodeFileCount").try_into()?,
+        episodes: number(&raw["statistics"], "totalEpisodeCount").try_into()?,
+    })
+}
+
+fn series(raw: &Value) -> Result<Series> {
+    let listed = raw["seasons"].as_array().context("a series without seasons")?;
+    let seasons =
+        listed.iter().filter(|it| it["seasonNumber"] != 0).map(season).collect::<Result<Vec<_>>>()?;
+    Ok(Series {
+        id: raw["id"].as_i64(),
+        tvdb: number(raw, "tvdbId"),
+        title: text(raw, "title"),
+        year: number(raw, "year").try_into()?,
+        overview: text(raw, "overview"),
+        monitored: flag(raw, "monitored"),
+        ended: flag(raw, "ended"),
+        series_type: text(raw, "seriesType"),
+        episodes_on_disk: seasons.iter().map(|season| season.episodes_on_disk).sum(),
+        episodes: seasons.iter().map(|season| season.episodes).sum(),
+        seasons,
+        size_bytes: number(&raw["statistics"], "sizeOnDisk").try_into()?,
+        path: text(raw, "path"),
+        profile: number(raw, "qualityProfileId"),
+        next_airing: moment(raw, "nextAiring")?,
+    })
+}
+
+/// What the server counts with the specials is what we count without them, plus them.
+fn check_counts(raw: &Value, series: &Series) {
+    let specials = raw["seasons"].as_array().into_iter().flatten().find(|it| it["seasonNumber"] == 0);
+    let specials = specials.map_or(Value::Null, |it| it["statistics"].clone());
+    let total = i64::from(series.episodes) + number(&specials, "totalEpisodeCount");
+    let on_disk = i64::from(series.episodes_on_disk) + number(&specials, "episodeFileCount");
+    assert_eq!(total, number(&raw["statistics"], "totalEpisodeCount"), "{}", series.title);
+    assert_eq!(on_disk, number(&raw["statistics"], "episodeFileCount"), "{}", series.title);
+}
+
+#[tokio::test]
+async fn shows_keep_every_field_in_catalogue_and_library() -> Result<()> {
+    for (name, recording) in recordings("sonarr", &["series_", "add_series_201"])? {
+        let raw = records(&name, &recording)?;
+        let expected: Vec<Series> = raw.iter().map(series).collect::<Result<_>>()?;
+        let sonarr = sonarr(&Value::Array(raw.clone()))?;
+        assert_eq!(sonarr.lookup("any").await?, expected, "{name}");
+        assert_eq!(sonarr.all_series().await?, expected, "{name}");
+        assert_eq!(sonarr.series_by_tvdb(1).await?, expected.first().cloned(), "{name}");
+        for (raw, expected) in raw.iter().zip(expected) {
+            if !name.starts_with("series_lookup") {
+                check_counts(raw, &expected);
+            }
+            assert_eq!(self::sonarr(raw)?.series(1).await?, Some(expected), "{name}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_episode_of_a_calendar_is_told_at_its_time() -> Result<()> {
+    for (name, recording) in recordings("sonarr", &["calendar_"])? {
+        for raw in records(&name, &recording)? {
+            let told = sonarr(&Value::Array(vec![raw.clone()]))?
+                .upcoming(Timestamp::UNIX_EPOCH, Timestamp::MAX)
+                .await?;
+            let numbers =
+                format!(" S{:02}E{:02}", number(&raw, "seasonNumber"), number(&raw, "episodeNumber"));
+            let title = match raw["series"]["title"].as_str() {
+                Some(series) => format!("{series}{numbers}"),
+                None => text(&raw, "title"),
+            };
+            let at = moment(&raw, "airDateUtc")?.context("an episode without a time")?;
+            let expected = Upcoming { title, when: UpcomingWhen::Airs(at), on_disk: flag(&raw, "hasFile") };
+            assert_eq!(told, [expected], "{name}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_download_of_a_queue_is_lost() -> Result<()> {
+    for (name, recording) in recordings("sonarr", &["queue_"])? {
+        let raw: Value = serde_json::from_str(&recording)?;
+        if raw.get("records").is_some() {
+            check_downloads(&raw, &sonarr(&raw)?.downloads().await?).context(name)?;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_show_with_imports_is_told() -> Result<()> {
+    for (name, recording) in recordings("sonarr", &["history_"])? {
+        let (raw, shows) = imports(&serde_json::from_str(&recording)?, "seriesId");
+        let told = sonarr(&raw)?.imported_since(Timestamp::UNIX_EPOCH).await?;
+        // Recorded without their episodes, so that seasons cannot be told apart.
+        assert_eq!(told.len(), shows.len(), "{name}");
+        assert!(told.iter().all(|it| !it.title.is_empty()), "{name}");
+        assert!(told.is_sorted_by(|one, other| one.at >= other.at), "{name}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn profiles_folders_and_status_are_read_whole() -> Result<()> {
+    for (name, recording) in recordings("sonarr", &["qualityprofiles", "rootfolder", "system_status"])? {
+        let raw = records(&name, &recording)?;
+        if name.starts_with("qualityprofiles") {
+            assert_eq!(sonarr(&Value::Array(raw.clone()))?.profiles().await?, profiles(&raw), "{name}");
+        } else if name.starts_with("rootfolder") {
+            assert_eq!(
+                sonarr(&Value::Array(raw.clone()))?.root_folders().await?,
+                root_folders(&raw),
+                "{name}"
+            );
+        } else {
+            assert_eq!(sonarr(&raw[0])?.status().await?, status(&raw[0]), "{name}");
+        }
+    }
+    Ok(())
+}

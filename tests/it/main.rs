@@ -1,0 +1,6 @@
+//! Whole-application tests, one binary: each further one would be linked again.
+
+// Says to the lints what cargo knows: an unwrap in here is a failing test.
+#![cfg(test)]
+
+mod tidy;

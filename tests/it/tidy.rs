@@ -1,0 +1,369 @@
+//! Whether the repository keeps its own rules: who may mention what, sizes, names, words.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::{fs, io};
+
+use dialarr::config::Config;
+
+/// Longest source file, its tests not counted.
+const FILE_LINES: usize = 500;
+/// Longest `mod.rs`, in lines of code.
+const DOOR_LINES: usize = 200;
+/// Beginnings of words that praise where a fact should stand.
+const PRAISE: [&str; 14] = [
+    "blazing",
+    "comprehensive",
+    "cutting-edge",
+    "delightful",
+    "effortless",
+    "elegant",
+    "powerful",
+    "revolution",
+    "robust",
+    "seamless",
+    "state-of-the-art",
+    "supercharge",
+    "unparalleled",
+    "world-class",
+];
+
+struct File {
+    /// From the root of the repository, with `/` between its parts.
+    path: String,
+    text: String,
+}
+
+/// The rule finds nothing in the tree and something in every counter-example.
+#[track_caller]
+fn check(tree: &[File], rule: impl Fn(&File) -> Vec<String>, counter_examples: &[(&str, &str)]) {
+    for (path, text) in counter_examples {
+        let findings = rule(&file(path, text));
+        assert!(!findings.is_empty(), "the rule accepts its counter-example in {path}:\n{text}");
+    }
+    let findings: Vec<String> = tree.iter().flat_map(rule).collect();
+    assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
+}
+
+#[test]
+fn conversation_decides_without_clock_network_database_and_siblings() {
+    let rule = |file: &File| {
+        let outside = ["tokio", "axum", "diesel", "reqwest", "async_openai", "tracing"];
+        let clock = ["Utc::now", "SystemTime", "Timestamp::now", "Zoned::now"];
+        let mut findings = mentions(file, &["conversation"], &outside);
+        findings.extend(mentions(file, &["conversation"], &clock));
+        if within(&file.path, &["conversation"]) {
+            findings.extend(findings_by_line(file, |line| {
+                line.split("crate::").skip(1).any(|path| !path.starts_with("conversation"))
+            }));
+        }
+        findings
+    };
+    let counter_examples = [
+        ("src/conversation/turn.rs", "use tokio::time::sleep;"),
+        ("src/conversation/turn.rs", "/// As `tracing` shows it."),
+        ("src/conversation/lifecycle.rs", "let now = jiff::Timestamp::now();"),
+        ("src/conversation/words.rs", "use crate::tools::Registry;"),
+    ];
+    check(&sources(), rule, &counter_examples);
+}
+
+#[test]
+fn tools_models_memory_notices_and_clients_know_neither_web_nor_database_nor_engine() {
+    let folders = ["tools", "llm", "memory", "notices", "arr"];
+    let rule = |file: &File| {
+        let mut findings = mentions(file, &folders, &["diesel", "crate::web", "crate::engine"]);
+        if !is_fake(&file.path) {
+            findings.extend(mentions(file, &folders, &["axum"]));
+        }
+        findings
+    };
+    let counter_examples = [
+        ("src/tools/movies.rs", "use crate::web::api;"),
+        ("src/llm/openai.rs", "use axum::Router;"),
+        ("src/arr/fake.rs", "use crate::engine::Engine;"),
+        ("src/memory/facts.rs", "use diesel::prelude::*;"),
+    ];
+    check(&sources(), rule, &counter_examples);
+}
+
+#[test]
+fn the_store_knows_nothing_of_network_and_engine() {
+    let words = ["axum", "reqwest", "async_openai", "crate::engine"];
+    let counter_examples = [("src/store/ledger.rs", "use crate::engine::Engine;")];
+    check(&sources(), |file| mentions(file, &["store"], &words), &counter_examples);
+}
+
+#[test]
+fn the_engine_knows_no_wire_and_no_carrier() {
+    let words = ["axum", "reqwest", "diesel", "twilio"];
+    let counter_examples = [
+        ("src/engine/run.rs", "// Twilio asks again when we are slow."),
+        ("src/engine.rs", "Channel::Twilio => {}"),
+        ("src/engine/scheduler.rs", "use crate::messaging::TwilioChannel;"),
+    ];
+    check(&sources(), |file| mentions(file, &["engine"], &words), &counter_examples);
+}
+
+#[test]
+fn messaging_knows_neither_database_nor_engine() {
+    let words = ["diesel", "crate::engine"];
+    let counter_examples = [("src/messaging/outbox.rs", "crate::engine::wake(user);")];
+    check(&sources(), |file| mentions(file, &["messaging"], &words), &counter_examples);
+}
+
+#[test]
+fn only_the_configuration_reads_the_environment() {
+    let rule = |file: &File| {
+        if within(&file.path, &["config"]) {
+            return Vec::new();
+        }
+        findings_by_line(file, |line| ["std::env", "env::var", "dotenvy"].iter().any(|word| says(line, word)))
+    };
+    let counter_examples = [
+        ("src/llm/openai.rs", "std::env::var(\"LLM_API_KEY\")"),
+        ("src/app.rs", "use std::{env, fs};\nlet port = env::var_os(\"PORT\");"),
+    ];
+    check(&sources(), rule, &counter_examples);
+}
+
+#[test]
+fn only_the_store_says_diesel_and_only_web_and_fakes_say_axum() {
+    let rule = |file: &File| {
+        let may_say_diesel = within(&file.path, &["store"]);
+        let may_say_axum = within(&file.path, &["web"]) || is_fake(&file.path);
+        findings_by_line(file, |line| {
+            (says(line, "diesel") && !may_say_diesel) || (says(line, "axum") && !may_say_axum)
+        })
+    };
+    let counter_examples = [
+        ("src/app.rs", "diesel::connection"),
+        ("src/cli/serve.rs", "axum::serve(listener, router)"),
+        ("src/messaging/twilio.rs", "use axum::Router;"),
+    ];
+    check(&sources(), rule, &counter_examples);
+}
+
+#[test]
+fn no_source_file_is_too_long_and_every_door_is_only_a_door() {
+    let rule = |file: &File| {
+        let code = without_tests(&file.text);
+        let lines = code.lines().count();
+        let door =
+            code.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count();
+        let mut findings = Vec::new();
+        if lines > FILE_LINES && !file.path.ends_with("/tests.rs") {
+            findings.push(format!("{}: {lines} lines, {FILE_LINES} at most", file.path));
+        }
+        if door > DOOR_LINES && file.path.ends_with("/mod.rs") {
+            findings.push(format!("{}: {door} lines of code, {DOOR_LINES} at most", file.path));
+        }
+        findings
+    };
+    let counter_examples = [
+        ("src/store/ledger.rs", "x\n".repeat(FILE_LINES + 1)),
+        ("src/arr/mod.rs", "x\n".repeat(DOOR_LINES + 1)),
+    ];
+    check(&sources(), rule, &counter_examples.each_ref().map(|(path, text)| (*path, text.as_str())));
+}
+
+#[test]
+fn the_example_file_names_exactly_the_variables_that_are_read() {
+    assert_eq!(names_in("# NOT=this\nPORT=3000\n\nTZ=\n"), set(&["PORT", "TZ"]));
+
+    let read = RefCell::new(BTreeSet::new());
+    let unset = Config::from_lookup(|name| {
+        read.borrow_mut().insert(name.to_owned());
+        None
+    });
+    assert_eq!(unset.err(), None);
+    assert_eq!(names_in(&example_file()), read.into_inner());
+}
+
+#[test]
+fn the_example_file_as_it_is_changes_no_default() {
+    let example = example_file();
+    let value = |name: &str| {
+        let mut lines = example.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
+    };
+    let unset = Config::from_lookup(|_| None).unwrap();
+    assert_eq!(format!("{:?}", Config::from_lookup(value).unwrap()), format!("{unset:?}"));
+}
+
+#[test]
+fn test_names_are_sentences_without_the_prefix() {
+    let rule = |file: &File| findings_by_line(file, |line| line.contains("fn test_"));
+    check(&rust(), rule, &[("tests/it/turns.rs", "async fn test_reply() {")]);
+}
+
+#[test]
+fn lints_are_never_silenced_and_tests_never_ignored() {
+    let rule =
+        |file: &File| findings_by_line(file, |line| line.contains("[allow(") || line.contains("#[ignore"));
+    let counter_examples = [
+        ("src/app.rs", "#[allow(dead_code)]"),
+        ("src/lib.rs", "#![allow(clippy::unwrap_used)]"),
+        ("tests/it/turns.rs", "#[ignore = \"slow\"]"),
+    ];
+    check(&rust(), rule, &counter_examples);
+}
+
+#[test]
+fn tests_do_not_sleep() {
+    let tests: Vec<File> = rust().into_iter().filter(|file| file.path.starts_with("tests/")).collect();
+    let rule = |file: &File| findings_by_line(file, |line| line.contains("sleep("));
+    check(&tests, rule, &[("tests/it/outbox.rs", "tokio::time::sleep(SECOND).await;")]);
+}
+
+#[test]
+fn comments_have_no_banners() {
+    let rule = |file: &File| {
+        findings_by_line(file, |line| {
+            let Some(comment) = line.trim().strip_prefix("//") else { return false };
+            let is_rule = |mark: char| "=-─━*#~_/+".contains(mark);
+            comment.split(|mark: char| !is_rule(mark)).any(|marks| marks.chars().count() >= 4)
+        })
+    };
+    let counter_examples = [
+        ("src/app.rs", "// ---- Tools ----"),
+        ("src/app.rs", "    ///////////////"),
+        ("src/app.rs", "// ─── Tools ───────"),
+    ];
+    check(&rust(), rule, &counter_examples);
+}
+
+#[test]
+fn types_are_named_for_what_they_are() {
+    let rule = |file: &File| findings_by_line(file, |line| type_name(line).is_some_and(says_nothing));
+    let counter_examples = [
+        ("src/app.rs", "pub(crate) struct SessionManager {"),
+        ("src/app.rs", "enum MessageHandler<'a> {"),
+        ("src/app.rs", "pub trait Helper: Send {"),
+        ("src/app.rs", "type TextUtils = ();"),
+    ];
+    check(&rust(), rule, &counter_examples);
+}
+
+#[test]
+fn documents_state_facts_without_praise() {
+    let rule = |file: &File| {
+        findings_by_line(file, |line| {
+            let line = line.to_lowercase();
+            line.split_whitespace()
+                .map(|word| word.trim_start_matches(|mark: char| !mark.is_alphanumeric()))
+                .any(|word| PRAISE.iter().any(|praise| word.starts_with(praise)))
+        })
+    };
+    let counter_examples =
+        [("README.md", "A **robust** assistant"), ("docs/TOUR.md", "It works (seamlessly) everywhere")];
+    check(&documents(), rule, &counter_examples);
+}
+
+/// Lines of files in these folders of `src` that say one of the words; comments count too.
+fn mentions(file: &File, folders: &[&str], words: &[&str]) -> Vec<String> {
+    if !within(&file.path, folders) {
+        return Vec::new();
+    }
+    findings_by_line(file, |line| words.iter().any(|word| says(line, word)))
+}
+
+fn findings_by_line(file: &File, is_wrong: impl Fn(&str) -> bool) -> Vec<String> {
+    let lines = file.text.lines().enumerate().filter(|(_, line)| is_wrong(line));
+    lines.map(|(index, line)| format!("{}:{}: {}", file.path, index + 1, line.trim())).collect()
+}
+
+/// In any case and as a part of a longer name too: `TwilioChannel` says Twilio.
+fn says(line: &str, word: &str) -> bool {
+    line.to_lowercase().contains(&word.to_lowercase())
+}
+
+fn within(path: &str, folders: &[&str]) -> bool {
+    let Some(path) = path.strip_prefix("src/") else { return false };
+    folders.iter().any(|folder| {
+        path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/') || rest.starts_with(".rs"))
+    })
+}
+
+fn is_fake(path: &str) -> bool {
+    path.ends_with("/fake.rs") || path.contains("/fake/")
+}
+
+/// Everything before the test module that ends a file.
+fn without_tests(text: &str) -> &str {
+    text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text)
+}
+
+fn type_name(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace();
+    words.by_ref().find(|word| matches!(*word, "struct" | "enum" | "trait" | "type" | "union"))?;
+    words.next()?.split(|mark: char| !mark.is_alphanumeric() && mark != '_').next()
+}
+
+fn says_nothing(type_name: &str) -> bool {
+    let endings = ["Manager", "Service", "Helper", "Helpers", "Util", "Utils", "Handler"];
+    endings.iter().any(|ending| type_name.ends_with(ending))
+}
+
+fn names_in(example: &str) -> BTreeSet<String> {
+    let lines = example.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect()
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+fn example_file() -> String {
+    fs::read_to_string(root().join(".env.example")).unwrap()
+}
+
+fn sources() -> Vec<File> {
+    files(&["src"], ".rs")
+}
+
+/// All Rust of ours but this file, whose counter-examples break every rule.
+fn rust() -> Vec<File> {
+    let mut files = files(&["src", "tests", "benches"], ".rs");
+    files.retain(|file| file.path != "tests/it/tidy.rs");
+    files
+}
+
+fn documents() -> Vec<File> {
+    files(&["README.md", "docs"], ".md")
+}
+
+fn files(places: &[&str], ending: &str) -> Vec<File> {
+    let mut files = Vec::new();
+    for place in places {
+        // Not every place exists in every state of the repository.
+        if root().join(place).exists() {
+            collect(place, ending, &mut files).unwrap();
+        }
+    }
+    files
+}
+
+fn collect(path: &str, ending: &str, files: &mut Vec<File>) -> io::Result<()> {
+    let place = root().join(path);
+    if place.is_file() {
+        if path.ends_with(ending) {
+            files.push(file(path, &fs::read_to_string(place)?));
+        }
+        return Ok(());
+    }
+    for entry in fs::read_dir(place)? {
+        let name = entry?.file_name();
+        collect(&format!("{path}/{}", name.to_string_lossy()), ending, files)?;
+    }
+    Ok(())
+}
+
+fn file(path: &str, text: &str) -> File {
+    File { path: path.to_owned(), text: text.to_owned() }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
