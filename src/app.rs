@@ -18,7 +18,7 @@ use crate::store::users::{self, Newcomer};
 use crate::store::{boot, stream};
 use crate::tools::Tool;
 use crate::tools::discover::{FindInLibrary, SearchMedia};
-use crate::tools::downloads::{CheckStatus, RecentlyAdded, ListUpcoming};
+use crate::tools::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases};
 use crate::tools::library::Library;
 use crate::tools::movies::AddMovie;
 use crate::tools::registry::Registry;
@@ -71,8 +71,18 @@ pub enum StartError {
 impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
     pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
-        let Blueprint { database, clock, settings, confirm_for, admin, members, model, library, channels, trust } =
-            blueprint;
+        let Blueprint {
+            database,
+            clock,
+            settings,
+            confirm_for,
+            admin,
+            members,
+            model,
+            library,
+            channels,
+            trust,
+        } = blueprint;
         let db = Db::open(&database)?;
         let now = clock.now();
         db.write(move |conn| {
@@ -102,7 +112,8 @@ impl App {
             let (relay, stop) = (relay.clone(), stop_relay.clone());
             async move { relay.run(stop).await }
         });
-        let webhooks = Webhooks { engine: engine.clone(), db: db.clone(), clock: clock.clone(), twilio: trust };
+        let webhooks =
+            Webhooks { engine: engine.clone(), db: db.clone(), clock: clock.clone(), twilio: trust };
         Ok(Self { engine, relay, webhooks, db, clock, stop_relay, relay_task })
     }
 
@@ -134,13 +145,13 @@ impl App {
 /// Every tool there is; what a user is offered of them is a matter of rights.
 fn tools(library: &Arc<Library>) -> Vec<Arc<dyn Tool>> {
     vec![
-        Arc::new(SearchMedia { library: library.clone() }),
-        Arc::new(FindInLibrary { library: library.clone() }),
-        Arc::new(AddMovie { library: library.clone() }),
-        Arc::new(AddSeries { library: library.clone() }),
-        Arc::new(CheckStatus { library: library.clone() }),
-        Arc::new(ListUpcoming { library: library.clone() }),
-        Arc::new(RecentlyAdded { library: library.clone() }),
-        Arc::new(RemoveMedia { library: library.clone() }),
+        Arc::new(SearchMedia::new(library.clone())),
+        Arc::new(FindInLibrary::new(library.clone())),
+        Arc::new(AddMovie::new(library.clone())),
+        Arc::new(AddSeries::new(library.clone())),
+        Arc::new(CheckStatus::new(library.clone())),
+        Arc::new(UpcomingReleases::new(library.clone())),
+        Arc::new(RecentlyAdded::new(library.clone())),
+        Arc::new(RemoveMedia::new(library.clone())),
     ]
 }

@@ -2,8 +2,10 @@
 //! Everything but Sonarr, Radarr, Twilio and the model is the real thing.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
+use http::{Method, Request};
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use secrecy::SecretString;
@@ -19,7 +21,7 @@ use crate::conversation::deletion::CodePolicy;
 use crate::conversation::transcript::{Address, PhoneNumber};
 use crate::conversation::turn::Limits;
 use crate::engine::{Codes, Settings};
-use crate::http::Http;
+use crate::http::{Http, InProcess};
 use crate::llm::Model;
 use crate::messaging::fake::{FakeAccount, FakeTwilio};
 use crate::messaging::outbox::Channels;
@@ -42,6 +44,23 @@ pub struct Peers {
     pub twilio: FakeTwilio,
     token: SecretString,
     public_url: String,
+    writes: Arc<Mutex<Vec<Write>>>,
+}
+
+/// Which simulated library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Served {
+    Radarr,
+    Sonarr,
+}
+
+/// A change that a simulated library carried out, in the order of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Write {
+    /// By its number in the catalogue: TMDB or TVDB.
+    Added(Served, i64),
+    /// By its id in the library.
+    Removed(Served, i64),
 }
 
 impl Peers {
@@ -55,13 +74,20 @@ impl Peers {
             public_url: public_url.to_owned(),
         };
         let twilio = FakeTwilio::new(account, clock.clone());
-        Self { clock, radarr, sonarr, twilio, token, public_url: public_url.to_owned() }
+        let writes = Arc::default();
+        Self { clock, radarr, sonarr, twilio, token, public_url: public_url.to_owned(), writes }
     }
 
     /// The program wired to these peers.
-    pub fn blueprint(&self, database: &str, settings: Settings, model: Option<Arc<dyn Model>>) -> Result<Blueprint, url::ParseError> {
+    pub fn blueprint(
+        &self,
+        database: &str,
+        settings: Settings,
+        model: Option<Arc<dyn Model>>,
+    ) -> Result<Blueprint, url::ParseError> {
         let verifier = Verifier { tokens: vec![self.token.clone()], shared_keys: BTreeMap::new() };
-        let carrier = Twilio::new(self.twilio.client_account(TWILIO_API), Http::in_process(self.twilio.in_process()));
+        let carrier =
+            Twilio::new(self.twilio.client_account(TWILIO_API), Http::in_process(self.twilio.in_process()));
         Ok(Blueprint {
             database: database.to_owned(),
             clock: self.clock.clone(),
@@ -76,14 +102,35 @@ impl Peers {
         })
     }
 
+    /// The changes since the last look.
+    pub fn take_writes(&self) -> Vec<Write> {
+        std::mem::take(&mut *self.writes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The way to a simulated library, with its changes noted as they succeed.
+    fn watched(&self, served: Served, peer: InProcess) -> Http {
+        let writes = self.writes.clone();
+        Http::in_process(Arc::new(move |request| {
+            let attempt = attempt(served, &request);
+            let (answer, writes) = (peer(request), writes.clone());
+            Box::pin(async move {
+                let answer = answer.await;
+                if answer.status().is_success() {
+                    writes.lock().unwrap_or_else(PoisonError::into_inner).extend(attempt);
+                }
+                answer
+            })
+        }))
+    }
+
     fn library(&self) -> Result<Library, url::ParseError> {
         let radarr = Radarr::new(
-            Http::in_process(self.radarr.in_process()),
+            self.watched(Served::Radarr, self.radarr.in_process()),
             Url::parse("http://radarr.invalid")?,
             SecretString::from(self.radarr.key().to_owned()),
         );
         let sonarr = Sonarr::new(
-            Http::in_process(self.sonarr.in_process()),
+            self.watched(Served::Sonarr, self.sonarr.in_process()),
             Url::parse("http://sonarr.invalid")?,
             SecretString::from(self.sonarr.key().to_owned()),
         );
@@ -91,6 +138,23 @@ impl Peers {
             movies: vec![Instance { name: "radarr", four_k: false, client: radarr }],
             series: vec![Instance { name: "sonarr", four_k: false, client: sonarr }],
         })
+    }
+}
+
+/// What a request would change.
+fn attempt(served: Served, request: &Request<Bytes>) -> Option<Write> {
+    let path = request.uri().path();
+    let field = match served {
+        Served::Radarr => "tmdbId",
+        Served::Sonarr => "tvdbId",
+    };
+    if request.method() == Method::POST && (path.ends_with("/movie") || path.ends_with("/series")) {
+        let body: serde_json::Value = serde_json::from_slice(request.body()).ok()?;
+        Some(Write::Added(served, body.get(field)?.as_i64()?))
+    } else if request.method() == Method::DELETE {
+        Some(Write::Removed(served, path.rsplit('/').next()?.parse().ok()?))
+    } else {
+        None
     }
 }
 

@@ -70,7 +70,11 @@ impl Carrier {
     async fn text(&self, body: &str) -> anyhow::Result<()> {
         let request = self.twilio.text(PHONE, body).arrive().context("write the webhook request")?;
         let response = FakeTwilio::deliver(request, &self.webhook).await.context("reach our own webhook")?;
-        anyhow::ensure!(response.status().is_success(), "have our own webhook take the text: {}", response.status());
+        anyhow::ensure!(
+            response.status().is_success(),
+            "have our own webhook take the text: {}",
+            response.status()
+        );
         Ok(())
     }
 
@@ -79,7 +83,9 @@ impl Carrier {
     async fn show(&self, sent: &SentText) -> anyhow::Result<()> {
         println!("dialarr: {}", sent.body);
         for delivery in [Delivery::Sent, Delivery::Delivered] {
-            if let Some(request) = self.twilio.status_callback(sent, delivery).context("write the callback")? {
+            if let Some(request) =
+                self.twilio.status_callback(sent, delivery).context("write the callback")?
+            {
                 FakeTwilio::deliver(request, &self.webhook).await.context("reach our own webhook")?;
             }
         }
@@ -120,7 +126,8 @@ async fn prompt(carrier: &Carrier) -> anyhow::Result<()> {
 /// Texts line by line, each after the last one was answered.
 #[expect(clippy::print_stdout, reason = "the conversation is what the command is for")]
 async fn play(carrier: &Carrier, app: &App, script: &Path) -> anyhow::Result<()> {
-    let texts = tokio::fs::read_to_string(script).await.with_context(|| format!("read {}", script.display()))?;
+    let texts =
+        tokio::fs::read_to_string(script).await.with_context(|| format!("read {}", script.display()))?;
     for line in texts.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
         println!("you: {line}");
         carrier.text(line).await?;

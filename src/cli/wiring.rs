@@ -115,14 +115,20 @@ fn library(libraries: &config::Libraries, http: &Http) -> Library {
         })
     };
     Library {
-        movies: [radarr(&libraries.radarr, "radarr", false), radarr(&libraries.radarr_four_k, "radarr-4k", true)]
-            .into_iter()
-            .flatten()
-            .collect(),
-        series: [sonarr(&libraries.sonarr, "sonarr", false), sonarr(&libraries.sonarr_four_k, "sonarr-4k", true)]
-            .into_iter()
-            .flatten()
-            .collect(),
+        movies: [
+            radarr(&libraries.radarr, "radarr", false),
+            radarr(&libraries.radarr_four_k, "radarr-4k", true),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        series: [
+            sonarr(&libraries.sonarr, "sonarr", false),
+            sonarr(&libraries.sonarr_four_k, "sonarr-4k", true),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
     }
 }
 

@@ -63,6 +63,21 @@ pub fn attempts(conn: &mut Conn, call: CallRow) -> QueryResult<i64> {
     tool_calls::table.find(call.0).select(tool_calls::attempts).first(conn)
 }
 
+/// The last call there is; 0 where there is none.
+pub fn last(conn: &mut Conn) -> QueryResult<CallRow> {
+    let last: Option<i64> = tool_calls::table.select(diesel::dsl::max(tool_calls::id)).first(conn)?;
+    Ok(CallRow(last.unwrap_or(0)))
+}
+
+/// The names of the tools called after `call`, in order.
+pub fn names_after(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<String>> {
+    tool_calls::table
+        .filter(tool_calls::id.gt(call.0))
+        .order(tool_calls::id)
+        .select(tool_calls::tool_name)
+        .load(conn)
+}
+
 /// Every id that a tool result has shown in this conversation.
 pub fn shown(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<MediaRef>> {
     let results: Vec<Option<String>> = tool_calls::table

@@ -16,7 +16,8 @@ use super::turns::{self as turn_rows, End};
 use crate::conversation::deletion::{self, Ending, ItemOutcome};
 use crate::conversation::route::EndedQuestion;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, CallRow, ConversationId, EventId, FrozenItem, OutboxId, TurnId, UserId,
+    CallFailure, CallResult, CallRow, ConversationId, EventId, FrozenItem, MediaKind, OutboxId, TurnId,
+    UserId,
 };
 
 /// How long a question that has ended still explains a yes.
@@ -95,6 +96,7 @@ pub struct Open {
     pub disturbed: bool,
     /// `Dune (2021)`, one per item.
     pub names: Vec<String>,
+    pub items: Vec<(MediaKind, i64)>,
 }
 
 pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
@@ -117,6 +119,7 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
         .filter(outbox_rows::state.ne_all(["failed", "suppressed"]))
         .count()
         .get_result(conn)?;
+    let items = items(conn, CallRow(call))?;
     Ok(Some(Open {
         call: CallRow(call),
         question,
@@ -124,7 +127,8 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
         repeats: number(repeats)?,
         armed_at: armed_at.map(time).transpose()?,
         disturbed: sent_since > 0,
-        names: names(conn, CallRow(call))?,
+        names: items.iter().map(|item| deletion::name(&item.item)).collect(),
+        items: items.iter().map(|item| (item.item.kind, item.item.id)).collect(),
     }))
 }
 

@@ -56,13 +56,19 @@ pub fn with_failed(sentence: String, failed: &[String]) -> String {
     if failed.is_empty() { sentence } else { format!("{sentence} {}", failed.join(" ")) }
 }
 
-/// `A, B, C and 4 more`.
+/// `A, B, C and 4 more`; `A, 1; B, 2; C, 3` where the parts hold commas themselves.
 pub fn sentence_list(parts: &[String]) -> String {
+    let named = &parts[..parts.len().min(MAX_NAMED)];
+    if parts.len() > 1 && named.iter().any(|part| part.contains(',')) {
+        let more = parts.len() - named.len();
+        let rest = if more == 0 { String::new() } else { format!("; and {more} more") };
+        return format!("{}{rest}", named.join("; "));
+    }
     match parts {
         [] => String::new(),
         [one] => one.clone(),
         [first @ .., last] if parts.len() <= MAX_NAMED => format!("{} and {last}", first.join(", ")),
-        _ => format!("{} and {} more", parts[..MAX_NAMED].join(", "), parts.len() - MAX_NAMED),
+        _ => format!("{} and {} more", named.join(", "), parts.len() - MAX_NAMED),
     }
 }
 
@@ -171,6 +177,9 @@ mod tests {
         check(sentence_list(&parts[..1]), "A");
         check(sentence_list(&parts[..3]), "A, B and C");
         check(sentence_list(&parts), "A, B, C, D, E and 2 more");
+        let parts: Vec<String> = (1..=6).map(|number| format!("A, {number}")).collect();
+        check(sentence_list(&parts[..2]), "A, 1; A, 2");
+        check(sentence_list(&parts), "A, 1; A, 2; A, 3; A, 4; A, 5; and 1 more");
     }
 
     #[test]

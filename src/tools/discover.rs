@@ -19,6 +19,7 @@ use super::{LOOKUP_TIMEOUT, READ_TIMEOUT, Tool, ToolError, Uses, World};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Movie, Series};
+use crate::conversation::text::size;
 use crate::conversation::transcript::{
     Arguments, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -26,11 +27,11 @@ use crate::conversation::transcript::{
 const MAX_OVERVIEW_CHARS: usize = 200;
 
 pub struct SearchMedia {
-    pub library: Arc<Library>,
+    library: Arc<Library>,
 }
 
 pub struct FindInLibrary {
-    pub library: Arc<Library>,
+    library: Arc<Library>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -82,16 +83,21 @@ impl Tool for SearchMedia {
     }
 
     async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
-        self.search(self.arguments(cleared(call)?)?).await
+        self.search(cleared(call)?).await
     }
 }
 
 impl SearchMedia {
+    pub fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
+
     fn arguments(&self, arguments: &Arguments) -> Result<SearchArgs, CallFailure> {
         read("search_media", &schema::<SearchArgs>(), arguments)
     }
 
-    async fn search(&self, args: SearchArgs) -> Result<CallResult, ToolError> {
+    pub(super) async fn search(&self, arguments: &Arguments) -> Result<CallResult, ToolError> {
+        let args = self.arguments(arguments)?;
         let query = Query::new(&args.query);
         // All instances of a kind have the same catalogue: the first is asked.
         let movies = self.library.movies_of(args.kind).get(..1).unwrap_or_default();
@@ -139,16 +145,21 @@ impl Tool for FindInLibrary {
     }
 
     async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
-        self.find(self.arguments(cleared(call)?)?).await
+        self.find(cleared(call)?).await
     }
 }
 
 impl FindInLibrary {
+    pub fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
+
     fn arguments(&self, arguments: &Arguments) -> Result<FindArgs, CallFailure> {
         read("find_in_library", &schema::<FindArgs>(), arguments)
     }
 
-    async fn find(&self, args: FindArgs) -> Result<CallResult, ToolError> {
+    pub(super) async fn find(&self, arguments: &Arguments) -> Result<CallResult, ToolError> {
+        let args = self.arguments(arguments)?;
         let query = Query::new(&args.query);
         let (movies, series) = tokio::join!(
             ask_all(self.library.movies_of(args.kind), READ_PATIENCE, Radarr::movies),
@@ -184,7 +195,9 @@ fn totals(movies: Gathered<usize>, series: Gathered<usize>) -> Result<CallResult
     let mut for_model = json!({ "results": [], "total": movie_count + series_count,
         "movies": movie_count, "series": series_count, "note": "name a title to see it" });
     name_failed(&mut for_model, &failed);
-    let sentence = format!("The library has {movie_count} movies and {series_count} shows.");
+    let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let sentence =
+        format!("The library has {} and {}.", counted(movie_count, "movie"), counted(series_count, "show"));
     Ok(CallResult { for_model, for_user: with_failed(sentence, &failed), shown: Vec::new() })
 }
 
@@ -253,7 +266,6 @@ fn add_overview(for_model: &mut Value, overview: &str) {
     }
 }
 
-/// A title of the library; one without an id is none and cannot be named later.
 fn held_movie(instance: &Instance<Radarr>, movie: &Movie) -> Found {
     let name = named(&movie.title, movie.year);
     Found {
@@ -261,7 +273,7 @@ fn held_movie(instance: &Instance<Radarr>, movie: &Movie) -> Found {
             "title": clean_title(&movie.title), "year": movie.year,
             "size_gb": gigabytes(movie.size_bytes), "on_disk": movie.has_file }),
         for_user: if movie.has_file {
-            format!("{name}, {} GB", gigabytes(movie.size_bytes))
+            format!("{name}, {}", size(movie.size_bytes))
         } else {
             format!("{name}, not on disk yet")
         },
@@ -276,7 +288,7 @@ fn held_series(instance: &Instance<Sonarr>, series: &Series) -> Found {
     let name = named(&series.title, series.year);
     let episodes = format!("{} of {}", series.episodes_on_disk, series.episodes);
     Found {
-        for_user: format!("{name}, {episodes} episodes, {} GB", gigabytes(series.size_bytes)),
+        for_user: format!("{name}, {episodes} episodes, {}", size(series.size_bytes)),
         for_model: json!({ "type": "series", "id": series.id, "instance": instance.name,
             "title": clean_title(&series.title), "year": series.year,
             "size_gb": gigabytes(series.size_bytes), "seasons": series.seasons.len(), "episodes": episodes }),

@@ -84,8 +84,10 @@ impl<Client> Instance<Client> {
         tracing::warn!(instance = self.name, ?error, "failed to {error}");
         let (service, label) = (self.service(), self.label());
         let (what, sentence) = match error {
-            ArrError::Unreachable(_) | ArrError::NoAnswer(_) => ("unreachable", "can't be reached right now"),
-            ArrError::Unavailable(_) => ("unavailable", "is not ready right now"),
+            // One that is starting, or whose catalogue is down, is the same to whoever waits for it.
+            ArrError::Unreachable(_) | ArrError::NoAnswer(_) | ArrError::Unavailable(_) => {
+                ("unreachable", "can't be reached right now")
+            }
             ArrError::Unauthorized | ArrError::WrongUrl(_) => {
                 ("misconfigured", "is not set up right, the admin has to look at it")
             }
@@ -235,5 +237,65 @@ fn pick<'a, Client>(
                 None,
             ))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RADARR: Instance<()> = Instance { name: "radarr-4k", four_k: true, client: () };
+
+    #[track_caller]
+    fn check(error: &ArrError, told: &str) {
+        let told_by = match RADARR.failed_write(error) {
+            ToolError::TellModel(failure) => {
+                format!("{} {}", failure.for_model, failure.for_user.unwrap_or_default())
+            }
+            ToolError::Unknown(what) => format!("unknown: {what}"),
+            ToolError::Fatal(error) => format!("fatal: {error}"),
+        };
+        assert_eq!(told_by, told);
+    }
+
+    #[test]
+    fn a_write_that_may_have_happened_is_neither_done_nor_failed() {
+        check(
+            &ArrError::NoAnswer(HttpError::TimedOut(READ_PATIENCE)),
+            "unknown: radarr-4k: failed to get its answer",
+        );
+        check(
+            &ArrError::Server { status: 500, message: "boom".to_owned() },
+            "unknown: radarr-4k: failed to have it work: status 500: boom",
+        );
+    }
+
+    #[test]
+    fn a_refusal_names_the_service_and_no_path() {
+        check(
+            &ArrError::Refused(vec!["Path '/data/movies' is wrong".to_owned()]),
+            r#"{"error":"radarr_refused","hint":"Path is wrong","service":"Radarr 4K"} Radarr 4K did not accept that."#,
+        );
+        check(
+            &ArrError::Unauthorized,
+            r#"{"error":"radarr_misconfigured","service":"Radarr 4K"} Radarr 4K is not set up right, the admin has to look at it."#,
+        );
+    }
+
+    #[test]
+    fn the_usual_profile_is_the_one_most_titles_use() {
+        let profiles: Vec<Profile> =
+            [1, 2, 3].map(|id| Profile { id, name: format!("profile {id}") }).to_vec();
+        let usual = |in_use: &[i64]| usual_profile(&profiles, in_use.iter().copied()).map(|found| found.id);
+        assert_eq!([usual(&[3, 2, 3]), usual(&[]), usual(&[9])], [Some(3), Some(1), Some(1)]);
+        assert_eq!(usual_profile(&[], [1].into_iter()), None);
+    }
+
+    #[test]
+    fn the_roomiest_folder_is_one_that_can_be_reached() {
+        let folder = |path: &str, free_bytes| RootFolder { path: path.to_owned(), free_bytes };
+        let folders = [folder("/lost", None), folder("/small", Some(1)), folder("/big", Some(2))];
+        assert_eq!(roomiest(&folders), Some(&folders[2]));
+        assert_eq!(roomiest(&folders[..1]), None);
     }
 }

@@ -8,10 +8,12 @@ pub mod discover;
 pub mod downloads;
 pub mod library;
 pub mod movies;
-pub mod registry;
 pub mod ranking;
+pub mod registry;
 pub mod removal;
 pub mod series;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

@@ -20,7 +20,7 @@ use crate::conversation::transcript::{
 };
 
 pub struct AddMovie {
-    pub library: Arc<Library>,
+    library: Arc<Library>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -56,17 +56,29 @@ impl Tool for AddMovie {
     }
 
     async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
-        let args = self.arguments(cleared(call)?)?;
-        add(self.library.movie_instance(args.instance.as_deref())?, &args).await
+        self.add(cleared(call)?).await
     }
 
     async fn settle(&self, call: &Cleared, _world: &World) -> Result<Settled, ToolError> {
-        let args = self.arguments(cleared(call)?)?;
-        Ok(settle(self.library.movie_instance(args.instance.as_deref())?, args.tmdb).await)
+        self.find_out(cleared(call)?).await
     }
 }
 
 impl AddMovie {
+    pub fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
+
+    pub(super) async fn add(&self, arguments: &Arguments) -> Result<CallResult, ToolError> {
+        let args = self.arguments(arguments)?;
+        add(self.library.movie_instance(args.instance.as_deref())?, &args).await
+    }
+
+    pub(super) async fn find_out(&self, arguments: &Arguments) -> Result<Settled, ToolError> {
+        let args = self.arguments(arguments)?;
+        Ok(settle(self.library.movie_instance(args.instance.as_deref())?, args.tmdb).await)
+    }
+
     fn schema(&self) -> Value {
         let mut schema = schema::<Args>();
         offer_instances(&mut schema, "", &self.library.movie_names());

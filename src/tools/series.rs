@@ -24,7 +24,7 @@ const MAX_SEASONS_UNASKED: usize = 3;
 const SPECIALS: u32 = 0;
 
 pub struct AddSeries {
-    pub library: Arc<Library>,
+    library: Arc<Library>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -77,17 +77,29 @@ impl Tool for AddSeries {
     }
 
     async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
-        let args = self.arguments(cleared(call)?)?;
-        add(self.library.series_instance(args.instance.as_deref())?, &args).await
+        self.add(cleared(call)?).await
     }
 
     async fn settle(&self, call: &Cleared, _world: &World) -> Result<Settled, ToolError> {
-        let args = self.arguments(cleared(call)?)?;
-        Ok(settle(self.library.series_instance(args.instance.as_deref())?, args.tvdb).await)
+        self.find_out(cleared(call)?).await
     }
 }
 
 impl AddSeries {
+    pub fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
+
+    pub(super) async fn add(&self, arguments: &Arguments) -> Result<CallResult, ToolError> {
+        let args = self.arguments(arguments)?;
+        add(self.library.series_instance(args.instance.as_deref())?, &args).await
+    }
+
+    pub(super) async fn find_out(&self, arguments: &Arguments) -> Result<Settled, ToolError> {
+        let args = self.arguments(arguments)?;
+        Ok(settle(self.library.series_instance(args.instance.as_deref())?, args.tvdb).await)
+    }
+
     fn schema(&self) -> Value {
         let mut schema = schema::<Args>();
         offer_instances(&mut schema, "", &self.library.series_names());
@@ -198,7 +210,6 @@ fn added(instance: &Instance<Sonarr>, series: &Series, seasons: &[(u32, bool)]) 
     let mut for_model = told(series, "added");
     for_model["seasons_wanted"] = json!(wanted);
     let name = named(&series.title, series.year);
-    // Seasons listed one by one make sense up to a handful; the model has them all.
     let for_user = match wanted.as_slice() {
         [] => format!("Added {name}."),
         _ if whole => format!("Added {name}."),

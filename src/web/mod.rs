@@ -54,7 +54,11 @@ pub fn router(webhooks: Webhooks) -> Router {
 }
 
 /// Serves until `stop`, then lets requests under way end.
-pub async fn serve(listener: TcpListener, webhooks: Webhooks, stop: CancellationToken) -> std::io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    webhooks: Webhooks,
+    stop: CancellationToken,
+) -> std::io::Result<()> {
     // With Nagle's algorithm small answers can wait 40 ms.
     let listener = listener.tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {

@@ -8,7 +8,10 @@ use super::twilio::{Refusal, field, trusted_form};
 use crate::conversation::transcript::OutboxId;
 use crate::store::deliveries::{self, Report};
 
-pub(super) async fn receive(State(webhooks): State<Webhooks>, request: Request) -> Result<StatusCode, Refusal> {
+pub(super) async fn receive(
+    State(webhooks): State<Webhooks>,
+    request: Request,
+) -> Result<StatusCode, Refusal> {
     let outcome = record(&webhooks, request).await;
     if let Err(refusal) = &outcome {
         tracing::warn!(%refusal, "status callback refused");

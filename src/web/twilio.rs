@@ -60,14 +60,20 @@ async fn admit(webhooks: &Webhooks, request: Request) -> Result<(), Refusal> {
             Ok(())
         }
         Err(error) => {
-            tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "a text could not be stored");
+            tracing::error!(
+                error = format!("{:#}", anyhow::Error::from(error)),
+                "a text could not be stored"
+            );
             Err(Refusal::NotStored)
         }
     }
 }
 
 /// The decoded form of a request that Twilio signed. The cheapest checks come first.
-pub(super) async fn trusted_form(webhooks: &Webhooks, request: Request) -> Result<Vec<(String, String)>, Refusal> {
+pub(super) async fn trusted_form(
+    webhooks: &Webhooks,
+    request: Request,
+) -> Result<Vec<(String, String)>, Refusal> {
     let trust = webhooks.twilio.as_ref().ok_or(Refusal::NoAccount)?;
     let (parts, body) = request.into_parts();
     if declared_length(&parts.headers).is_some_and(|length| length > MAX_BODY_BYTES) {
@@ -87,12 +93,16 @@ pub(super) async fn trusted_form(webhooks: &Webhooks, request: Request) -> Resul
     Ok(form)
 }
 
-
 fn declared_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-fn verify(trust: &Trust, headers: &HeaderMap, target: &str, form: &[(String, String)]) -> Result<(), Refusal> {
+fn verify(
+    trust: &Trust,
+    headers: &HeaderMap,
+    target: &str,
+    form: &[(String, String)],
+) -> Result<(), Refusal> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let claim = Claim {
         signature: text(SIGNATURE_HEADER).ok_or(Refusal::Unsigned)?,
@@ -135,7 +145,8 @@ fn media(form: &[(String, String)]) -> Vec<Media> {
     (0..MAX_MEDIA)
         .map_while(|index| {
             let url = field(form, &format!("MediaUrl{index}"))?.to_owned();
-            let content_type = field(form, &format!("MediaContentType{index}")).unwrap_or_default().to_owned();
+            let content_type =
+                field(form, &format!("MediaContentType{index}")).unwrap_or_default().to_owned();
             Some(Media { url, content_type })
         })
         .collect()

@@ -46,10 +46,18 @@ pub(super) fn differences(expected: &Expectation, observed: &Observed) -> Vec<St
         found.push(format!("opted out {:?}, expected {wanted:?}", observed.opted_out));
     }
     let lacks = |text: &str, what: &str, parts: &[String]| -> Vec<String> {
-        parts.iter().filter(|part| !text.contains(*part)).map(|part| format!("{what} lacks {part:?}")).collect()
+        parts
+            .iter()
+            .filter(|part| !text.contains(*part))
+            .map(|part| format!("{what} lacks {part:?}"))
+            .collect()
     };
     let holds = |text: &str, what: &str, parts: &[String]| -> Vec<String> {
-        parts.iter().filter(|part| text.contains(*part)).map(|part| format!("{what} holds {part:?}")).collect()
+        parts
+            .iter()
+            .filter(|part| text.contains(*part))
+            .map(|part| format!("{what} holds {part:?}"))
+            .collect()
     };
     found.extend(lacks(&observed.prompt, "prompt", &expected.prompt_all));
     found.extend(holds(&observed.prompt, "prompt", &expected.prompt_none));
@@ -110,7 +118,11 @@ mod tests {
     #[test]
     fn a_stated_null_means_that_nothing_may_be_pending() {
         let pending = Observed { pending: Some(vec![("movie".into(), 7)]), ..Observed::default() };
-        check(r#"{"pending":null}"#, &pending, &[r#"pending Some([("movie", 7)]), expected None"#, r#"reply was """#]);
+        check(
+            r#"{"pending":null}"#,
+            &pending,
+            &[r#"pending Some([("movie", 7)]), expected None"#, r#"reply was """#],
+        );
         check(r#"{"pending":{"items":[["movie",7]]}}"#, &pending, &[]);
     }
 

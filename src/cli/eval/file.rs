@@ -203,7 +203,9 @@ pub(super) struct Expectation {
 }
 
 /// `null` is a statement here: nothing is pending.
-fn stated<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<PendingEntry>>, D::Error> {
+fn stated<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<PendingEntry>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 

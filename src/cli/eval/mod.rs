@@ -22,7 +22,8 @@ enum Verdict {
 #[expect(clippy::print_stdout, reason = "the report is what the command is for")]
 pub(super) async fn run(path: &Path) -> anyhow::Result<()> {
     let text = tokio::fs::read_to_string(path).await.with_context(|| format!("read {}", path.display()))?;
-    let file: File = serde_json::from_str(&text).with_context(|| format!("read {} as scenarios", path.display()))?;
+    let file: File =
+        serde_json::from_str(&text).with_context(|| format!("read {} as scenarios", path.display()))?;
     let (mut passed, mut failed, mut not_built) = (0, 0, 0);
     for scenario in &file.scenarios {
         let name = format!("{} {}", scenario.id, scenario.title);

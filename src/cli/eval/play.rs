@@ -22,7 +22,7 @@ use crate::conversation::transcript::{
 };
 use crate::engine::Codes;
 use crate::llm::scripted::Scripted;
-use crate::simulation::{self, Library as Served, OUR_NUMBER, Peers, Write};
+use crate::simulation::{self, OUR_NUMBER, Peers, Served, Write};
 use crate::store::users::{self, Newcomer};
 use crate::store::{calls, pending};
 
@@ -110,12 +110,17 @@ impl Stage {
         Ok(Observed {
             quality: quality(&self.peers, &writes),
             writes: writes.iter().map(named).collect(),
-            pending: pending.map(|open| open.items.iter().map(|(kind, id)| (word(*kind).to_owned(), *id)).collect()),
+            pending: pending
+                .map(|open| open.items.iter().map(|(kind, id)| (word(*kind).to_owned(), *id)).collect()),
             calls,
             llm_calls: requests.len(),
             reply: replies.map(|sent| sent.body.as_str()).collect::<Vec<_>>().join("\n"),
             prompt: requests.iter().map(prompt_text).collect::<Vec<_>>().join("\n"),
-            tools: requests.iter().flat_map(|request| &request.tools).map(|tool| tool.name.to_owned()).collect(),
+            tools: requests
+                .iter()
+                .flat_map(|request| &request.tools)
+                .map(|tool| tool.name.to_owned())
+                .collect(),
             opted_out: self.opted_out(file).await?,
         })
     }

@@ -1,0 +1,556 @@
+//! Every tool against a fake Radarr and a fake Sonarr: JSON in, what the model and the user are told out.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::civil::date;
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+
+use super::discover::{FindInLibrary, SearchMedia};
+use super::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases, recently_added, status, upcoming};
+use super::library::{Instance, Library};
+use super::movies::AddMovie;
+use super::removal::RemoveMedia;
+use super::series::AddSeries;
+use super::{Settled, Tool, ToolError, Uses, World};
+use crate::arr::fake::activity::download;
+use crate::arr::fake::item::{movie, series};
+use crate::arr::fake::radarr::FakeRadarr;
+use crate::arr::fake::sonarr::FakeSonarr;
+use crate::arr::radarr::Radarr;
+use crate::arr::sonarr::Sonarr;
+use crate::clock::Clock;
+use crate::conversation::transcript::{
+    Arguments, CallResult, Fingerprint, FrozenItem, MediaKind, MediaRef, Rights, Role,
+};
+use crate::http::Http;
+
+const NOW: &str = "2026-03-06T19:00:00-05:00";
+const UNREACHABLE: &str = "Radarr can't be reached right now.";
+
+/// A household with one Radarr and one Sonarr.
+struct House {
+    radarr: FakeRadarr,
+    sonarr: FakeSonarr,
+    library: Arc<Library>,
+}
+
+impl House {
+    fn new() -> Self {
+        let clock = Clock::manual(now());
+        let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock));
+        let library = Library {
+            movies: vec![movies("radarr", &radarr)],
+            series: vec![Instance { name: "sonarr", four_k: false, client: sonarr_client(&sonarr) }],
+        };
+        Self { radarr, sonarr, library: Arc::new(library) }
+    }
+
+    /// The household of the scenarios.
+    fn furnished() -> Self {
+        let house = Self::new();
+        house.radarr.add(movie("Dune").id(7).tmdb(438_631).year(2021).size_gb(21.4));
+        house.radarr.add(movie("Heat").id(8).tmdb(949).year(1995).size_gb(18.2));
+        house.radarr.add(movie("Paddington").id(9).tmdb(116_149).year(2014));
+        house.radarr.catalog(movie("The Matrix").tmdb(603).year(1999));
+        house.radarr.catalog(movie("Dune: Part Two").tmdb(693_134).year(2024));
+        house.radarr.catalog(movie("Dune: Part Three").tmdb(1_170_608).year(2026).unreleased());
+        house
+            .sonarr
+            .add(series("The Bear").id(4).tvdb(403_294).year(2022).seasons(3).episodes(28).size_gb(44.0));
+        house.sonarr.catalog(series("The Office (US)").tvdb(73_244).year(2005).seasons(9));
+        house.sonarr.catalog(series("Severance").tvdb(371_980).year(2022).seasons(2));
+        house
+    }
+
+    /// With a second Radarr, for 4K.
+    fn with_four_k() -> Self {
+        let mut house = Self::furnished();
+        let mut library = (*house.library).clone();
+        library.movies.push(Instance { four_k: true, ..movies("radarr-4k", &FakeRadarr::new()) });
+        house.library = Arc::new(library);
+        house
+    }
+
+    fn tools(&self) -> Vec<Box<dyn Tool>> {
+        let library = || Arc::clone(&self.library);
+        vec![
+            Box::new(SearchMedia::new(library())),
+            Box::new(FindInLibrary::new(library())),
+            Box::new(AddMovie::new(library())),
+            Box::new(AddSeries::new(library())),
+            Box::new(CheckStatus::new(library())),
+            Box::new(UpcomingReleases::new(library())),
+            Box::new(RecentlyAdded::new(library())),
+            Box::new(RemoveMedia::new(library())),
+        ]
+    }
+
+    async fn search(&self, args: Value) -> Result<CallResult, ToolError> {
+        SearchMedia::new(Arc::clone(&self.library)).search(&arguments(args)).await
+    }
+
+    async fn find(&self, args: Value) -> Result<CallResult, ToolError> {
+        FindInLibrary::new(Arc::clone(&self.library)).find(&arguments(args)).await
+    }
+
+    fn add_movie(&self) -> AddMovie {
+        AddMovie::new(Arc::clone(&self.library))
+    }
+
+    fn add_series(&self) -> AddSeries {
+        AddSeries::new(Arc::clone(&self.library))
+    }
+
+    fn removal(&self) -> RemoveMedia {
+        RemoveMedia::new(Arc::clone(&self.library))
+    }
+
+    async fn frozen(&self, kind: &str, id: i64) -> FrozenItem {
+        let args = json!({"items": [{"type": kind, "id": id}], "delete_files": true});
+        self.removal().preview(&arguments(args), &world()).await.unwrap().remove(0)
+    }
+}
+
+fn movies(name: &'static str, fake: &FakeRadarr) -> Instance<Radarr> {
+    let http = Http::in_process(fake.in_process());
+    let client = Radarr::new(http, "http://radarr.test".parse().unwrap(), fake.key().into());
+    Instance { name, four_k: false, client }
+}
+
+fn sonarr_client(fake: &FakeSonarr) -> Sonarr {
+    let http = Http::in_process(fake.in_process());
+    Sonarr::new(http, "http://sonarr.test".parse().unwrap(), fake.key().into())
+}
+
+fn now() -> Timestamp {
+    NOW.parse().unwrap()
+}
+
+fn world() -> World {
+    let rights = Rights { role: Role::Admin, add: true, delete: true, four_k: true };
+    World { now: now(), zone: TimeZone::get("America/New_York").unwrap(), rights }
+}
+
+fn arguments(args: Value) -> Arguments {
+    Arguments::parse(args)
+}
+
+fn item(kind: MediaKind, id: i64) -> MediaRef {
+    let instance = if kind == MediaKind::Movie { "radarr" } else { "sonarr" };
+    MediaRef::Item { instance: instance.to_owned(), kind, id }
+}
+
+/// The sentence for the user, or the code of the failure and its sentence.
+#[track_caller]
+fn check(outcome: Result<CallResult, ToolError>, expected: &str) {
+    let told = match outcome {
+        Ok(result) => result.for_user,
+        Err(ToolError::TellModel(failure)) => {
+            format!("{}: {}", failure.code, failure.for_user.unwrap_or_else(|| failure.for_model.to_string()))
+        }
+        Err(ToolError::Unknown(what)) => format!("unknown: {what}"),
+        Err(ToolError::Fatal(error)) => format!("fatal: {error}"),
+    };
+    assert_eq!(told, expected);
+}
+
+fn settled(outcome: Result<Settled, ToolError>) -> Settled {
+    outcome.unwrap()
+}
+
+#[tokio::test]
+async fn a_search_of_both_tells_the_exact_title_first() {
+    let house = House::furnished();
+    house.sonarr.catalog(series("Dune: Prophecy").tvdb(367_118).year(2024).seasons(1));
+    let found = house.search(json!({"query": "dune", "type": null})).await.unwrap();
+    let titles: Vec<&Value> =
+        found.for_model["results"].as_array().unwrap().iter().map(|result| &result["title"]).collect();
+    assert_eq!(titles[0], "Dune");
+    assert_eq!(found.for_model["total"], 4);
+    assert!(titles.contains(&&json!("Dune: Prophecy")));
+    assert_eq!(found.shown[..2], [MediaRef::Tmdb(438_631), item(MediaKind::Movie, 7)]);
+}
+
+#[tokio::test]
+async fn a_search_result_has_the_shape_that_others_read() {
+    let house = House::new();
+    house
+        .radarr
+        .catalog(movie("Arrival").tmdb(329_865).year(2016).overview("A linguist\u{202e} meets\nguests."));
+    house.sonarr.catalog(series("The Office (US)").tvdb(73_244).year(2005).seasons(9).overview(""));
+    let result = |found: CallResult| found.for_model["results"][0].clone();
+    assert_eq!(
+        result(house.search(json!({"query": "arrival"})).await.unwrap()),
+        json!({"type": "movie", "title": "Arrival", "year": 2016, "tmdb": 329_865, "in_library": false,
+            "overview": "A linguist meets guests."})
+    );
+    let mut office = result(house.search(json!({"query": "the office", "type": "series"})).await.unwrap());
+    office.as_object_mut().unwrap().remove("overview");
+    assert_eq!(
+        office,
+        json!({"type": "series", "title": "The Office (US)", "year": 2005, "tvdb": 73_244, "seasons": 9,
+            "in_library": false})
+    );
+}
+
+#[tokio::test]
+async fn one_service_that_fails_does_not_hide_the_other() {
+    let house = House::furnished();
+    house.radarr.down(true);
+    check(
+        house.search(json!({"query": "severance"})).await,
+        &format!("I found Severance (2022). {UNREACHABLE}"),
+    );
+    check(
+        house.search(json!({"query": "dune", "type": "movie"})).await,
+        &format!("radarr_unreachable: {UNREACHABLE}"),
+    );
+    house.sonarr.queue(download("The Bear S02E03").percent(10).minutes_left(30));
+    check(status(&house.library).await, &format!("The Bear S02E03 10%, 30 min left. {UNREACHABLE}"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_service_that_hangs_does_not_hide_the_other() {
+    let house = House::furnished();
+    house.radarr.hang_next();
+    check(
+        house.find(json!({"query": "bear"})).await,
+        &format!("In the library: The Bear (2022), 28 of 28 episodes, 44 GB. {UNREACHABLE}"),
+    );
+}
+
+#[tokio::test]
+async fn an_empty_query_is_refused() {
+    let failure = r#"{"error":"bad_arguments","expected":"text","field":"query","hint":"Title, with the year at the end if known."}"#;
+    check(House::new().search(json!({"query": "  "})).await, &format!("bad_arguments: {failure}"));
+}
+
+#[tokio::test]
+async fn the_library_is_searched_by_words_of_the_title() {
+    let house = House::furnished();
+    let found = house.find(json!({"query": "heat 1995"})).await.unwrap();
+    assert_eq!(
+        found.for_model,
+        json!({"results": [{"type": "movie", "id": 8, "instance": "radarr", "title": "Heat", "year": 1995,
+            "size_gb": 18.2, "on_disk": true}], "total": 1})
+    );
+    assert_eq!(found.shown, [MediaRef::Tmdb(949), item(MediaKind::Movie, 8)]);
+    check(Ok(found), "In the library: Heat (1995), 18.2 GB.");
+    check(
+        house.find(json!({"query": "paddington"})).await,
+        "In the library: Paddington (2014), not on disk yet.",
+    );
+    check(
+        house.find(json!({"query": "bear"})).await,
+        "In the library: The Bear (2022), 28 of 28 episodes, 44 GB.",
+    );
+    check(
+        house.find(json!({"query": "heat", "type": "series"})).await,
+        "Nothing in the library matches \"heat\".",
+    );
+}
+
+#[tokio::test]
+async fn an_empty_query_tells_only_the_totals() {
+    let totals = House::furnished().find(json!({"query": ""})).await.unwrap();
+    check(Ok(totals.clone()), "The library has 3 movies and 1 show.");
+    assert_eq!((totals.for_model["total"].clone(), totals.shown), (json!(4), vec![]));
+}
+
+#[tokio::test]
+async fn a_movie_is_added_and_read_back() {
+    let house = House::furnished();
+    let added = house.add_movie().add(&arguments(json!({"tmdb": "693134"}))).await.unwrap();
+    assert_eq!(added.for_model["status"], "added");
+    assert_eq!(house.radarr.additions(), [693_134]);
+    check(Ok(added), "Added Dune: Part Two (2024).");
+}
+
+#[tokio::test]
+async fn a_movie_that_is_there_is_not_added_again() {
+    let house = House::furnished();
+    let add = house.add_movie();
+    check(add.add(&arguments(json!({"tmdb": 438_631}))).await, "You already have Dune (2021).");
+    check(
+        add.add(&arguments(json!({"tmdb": 116_149}))).await,
+        "Paddington (2014) is already in the library and is being looked for.",
+    );
+    assert_eq!(house.radarr.posts(), 0);
+}
+
+#[tokio::test]
+async fn an_unreleased_movie_is_said_to_be_so() {
+    check(
+        House::furnished().add_movie().add(&arguments(json!({"tmdb": 1_170_608}))).await,
+        "Added Dune: Part Three (2026). It is not out yet and will be fetched when it is.",
+    );
+}
+
+#[tokio::test]
+async fn the_quality_is_found_by_name_or_by_use() {
+    let house = House::furnished();
+    house.radarr.profiles(&["SD", "HD-1080p", "Ultra-HD"]);
+    let add = house.add_movie();
+    add.add(&arguments(json!({"tmdb": 693_134}))).await.unwrap();
+    add.add(&arguments(json!({"tmdb": 603, "quality": "ultra hd"}))).await.unwrap();
+    let profiles = [693_134, 603].map(|tmdb| house.radarr.added_profile(tmdb).unwrap());
+    assert_eq!(profiles, ["HD-1080p", "Ultra-HD"]);
+    check(
+        add.add(&arguments(json!({"tmdb": 1_170_608, "quality": "8K"}))).await,
+        r#"bad_arguments: {"error":"bad_arguments","expected":"one of SD, HD-1080p, Ultra-HD","field":"quality"}"#,
+    );
+}
+
+#[tokio::test]
+async fn a_lost_answer_to_an_add_is_settled_by_looking() {
+    let house = House::furnished();
+    let (add, args) = (house.add_movie(), arguments(json!({"tmdb": 603})));
+    assert_eq!(settled(add.find_out(&args).await), Settled::NotDone);
+    house.radarr.down(true);
+    assert_eq!(settled(add.find_out(&args).await), Settled::Unknown);
+    check(add.add(&args).await, &format!("radarr_unreachable: {UNREACHABLE}"));
+    house.radarr.down(false);
+    add.add(&args).await.unwrap();
+    let Settled::Done(result) = settled(add.find_out(&args).await) else { panic!("the movie is there") };
+    check(Ok(result), "Added The Matrix (1999).");
+}
+
+#[tokio::test]
+async fn a_number_that_no_catalogue_has_adds_nothing() {
+    let house = House::furnished();
+    check(
+        house.add_movie().add(&arguments(json!({"tmdb": 1}))).await,
+        "unknown_id: I can't find that movie.",
+    );
+    check(
+        house.add_series().add(&arguments(json!({"tvdb": 1}))).await,
+        "unknown_id: I can't find that show.",
+    );
+}
+
+#[tokio::test]
+async fn a_long_show_is_not_added_before_the_seasons_are_known() {
+    let house = House::furnished();
+    let add = house.add_series();
+    check(
+        add.add(&arguments(json!({"tvdb": 73_244}))).await,
+        "which_seasons: The Office (US) (2005) has 9 seasons. Which ones: all, first, latest, or numbers?",
+    );
+    assert_eq!(house.sonarr.posts(), 0);
+    check(
+        add.add(&arguments(json!({"tvdb": 73_244, "seasons": [1, 2]}))).await,
+        "Added The Office (US) (2005), seasons 1 and 2.",
+    );
+}
+
+#[tokio::test]
+async fn seasons_are_taken_by_word_or_number_if_they_exist() {
+    for (seasons, told) in [
+        (json!(null), "Added Severance (2022)."),
+        (json!("all"), "Added Severance (2022)."),
+        (json!("first"), "Added Severance (2022), season 1."),
+        (json!("latest"), "Added Severance (2022), season 2."),
+        (json!(2), "Added Severance (2022), season 2."),
+        (
+            json!([3]),
+            r#"bad_arguments: {"error":"bad_arguments","expected":"numbers from 1 to 2","field":"seasons","hint":"Severance (2022) has no other seasons."}"#,
+        ),
+    ] {
+        let house = House::furnished();
+        check(house.add_series().add(&arguments(json!({"tvdb": 371_980, "seasons": seasons}))).await, told);
+    }
+}
+
+#[tokio::test]
+async fn only_the_wanted_seasons_are_monitored() {
+    let house = House::furnished();
+    house.add_series().add(&arguments(json!({"tvdb": 73_244, "seasons": "latest"}))).await.unwrap();
+    let held = house.library.series[0].client.series_by_tvdb(73_244).await.unwrap().unwrap();
+    let wanted: Vec<u32> =
+        held.seasons.iter().filter(|season| season.monitored).map(|season| season.number).collect();
+    assert_eq!(wanted, [9]);
+}
+
+#[tokio::test]
+async fn a_show_that_is_there_is_not_added_again() {
+    let house = House::furnished();
+    check(
+        house.add_series().add(&arguments(json!({"tvdb": 403_294}))).await,
+        "You already have The Bear (2022).",
+    );
+    assert_eq!(house.sonarr.posts(), 0);
+}
+
+#[tokio::test]
+async fn downloads_are_told_soonest_first_and_stuck_ones_with_their_reason() {
+    let house = House::furnished();
+    check(status(&house.library).await, "Nothing is downloading.");
+    house.radarr.download("Paddington", 62, 12);
+    house.sonarr.stuck("The Bear S02E03", "No files found in /data/torrents/The.Bear");
+    house.sonarr.queue(download("The Bear S01E01").percent(5).minutes_left(80));
+    check(
+        status(&house.library).await,
+        "Paddington (2014) 62%, 12 min left; The Bear S01E01 5%, 1 h 20 min left; \
+         The Bear S02E03 stuck: No files found.",
+    );
+}
+
+#[tokio::test]
+async fn what_comes_out_is_told_in_the_zone_of_the_user() {
+    let house = House::furnished();
+    house.sonarr.calendar("The Bear S04E03", "2026-03-12T02:00:00Z".parse().unwrap());
+    house.radarr.calendar("Dune: Part Three", date(2026, 3, 7));
+    let told = upcoming(&house.library, 7, &world()).await.unwrap();
+    assert_eq!(told.for_model["results"][1]["when"], "Wed Mar 11, 22:00");
+    check(Ok(told), "Dune: Part Three online tomorrow and The Bear S04E03 on Wed.");
+    check(upcoming(&house.library, 1, &world()).await, "Dune: Part Three online tomorrow.");
+    check(upcoming(&House::new().library, 7, &world()).await, "Nothing comes out in the next 7 days.");
+}
+
+#[tokio::test]
+async fn what_arrived_is_told_newest_first() {
+    let house = House::furnished();
+    house.radarr.imported("Dune", "2026-03-05T12:00:00Z".parse().unwrap());
+    house.sonarr.imported("The Bear S02E03", "2026-03-06T12:00:00Z".parse().unwrap());
+    house.radarr.imported("Heat", "2026-01-01T12:00:00Z".parse().unwrap());
+    check(recently_added(&house.library, 7, &world()).await, "New: The Bear S02E03 and Dune (2021).");
+    check(recently_added(&House::new().library, 7, &world()).await, "Nothing arrived in the last 7 days.");
+}
+
+#[tokio::test]
+async fn a_removal_freezes_what_the_question_says() {
+    let house = House::furnished();
+    let twice = json!({"items": [{"type": "movie", "id": 7}, {"type": "movie", "id": "7"}], "delete_files": true,
+        "user_confirmed": true});
+    let fresh = house.library.movies[0].client.movie(7).await.unwrap().unwrap();
+    assert_eq!(
+        house.removal().preview(&arguments(twice), &world()).await.unwrap(),
+        [FrozenItem {
+            instance: "radarr".to_owned(),
+            kind: MediaKind::Movie,
+            id: 7,
+            delete_files: true,
+            fingerprint: Fingerprint {
+                title: "Dune".to_owned(),
+                year: 2021,
+                path: fresh.path,
+                size_bytes: 21_400_000_000,
+                seasons: None,
+            },
+        }]
+    );
+    assert_eq!(house.frozen("series", 4).await.fingerprint.seasons, Some(3));
+    assert_eq!((house.radarr.posts(), house.sonarr.posts()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_removal_of_what_is_gone_or_of_too_much_is_not_asked() {
+    let house = House::furnished();
+    let preview = async |ids: &[i64]| {
+        let items: Vec<Value> = ids.iter().map(|id| json!({"type": "movie", "id": id})).collect();
+        let args = arguments(json!({"items": items, "delete_files": true}));
+        match house.removal().preview(&args, &world()).await {
+            Err(ToolError::TellModel(failure)) => failure.for_model,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(
+        preview(&[7, 70]).await,
+        json!({"error": "unknown_id", "id": 70, "hint": "call find_in_library and use an id it gives"})
+    );
+    assert_eq!(
+        preview(&[1, 2, 3, 4, 5, 6]).await,
+        json!({"error": "bad_arguments", "field": "items", "expected": "list of at most 5", "hint": "What to delete."})
+    );
+}
+
+#[tokio::test]
+async fn a_deletion_runs_once_and_tells_what_it_freed() {
+    let house = House::furnished();
+    let dune = house.frozen("movie", 7).await;
+    assert_eq!(settled(house.removal().find_out(&dune).await), Settled::NotDone);
+    let deleted = house.removal().remove(&dune).await.unwrap();
+    assert_eq!(
+        deleted.for_model,
+        json!({"status": "deleted", "title": "Dune", "year": 2021, "freed_bytes": 21_400_000_000_u64})
+    );
+    assert_eq!(settled(house.removal().find_out(&dune).await), Settled::Done(deleted));
+    let again = house.removal().remove(&dune).await.unwrap();
+    assert_eq!(again.for_model, json!({"status": "already_gone", "title": "Dune", "year": 2021}));
+    assert_eq!(house.radarr.removals(), [7]);
+
+    let bear = house.frozen("series", 4).await;
+    house.removal().remove(&bear).await.unwrap();
+    assert_eq!(house.sonarr.removals(), [4]);
+}
+
+#[tokio::test]
+async fn what_changed_since_the_question_is_not_deleted() {
+    let house = House::furnished();
+    let (dune, heat) = (house.frozen("movie", 7).await, house.frozen("movie", 8).await);
+    house.radarr.edit(7, |movie| movie.size_bytes = 30_000_000_000);
+    house.radarr.edit(8, |movie| movie.size_bytes += 1_000_000_000);
+    check(
+        house.removal().remove(&dune).await,
+        "changed: Dune (2021) has changed since I asked, so I did not delete it.",
+    );
+    check(house.removal().remove(&heat).await, "Heat (1995)");
+    assert_eq!(house.radarr.removals(), [8]);
+}
+
+#[tokio::test]
+async fn a_deletion_that_cannot_be_tried_is_no_unknown() {
+    let house = House::furnished();
+    let dune = house.frozen("movie", 7).await;
+    house.radarr.down(true);
+    check(house.removal().remove(&dune).await, &format!("radarr_unreachable: {UNREACHABLE}"));
+    assert_eq!(settled(house.removal().find_out(&dune).await), Settled::Unknown);
+}
+
+#[test]
+fn a_check_names_the_ids_that_must_have_been_shown() {
+    let house = House::with_four_k();
+    let uses = |tool: &dyn Tool, args| {
+        tool.check(&arguments(args)).map_err(|failure| failure.for_model["expected"].clone())
+    };
+    assert_eq!(
+        uses(&house.add_movie(), json!({"tmdb": 603, "instance": "radarr-4k"})),
+        Ok(Uses { refs: vec![MediaRef::Tmdb(603)], four_k: true })
+    );
+    assert_eq!(uses(&house.add_movie(), json!({"tmdb": 603})), Err(json!("one of radarr, radarr-4k")));
+    assert_eq!(
+        uses(&house.add_series(), json!({"tvdb": 78_107, "instance": "sonarr-4k"})),
+        Ok(Uses { refs: vec![MediaRef::Tvdb(78_107)], four_k: false })
+    );
+    assert_eq!(
+        uses(&house.removal(), json!({"items": [{"type": "series", "id": 4}], "delete_files": false})),
+        Ok(Uses { refs: vec![item(MediaKind::Series, 4)], four_k: false })
+    );
+}
+
+#[test]
+fn all_that_the_model_is_told_of_the_tools_is_small() {
+    for house in [House::furnished(), House::with_four_k()] {
+        let specs: Vec<Value> = house
+            .tools()
+            .iter()
+            .map(|tool| tool.spec())
+            .map(|spec| {
+                json!({"type": "function", "function": {"name": spec.name,
+                "description": spec.description, "parameters": spec.parameters}})
+            })
+            .collect();
+        let length = Value::from(specs).to_string().len();
+        assert!(length < 5_000, "{length}");
+    }
+}
+
+#[test]
+fn the_model_reads_these_schemas() {
+    let house = House::furnished();
+    let schemas: Vec<String> =
+        house.tools().iter().map(|tool| format!("{} {}", tool.spec().name, tool.spec().parameters)).collect();
+    insta::assert_snapshot!(schemas.join("\n"));
+}
