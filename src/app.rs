@@ -86,7 +86,7 @@ impl App {
         let db = Db::open(&database)?;
         let now = clock.now();
         db.write(move |conn| {
-            for phone in &admin {
+            if let Some(phone) = &admin {
                 users::ensure(conn, phone, Newcomer::Admin, now)?;
             }
             for phone in &members {
@@ -137,6 +137,20 @@ impl App {
         if let Err(error) = db.write(move |conn| boot::end(conn, now)).await {
             tracing::warn!(%error, "the end of this run was not recorded");
         }
+        drop((engine, relay, webhooks));
+        db.close().await;
+    }
+}
+
+impl App {
+    /// Stops where it stands, as a kill would, and leaves the database as it is: for crash tests.
+    pub async fn kill(self) {
+        self.engine.abort().await;
+        self.relay_task.abort();
+        // An aborted task ends with an error that says so.
+        let _ = self.relay_task.await;
+        let Self { engine, relay, webhooks, db, .. } = self;
+        relay.abort().await;
         drop((engine, relay, webhooks));
         db.close().await;
     }

@@ -162,7 +162,7 @@ impl Beginning<'_> {
         pending::repeat(self.conn, user.id, &text, self.now)?;
         let end =
             End { turn: live.id, outcome: Outcome::Replied, answer: Some(&text.body), texts: Vec::new() };
-        turns::finish(self.conn, end, self.now)?;
+        turns::finish(self.conn, &end, self.now)?;
         Ok(Begun::Answered)
     }
 
@@ -237,7 +237,7 @@ impl Beginning<'_> {
             answer: Some(&whole),
             texts: vec![back.reply(page.text)],
         };
-        turns::finish(self.conn, end, self.now)?;
+        turns::finish(self.conn, &end, self.now)?;
         Ok(Begun::Answered)
     }
 

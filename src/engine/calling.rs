@@ -12,7 +12,7 @@ use crate::conversation::deletion;
 use crate::conversation::transcript::{
     CallFailure, CallResult, CallRow, CallState, FrozenItem, MediaRef, Tier, ToolCall,
 };
-use crate::store::calls::{self, Start};
+use crate::store::calls::{self, Note, Start};
 use crate::store::ledger;
 use crate::store::pending::{self, Hold};
 use crate::tools::approval::{self, Cleared, Decision, Words};
@@ -44,8 +44,8 @@ impl Engine {
         };
         match approval::decide(&tool.spec(), call, &uses, scene.user.rights, shown) {
             Decision::Refuse(failure) => {
-                self.audit(scene, "refused", row, &failure.for_model).await?;
-                self.record(row, CallState::Failed(failure)).await
+                let note = note(scene, "refused", row, &failure.for_model);
+                self.record_noted(row, CallState::Failed(failure), Some(note)).await
             }
             Decision::Run(cleared) => {
                 let tool = tool.clone();
@@ -70,10 +70,8 @@ impl Engine {
         let ended = tokio::time::timeout(tool.timeout(), tool.run(cleared, &world)).await;
         let state = match ended {
             Ok(Ok(result)) => {
-                if call.tier == Tier::Write {
-                    self.audit(scene, "write", row, &result.for_model).await?;
-                }
-                CallState::Done(result)
+                let note = (call.tier == Tier::Write).then(|| note(scene, "write", row, &result.for_model));
+                return self.record_noted(row, CallState::Done(result), note).await;
             }
             Ok(Err(ToolError::TellModel(failure))) => CallState::Failed(failure),
             Ok(Err(ToolError::Fatal(error))) => {
@@ -108,8 +106,8 @@ impl Engine {
                 let world = self.world(scene);
                 match tokio::time::timeout(tool.timeout(), tool.settle(&cleared, &world)).await {
                     Ok(Ok(Settled::Done(result))) => {
-                        self.audit(scene, "write_settled", row, &result.for_model).await?;
-                        CallState::Done(result)
+                        let note = note(scene, "write_settled", row, &result.for_model);
+                        return self.record_noted(row, CallState::Done(result), Some(note)).await;
                     }
                     Ok(Ok(Settled::NotDone)) => self.again_or_unknown(row).await?,
                     Ok(Ok(Settled::Unknown) | Err(_)) | Err(_) => CallState::Failed(outcome_unknown()),
@@ -151,8 +149,8 @@ impl Engine {
         let languages = &self.0.parts.settings.languages;
         let said = Words { this_turn: &scene.turn.texts, last_three: &last_three, languages };
         if let Err(failure) = approval::requested(&items, said) {
-            self.audit(scene, "refused", call.row, &failure.for_model).await?;
-            return self.record(call.row, CallState::Failed(failure)).await;
+            let note = note(scene, "refused", call.row, &failure.for_model);
+            return self.record_noted(call.row, CallState::Failed(failure), Some(note)).await;
         }
         let mut before: Vec<&str> = scene.turn.done_so_far();
         before.extend(scene.plan.preface.as_deref());
@@ -194,21 +192,24 @@ impl Engine {
     }
 
     pub(super) async fn record(&self, row: CallRow, state: CallState) -> anyhow::Result<Progress> {
-        let now = self.now();
-        self.0.parts.db.write(move |conn| calls::finish(conn, row, &state, now)).await?;
-        Ok(Progress::GoesOn)
+        self.record_noted(row, state, None).await
     }
 
-    async fn audit(
+    async fn record_noted(
         &self,
-        scene: &Scene,
-        kind: &'static str,
         row: CallRow,
-        detail: &serde_json::Value,
-    ) -> anyhow::Result<()> {
-        let (user, detail, now) = (scene.user.id, detail.clone(), self.now());
-        self.0.parts.db.write(move |conn| calls::audit(conn, user, kind, row, &detail, now)).await?;
-        Ok(())
+        state: CallState,
+        note: Option<Note>,
+    ) -> anyhow::Result<Progress> {
+        let now = self.now();
+        let record = move |conn: &mut _| {
+            if let Some(note) = &note {
+                calls::note(conn, note, now)?;
+            }
+            calls::finish(conn, row, &state, now)
+        };
+        self.0.parts.db.write(record).await?;
+        Ok(Progress::GoesOn)
     }
 
     pub(super) fn world(&self, scene: &Scene) -> World {
@@ -230,6 +231,10 @@ impl Codes {
         };
         format!("{code:02}")
     }
+}
+
+fn note(scene: &Scene, kind: &'static str, call: CallRow, detail: &serde_json::Value) -> Note {
+    Note { user: scene.user.id, kind, call, detail: detail.clone() }
 }
 
 fn find(scene: &Scene, row: CallRow) -> Option<&ToolCall> {

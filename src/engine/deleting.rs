@@ -7,10 +7,11 @@ use super::calling::{GRACE, MAX_STARTS, status};
 use super::run::Scene;
 use crate::conversation::deletion::{self, ItemOutcome};
 use crate::conversation::transcript::{CallRow, FrozenItem, UserId};
+use crate::store::calls::{self, Note};
 use crate::store::ledger::{self, Outcome};
 use crate::store::pending::{self, Claimed, Item, ItemState, Start};
 use crate::store::turns::{self, End, Live};
-use crate::store::{calls, steps, users};
+use crate::store::{steps, users};
 use crate::tools::approval::{self, Cleared, NotPermitted};
 use crate::tools::{Settled, Tool, ToolError};
 
@@ -148,12 +149,13 @@ impl Engine {
             .db
             .write(move |conn| {
                 pending::end_claimed(conn, &claimed, &said, now)?;
-                calls::audit(conn, user, "delete", call, &serde_json::json!({ "told": said }), now)?;
+                let detail = serde_json::json!({ "told": said });
+                calls::note(conn, &Note { user, kind: "delete", call, detail }, now)?;
                 if asks {
                     return steps::add_call(conn, turn, &tool, now).map(Some);
                 }
                 let end = End { turn, outcome: Outcome::Replied, answer: Some(&whole), texts: vec![text] };
-                turns::finish(conn, end, now).map(|()| None)
+                turns::finish(conn, &end, now).map(|()| None)
             })
             .await?;
         if let Some(again) = again {

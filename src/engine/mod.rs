@@ -110,6 +110,14 @@ impl Engine {
         }
     }
 
+    /// Drops what runs where it stands.
+    pub async fn abort(&self) {
+        self.0.draining.cancel();
+        self.0.aborting.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
     fn now(&self) -> Timestamp {
         self.0.parts.clock.now()
     }

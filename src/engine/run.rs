@@ -99,7 +99,7 @@ impl Engine {
             let (turn, now) = (scene.live.id, self.now());
             let end = move |conn: &mut _| {
                 let outcome = Outcome::Skipped("taken_back");
-                turns::finish(conn, End { turn, outcome, answer: None, texts: Vec::new() }, now)
+                turns::finish(conn, &End { turn, outcome, answer: None, texts: Vec::new() }, now)
             };
             return Ok(self.0.parts.db.write(end).await?);
         }
@@ -117,7 +117,7 @@ impl Engine {
         let (turn, now) = (scene.live.id, self.now());
         let texts = vec![back.reply(page.text)];
         let end =
-            move |conn: &mut _| turns::finish(conn, End { turn, outcome, answer: Some(&whole), texts }, now);
+            move |conn: &mut _| turns::finish(conn, &End { turn, outcome, answer: Some(&whole), texts }, now);
         self.0.parts.db.write(end).await?;
         self.0.parts.outbox.ring();
         Ok(())

@@ -13,7 +13,7 @@ use super::{Channel, Outgoing, SendError};
 use crate::clock::Clock;
 use crate::conversation::transcript::OutboxId;
 use crate::store::db::{Db, DbError};
-use crate::store::outbox::{self, Agenda, Claim, Due, Failed};
+use crate::store::outbox::{self, Agenda, Claim, Due, Failed, Taken};
 
 /// The sender address that marks texts of the terminal.
 pub const LOCAL: &str = "local";
@@ -56,6 +56,7 @@ pub struct Relay {
     confirm_for: SignedDuration,
     places: Arc<Semaphore>,
     sending: TaskTracker,
+    aborting: CancellationToken,
 }
 
 impl Relay {
@@ -74,6 +75,7 @@ impl Relay {
             confirm_for,
             places: Arc::new(Semaphore::new(PARALLEL)),
             sending: TaskTracker::new(),
+            aborting: CancellationToken::new(),
         }
     }
 
@@ -122,6 +124,13 @@ impl Relay {
         }
     }
 
+    /// Drops what is on its way.
+    pub async fn abort(&self) {
+        self.aborting.cancel();
+        self.sending.close();
+        self.sending.wait().await;
+    }
+
     async fn look(&self) -> Result<Option<Timestamp>, DbError> {
         let now = self.clock.now();
         let Agenda { due, next_ms } = self.db.read(move |conn| outbox::agenda(conn, now)).await?;
@@ -129,8 +138,11 @@ impl Relay {
             let Ok(place) = self.places.clone().acquire_owned().await else { break };
             let relay = self.clone();
             self.sending.spawn(async move {
-                if let Err(error) = relay.send(id).await {
-                    tracing::error!(outbox = %id, %error, "a text's fate could not be recorded");
+                tokio::select! {
+                    sent = relay.send(id) => if let Err(error) = sent {
+                        tracing::error!(outbox = %id, %error, "a text's fate could not be recorded");
+                    },
+                    () = relay.aborting.cancelled() => {}
                 }
                 drop(place);
                 relay.doorbell.ring();
@@ -192,7 +204,8 @@ impl Relay {
             Ok(accepted) => {
                 self.db
                     .write(move |conn| {
-                        outbox::accepted(conn, id, &accepted.sid, accepted.created_at, confirm_for, now)
+                        let taken = Taken { sid: &accepted.sid, created_at: accepted.created_at };
+                        outbox::accepted(conn, id, &taken, confirm_for, now)
                     })
                     .await
             }

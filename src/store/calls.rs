@@ -2,7 +2,7 @@
 
 use diesel::prelude::*;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Conn;
 use super::codec::{failure_json, ms, result, result_json, to_json};
@@ -94,24 +94,25 @@ pub fn shown(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<M
     Ok(shown)
 }
 
-/// Notes a change or a refusal for good.
-pub fn audit(
-    conn: &mut Conn,
-    user: UserId,
-    kind: &str,
-    call: CallRow,
-    detail: &Value,
-    now: Timestamp,
-) -> QueryResult<()> {
+/// A change or a refusal, noted for good.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Note {
+    pub user: UserId,
+    pub kind: &'static str,
+    pub call: CallRow,
+    pub detail: Value,
+}
+
+pub fn note(conn: &mut Conn, note: &Note, now: Timestamp) -> QueryResult<()> {
     let epoch = super::boot::epoch(conn)?;
     diesel::insert_into(audit_log::table)
         .values((
             audit_log::at.eq(ms(now)),
             audit_log::epoch.eq(epoch),
-            audit_log::user_id.eq(user.0),
-            audit_log::kind.eq(kind),
-            audit_log::subject.eq(format!("tool_call:{call}")),
-            audit_log::detail.eq(json!(detail).to_string()),
+            audit_log::user_id.eq(note.user.0),
+            audit_log::kind.eq(note.kind),
+            audit_log::subject.eq(format!("tool_call:{}", note.call)),
+            audit_log::detail.eq(note.detail.to_string()),
         ))
         .execute(conn)
         .map(drop)

@@ -204,7 +204,7 @@ pub fn last_bodies(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec
 mod tests {
     use super::*;
     use crate::conversation::transcript::{ChannelKind, PhoneNumber, Via};
-    use crate::store::test_conn;
+    use crate::store::scratch;
 
     const PACE: Pace = Pace { quiet_ms: 1_200, at_most_ms: 4_000 };
 
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_known_text_changes_nothing() {
-        let mut conn = test_conn();
+        let mut conn = scratch();
         let Admission::New { user, .. } = admit(&mut conn, &text("SM1", 0), PACE).unwrap() else { panic!() };
         assert_eq!(admit(&mut conn, &text("SM1", 900), PACE).unwrap(), Admission::Duplicate);
         assert_eq!(due_at(&mut conn, user).unwrap(), Some(Timestamp::from_millisecond(1_200).unwrap()));
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn quick_texts_wait_for_each_other_but_not_for_ever() {
-        let mut conn = test_conn();
+        let mut conn = scratch();
         for (sid, at, due) in [("a", 0, 1_200), ("b", 1_000, 2_200), ("c", 2_000, 3_200), ("d", 3_100, 4_000)]
         {
             let Admission::New { user, .. } = admit(&mut conn, &text(sid, at), PACE).unwrap() else {

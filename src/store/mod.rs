@@ -24,7 +24,7 @@ pub type Conn = diesel::SqliteConnection;
 pub use diesel::QueryResult;
 
 #[cfg(test)]
-fn test_conn() -> Conn {
+fn scratch() -> Conn {
     use diesel::Connection;
     use diesel::connection::SimpleConnection;
 

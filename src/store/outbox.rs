@@ -140,20 +140,27 @@ pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim
     Ok(Claim::Send(Due { id, attempt, to: Address::new(to), from: Address::new(from), body }))
 }
 
+/// What the carrier told of a text it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken<'a> {
+    pub sid: &'a str,
+    pub created_at: Option<Timestamp>,
+}
+
 /// The carrier has taken the text: it is sent, and a question that it holds is open from here.
 pub fn accepted(
     conn: &mut Conn,
     id: OutboxId,
-    sid: &str,
-    created_at: Option<Timestamp>,
+    taken: &Taken<'_>,
     confirm_for: SignedDuration,
     now: Timestamp,
 ) -> QueryResult<()> {
+    let sid = taken.sid;
     diesel::update(outbox::table.find(id.0))
         .set((
             outbox::state.eq("accepted"),
             outbox::provider_sid.eq(sid),
-            outbox::provider_created_at.eq(created_at.map(ms)),
+            outbox::provider_created_at.eq(taken.created_at.map(ms)),
             outbox::accepted_at.eq(ms(now)),
             outbox::updated_at.eq(ms(now)),
         ))

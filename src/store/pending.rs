@@ -49,7 +49,7 @@ pub fn hold(conn: &mut Conn, hold: &Hold<'_>, now: Timestamp) -> QueryResult<()>
     put_question(conn, hold, prompt, now)?;
     let end =
         End { turn: hold.turn, outcome: Outcome::Replied, answer: Some(&hold.text.body), texts: Vec::new() };
-    turn_rows::finish(conn, end, now)
+    turn_rows::finish(conn, &end, now)
 }
 
 fn put_items(conn: &mut Conn, call: CallRow, items: &[FrozenItem]) -> QueryResult<()> {

@@ -128,11 +128,11 @@ fn set_opted_out(conn: &mut Conn, id: UserId, at: Option<i64>, now: Timestamp) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::test_conn;
+    use crate::store::scratch;
 
     #[test]
     fn a_restart_never_undoes_a_block_or_a_promotion() {
-        let mut conn = test_conn();
+        let mut conn = scratch();
         let phone = PhoneNumber::parse("+15550100001").unwrap();
         let now = Timestamp::UNIX_EPOCH;
         let id = ensure(&mut conn, &phone, Newcomer::Member, now).unwrap();

@@ -7,17 +7,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, to_bytes};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
+use bytes::Bytes;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::clock::Clock;
 use crate::engine::Engine;
+use crate::http::InProcess;
 use crate::messaging::signature::Verifier;
 use crate::store::db::Db;
 
@@ -66,6 +70,21 @@ pub async fn serve(
         }
     });
     axum::serve(listener, router(webhooks)).with_graceful_shutdown(stop.cancelled_owned()).await
+}
+
+/// The listener without a socket, for simulations.
+pub fn in_process(webhooks: Webhooks) -> InProcess {
+    let router = router(webhooks);
+    Arc::new(move |request: axum::http::Request<Bytes>| {
+        let router = router.clone();
+        Box::pin(async move {
+            let Ok(response) = router.oneshot(request.map(Body::from)).await;
+            let (head, body) = response.into_parts();
+            // Our bodies are in memory as a whole, so reading one cannot fail.
+            let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
+            axum::http::Response::from_parts(head, body)
+        })
+    })
 }
 
 async fn ready(axum::extract::State(webhooks): axum::extract::State<Webhooks>) -> Response {

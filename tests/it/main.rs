@@ -3,4 +3,6 @@
 // Says to the lints what cargo knows: an unwrap in here is a failing test.
 #![cfg(test)]
 
+mod confirmation;
+mod harness;
 mod tidy;

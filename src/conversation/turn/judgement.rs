@@ -91,9 +91,9 @@ mod tests {
     use crate::conversation::transcript::Brain;
 
     #[track_caller]
-    fn check(text: &str, stop: Stop, changed: bool, expected: Verdict) {
+    fn check(text: &str, stop: Stop, changed: bool, expected: &Verdict) {
         let step = ModelStep { text: text.to_owned(), stop, calls: Vec::new(), brain: Brain::Model };
-        assert_eq!(of(&step, changed), expected, "{text}");
+        assert_eq!(&of(&step, changed), expected, "{text}");
     }
 
     fn say(text: &str) -> Verdict {
@@ -108,43 +108,43 @@ mod tests {
             "You already have it.",
             "I haven't added it. Shall I?",
         ] {
-            check(text, Stop::Done, false, say(text));
+            check(text, Stop::Done, false, &say(text));
         }
     }
 
     #[test]
     fn what_cannot_be_said_is_asked_for_again() {
-        check("  ", Stop::Done, false, Verdict::AskAgain(Nudge::Empty));
-        check("", Stop::Length, false, Verdict::AskAgain(Nudge::CutOff));
+        check("  ", Stop::Done, false, &Verdict::AskAgain(Nudge::Empty));
+        check("", Stop::Length, false, &Verdict::AskAgain(Nudge::CutOff));
         for text in [
             "{\"name\":\"check_status\",\"arguments\":{}}",
             "<tool_call>{}</tool_call>",
             "{ \"name\" : \"x\", \"parameters\": {} }",
         ] {
-            check(text, Stop::Done, false, Verdict::AskAgain(Nudge::CallAsText));
+            check(text, Stop::Done, false, &Verdict::AskAgain(Nudge::CallAsText));
         }
     }
 
     #[test]
     fn a_claim_needs_a_change_and_a_deletion_is_never_the_models_to_claim() {
         for text in ["Added Dune.", "OK, added it!", "I've added Dune for you.", "I have just queued it"] {
-            check(text, Stop::Done, false, Verdict::AskAgain(Nudge::FalseClaim));
-            check(text, Stop::Done, true, say(text));
+            check(text, Stop::Done, false, &Verdict::AskAgain(Nudge::FalseClaim));
+            check(text, Stop::Done, true, &say(text));
         }
         for text in ["Deleted Dune.", "I've removed it."] {
-            check(text, Stop::Done, true, Verdict::AskAgain(Nudge::FalseClaim));
+            check(text, Stop::Done, true, &Verdict::AskAgain(Nudge::FalseClaim));
         }
     }
 
     #[test]
     fn a_cut_off_text_keeps_its_whole_sentences() {
-        check("One. Two. Thr", Stop::Length, false, say("One. Two."));
-        check("No end", Stop::Length, false, say("No end"));
+        check("One. Two. Thr", Stop::Length, false, &say("One. Two."));
+        check("No end", Stop::Length, false, &say("No end"));
     }
 
     #[test]
     fn refusals_and_filters_have_their_own_words() {
-        check("x", Stop::Refused, false, Verdict::Excuse(Excuse::Refused));
-        check("", Stop::Filtered, false, Verdict::Excuse(Excuse::Filtered));
+        check("x", Stop::Refused, false, &Verdict::Excuse(Excuse::Refused));
+        check("", Stop::Filtered, false, &Verdict::Excuse(Excuse::Filtered));
     }
 }

@@ -1,7 +1,14 @@
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::*;
-use crate::conversation::transcript::{Arguments, CallId, MediaRef};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{Answer, AskStyle, Excuse, Failure, Limits, Step, TURN_TIME, Turn};
+use crate::conversation::transcript::{
+    Arguments, Brain, CallId, CallResult, CallRow, CallState, MediaRef, ModelStep, Stop, Tier, ToolCall,
+    TurnId,
+};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 const LIMITS: Limits = Limits::STANDARD;

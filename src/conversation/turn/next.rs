@@ -1,0 +1,227 @@
+//! What a turn does next, from its log and the time alone.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use super::judgement::{self, Verdict};
+use super::{Answer, Ask, AskStyle, Excuse, Failure, Limits, Nudge, Step, Turn};
+use crate::conversation::transcript::{Brain, CallFailure, CallResult, CallState, ModelStep, Tier, ToolCall};
+
+impl Turn {
+    pub fn next(&self, now: Timestamp, limits: &Limits) -> Step {
+        if let Some(step) = self.unfinished_calls(limits) {
+            return step;
+        }
+        if self.cancel_requested {
+            return Step::Stop;
+        }
+        if self.resumes > limits.resumes {
+            return self.close(Excuse::WentWrong);
+        }
+        match self.steps.last() {
+            Some(step) if step.calls.is_empty() => self.judge(step, now, limits),
+            _ => self.ask(AskStyle::Open, now, limits),
+        }
+    }
+
+    /// Every call is answered before anything else happens.
+    fn unfinished_calls(&self, limits: &Limits) -> Option<Step> {
+        let step = self.steps.last()?;
+        let open: Vec<&ToolCall> = step
+            .calls
+            .iter()
+            .filter(|call| matches!(call.state, CallState::Created | CallState::Running))
+            .collect();
+        let first = open.first()?;
+        if first.state == CallState::Running {
+            return Some(Step::SettleCall(first.row));
+        }
+        if self.cancel_requested {
+            return Some(Step::AnswerCall(first.row, CallState::Canceled("cleared".into())));
+        }
+        if let Some(state) = self.answer_without_running(first, limits) {
+            return Some(Step::AnswerCall(first.row, state));
+        }
+        if first.tier != Tier::Read {
+            return Some(Step::StartCalls(vec![first.row]));
+        }
+        let mut together: Vec<&ToolCall> = Vec::new();
+        for call in open {
+            let joins = call.tier == Tier::Read
+                && call.state == CallState::Created
+                && together.len() < limits.parallel_reads
+                && !together.iter().any(|other| other.asks_the_same_as(call))
+                && self.answer_without_running(call, limits).is_none();
+            if !joins {
+                break;
+            }
+            together.push(call);
+        }
+        Some(Step::StartCalls(together.iter().map(|call| call.row).collect()))
+    }
+
+    /// Calls over a limit, repeats, and calls in the turn's last response are not run.
+    fn answer_without_running(&self, call: &ToolCall, limits: &Limits) -> Option<CallState> {
+        let before: Vec<&ToolCall> = self.calls().take_while(|other| other.row != call.row).collect();
+        if self.steps.len() >= limits.model_calls || before.len() >= limits.tool_calls {
+            return Some(refused("limit", "no more tool calls in this turn; answer with what you have"));
+        }
+        let held = |other: &&ToolCall| other.state == CallState::Held;
+        if before.iter().any(held) {
+            return Some(refused("not_run", "the user is being asked about a deletion first"));
+        }
+        let done =
+            before.iter().filter(|other| other.asks_the_same_as(call)).filter_map(|other| {
+                match &other.state {
+                    CallState::Done(result) => Some((other.step, result)),
+                    _ => None,
+                }
+            });
+        let done: Vec<(u32, &CallResult)> = done.collect();
+        let &(step, earlier) = done.last()?;
+        let enough = match call.tier {
+            Tier::Read => step == call.step || done.len() >= 2,
+            Tier::Write | Tier::Destructive => true,
+        };
+        enough.then(|| CallState::Done(repeated(earlier)))
+    }
+
+    fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.steps.iter().flat_map(|step| &step.calls)
+    }
+
+    fn judge(&self, step: &ModelStep, now: Timestamp, limits: &Limits) -> Step {
+        match judgement::of(step, self.changed_something()) {
+            Verdict::Say(text) => Step::Reply(Answer::Model(text)),
+            Verdict::Excuse(excuse) => Step::Reply(Answer::Code(excuse)),
+            Verdict::AskAgain(nudge) => {
+                let asked_before = self.steps[..self.steps.len() - 1].iter().any(|earlier| {
+                    earlier.calls.is_empty()
+                        && judgement::of(earlier, self.changed_something()) == Verdict::AskAgain(nudge)
+                });
+                if asked_before || self.steps.len() >= limits.model_calls {
+                    self.close(match nudge {
+                        Nudge::FalseClaim => Excuse::NothingChanged,
+                        Nudge::Empty | Nudge::CallAsText | Nudge::CutOff => Excuse::NothingFound,
+                    })
+                } else {
+                    self.ask(AskStyle::Again(nudge), now, limits)
+                }
+            }
+        }
+    }
+
+    fn ask(&self, style: AskStyle, now: Timestamp, limits: &Limits) -> Step {
+        if self.steps.len() >= limits.model_calls {
+            return self.close(Excuse::NothingFound);
+        }
+        if now >= self.deadline {
+            return self.close(Excuse::WentWrong);
+        }
+        let Some((brain, after)) = self.who_answers(now, limits) else {
+            return self.close(Excuse::WentWrong);
+        };
+        let last = self.steps.len() + 1 >= limits.model_calls;
+        let style = if last || self.is_going_in_circles(limits) { AskStyle::Closing } else { style };
+        let attempt = u32::try_from(self.failures.len() + 1).unwrap_or(u32::MAX);
+        let step = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
+        Step::AskModel(Ask { brain, step, attempt, style, after })
+    }
+
+    /// The brain that answers and how long to wait for it; `None` where what was done says enough.
+    fn who_answers(&self, now: Timestamp, limits: &Limits) -> Option<(Brain, Duration)> {
+        let brain = self.steps.last().map_or(self.brain, |step| step.brain);
+        let Some(last) = self.failures.last() else { return Some((brain, Duration::ZERO)) };
+        let counted = self.failures.iter().filter(|failure| **failure != Failure::Interrupted).count();
+        if brain == Brain::Keyword {
+            return (counted < limits.attempts).then_some((Brain::Keyword, Duration::ZERO));
+        }
+        let wait = match last {
+            Failure::Interrupted => Duration::ZERO,
+            Failure::Lasting => return self.without_model(),
+            Failure::Transient { at, retry_after } => {
+                let pause =
+                    retry_after.unwrap_or(Duration::from_secs(4_u64.pow(counted.saturating_sub(1) as u32)));
+                let since = Duration::try_from(now.duration_since(*at)).unwrap_or_default();
+                pause.saturating_sub(since)
+            }
+        };
+        let in_time = SignedDuration::try_from(wait).is_ok_and(|wait| now + wait < self.deadline);
+        if counted >= limits.attempts || !in_time { self.without_model() } else { Some((Brain::Model, wait)) }
+    }
+
+    /// The keyword brain takes over, unless something was changed: then that is what is told.
+    fn without_model(&self) -> Option<(Brain, Duration)> {
+        (!self.changed_something()).then_some((Brain::Keyword, Duration::ZERO))
+    }
+
+    /// Four identical reads, or three calls of one tool that all had bad arguments.
+    fn is_going_in_circles(&self, limits: &Limits) -> bool {
+        let calls: Vec<&ToolCall> = self.calls().collect();
+        let repeated_read = |call: &&ToolCall| {
+            let same = calls.iter().filter(|other| other.asks_the_same_as(call)).count();
+            call.tier == Tier::Read && same >= limits.parallel_reads
+        };
+        let bad = |call: &&ToolCall| matches!(&call.state, CallState::Failed(f) if f.code == "bad_arguments");
+        let hopeless = |call: &&ToolCall| {
+            calls.iter().filter(|other| other.name == call.name).filter(|other| bad(other)).count() >= 3
+        };
+        calls.iter().any(|call| repeated_read(call) || hopeless(call))
+    }
+
+    fn changed_something(&self) -> bool {
+        self.calls().any(|call| call.tier == Tier::Write && matches!(call.state, CallState::Done(_)))
+    }
+
+    /// The end without the model's words: what the tools did, else the last thing they found, else an excuse.
+    fn close(&self, excuse: Excuse) -> Step {
+        let said = |tier: Tier| {
+            self.calls().filter(move |call| call.tier == tier).filter_map(|call| match &call.state {
+                CallState::Done(result) => Some(result.for_user.as_str()),
+                CallState::Failed(failure) => failure.for_user.as_deref(),
+                _ => None,
+            })
+        };
+        let mut done: Vec<&str> = said(Tier::Write).filter(|text| !text.is_empty()).collect();
+        done.dedup();
+        if !done.is_empty() {
+            return Step::Reply(Answer::Tools(done.join(" ")));
+        }
+        let found = said(Tier::Read).filter(|text| !text.is_empty()).last();
+        Step::Reply(match found {
+            Some(text) if excuse != Excuse::NothingChanged => Answer::Tools(text.to_owned()),
+            _ => Answer::Code(excuse),
+        })
+    }
+
+    /// What the turn changed, in the sentences that tools wrote: said before a question that ends the turn.
+    pub fn done_so_far(&self) -> Vec<&str> {
+        self.calls()
+            .filter(|call| call.tier == Tier::Write)
+            .filter_map(|call| match &call.state {
+                CallState::Done(result) => Some(result.for_user.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+fn refused(code: &str, hint: &str) -> CallState {
+    CallState::Failed(CallFailure {
+        code: code.to_owned(),
+        for_model: json!({ "error": code, "hint": hint }),
+        for_user: None,
+    })
+}
+
+fn repeated(earlier: &CallResult) -> CallResult {
+    CallResult {
+        for_model: json!({
+            "note": "same call as before, not run again; answer now",
+            "result": earlier.for_model,
+        }),
+        ..earlier.clone()
+    }
+}
