@@ -112,8 +112,13 @@ impl App {
             let (relay, stop) = (relay.clone(), stop_relay.clone());
             async move { relay.run(stop).await }
         });
-        let webhooks =
-            Webhooks { engine: engine.clone(), db: db.clone(), clock: clock.clone(), twilio: trust };
+        let webhooks = Webhooks {
+            engine: engine.clone(),
+            db: db.clone(),
+            clock: clock.clone(),
+            confirm_for,
+            twilio: trust,
+        };
         Ok(Self { engine, relay, webhooks, db, clock, stop_relay, relay_task })
     }
 

@@ -46,7 +46,7 @@ impl Route {
         NewText {
             key: format!("turn:{}:{part}", self.turn),
             user: self.user.id,
-            turn: self.turn,
+            turn: Some(self.turn),
             kind,
             to: self.to.clone(),
             from: self.from.clone(),

@@ -2,7 +2,9 @@
 
 pub mod error_codes;
 pub mod fake;
+mod messages;
 pub mod outbox;
+pub mod recovery;
 pub mod segments;
 pub mod signature;
 pub mod terminal;
@@ -19,7 +21,16 @@ use crate::conversation::transcript::{Address, OutboxId};
 pub trait Channel: Send + Sync {
     /// Hands one text over, once. Retrying is the outbox's business.
     async fn send(&self, text: &Outgoing) -> Result<Accepted, SendError>;
+
+    /// Looks for a text whose fate is unknown among those that the carrier took since `since`. Several may match: two
+    /// equal texts to one person are legitimate, and which of them are accounted for, the outbox knows.
+    async fn find(&self, text: &Outgoing, since: Timestamp) -> Result<Vec<Accepted>, LookError>;
 }
+
+/// The carrier's record could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("read the carrier's list of messages: {0}")]
+pub struct LookError(pub String);
 
 /// One outbox row on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
