@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use url::Url;
 
-use crate::app::Blueprint;
+use crate::app::{Blueprint, Missed};
 use crate::arr::fake::radarr::FakeRadarr;
 use crate::arr::fake::sonarr::FakeSonarr;
 use crate::arr::radarr::Radarr;
@@ -86,8 +86,7 @@ impl Peers {
         model: Option<Arc<dyn Model>>,
     ) -> Result<Blueprint, url::ParseError> {
         let verifier = Verifier { tokens: vec![self.token.clone()], shared_keys: BTreeMap::new() };
-        let carrier =
-            Twilio::new(self.twilio.client_account(TWILIO_API), Http::in_process(self.twilio.in_process()));
+        let carrier = self.carrier();
         Ok(Blueprint {
             database: database.to_owned(),
             clock: self.clock.clone(),
@@ -97,9 +96,20 @@ impl Peers {
             members: Vec::new(),
             model,
             library: self.library()?,
-            channels: Channels { carrier: Some(Arc::new(carrier)), terminal: Arc::new(Terminal) },
+            channels: Channels { carrier: Some(carrier), terminal: Arc::new(Terminal) },
             trust: Some(Arc::new(Trust { verifier, public_url: self.public_url.clone() })),
+            missed: None,
         })
+    }
+
+    /// The simulated carrier's record of texts to us, for a program that is to find those it missed.
+    pub fn missed(&self) -> Missed {
+        Missed { twilio: self.carrier(), number: Address::new(OUR_NUMBER) }
+    }
+
+    fn carrier(&self) -> Arc<Twilio> {
+        let account = self.twilio.client_account(TWILIO_API);
+        Arc::new(Twilio::new(account, Http::in_process(self.twilio.in_process())))
     }
 
     /// The changes since the last look.

@@ -1,6 +1,6 @@
 //! What one received text is, given who sent it and what is open: the order of PRODUCT rules before any model.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::consent::{self, Code, Language};
 use super::deletion::Ending;
@@ -64,6 +64,8 @@ pub enum Route {
     RepeatQuestion,
     /// Unclear a second time: the question is closed and nothing goes.
     CloseQuestion,
+    /// Found only long after it was sent: it is told that it was missed, and nothing is done.
+    TooOld,
     /// A yes or no after the question ended: code says what became of it.
     LateAnswer,
     Clear,
@@ -106,6 +108,8 @@ pub enum Urgency {
     AtOnce,
     /// The running turn is taken back.
     EndsTurn,
+    /// The running turn is taken back, unless a question is open, which it answers.
+    EndsTurnOrAnswers,
 }
 
 pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
@@ -115,6 +119,9 @@ pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
         || (received.channel == ChannelKind::Twilio && opt_word == Some(OptWord::Out))
     {
         return Urgency::EndsTurn;
+    }
+    if words::takes_back(&received.body) {
+        return Urgency::EndsTurnOrAnswers;
     }
     let answer = consent::read(&received.body, None, languages);
     if answer != consent::Answer::Other || opt_word.is_some() || command.is_some() {
@@ -149,10 +156,21 @@ pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     if event.body.trim().is_empty() && event.media.is_empty() {
         return Route::Skip(Skip::Empty);
     }
+    if is_too_old(event) {
+        return Route::TooOld;
+    }
     match situation.question {
         Some(question) => with_open_question(situation, question, event),
         None => without_question(situation, event),
     }
+}
+
+/// A text that was fetched this long after it was sent is not acted on: much may have changed since.
+const TOO_OLD: SignedDuration = SignedDuration::from_hours(1);
+
+/// Whether the text was missed, and found too late to be acted on.
+pub fn is_too_old(event: &InboundEvent) -> bool {
+    event.via == Via::Recovery && event.received_at.duration_since(event.sent_at) > TOO_OLD
 }
 
 fn with_open_question(situation: &Situation<'_>, question: &OpenQuestion, event: &InboundEvent) -> Route {
@@ -232,6 +250,7 @@ mod tests {
             body: body.into(),
             media: Vec::new(),
             via: Via::Webhook,
+            sent_at: second(100),
             received_at: second(100),
         }
     }

@@ -272,6 +272,24 @@ fn season_numbers(text: &str) -> Option<Vec<u16>> {
     (!seasons.is_empty()).then_some(seasons)
 }
 
+/// Words that take back what was just asked.
+pub fn takes_back(text: &str) -> bool {
+    let plain = plain_title(text);
+    matches!(
+        plain.as_str(),
+        "never mind"
+            | "nevermind"
+            | "nvm"
+            | "forget it"
+            | "cancel"
+            | "cancel that"
+            | "cancel it"
+            | "stop"
+            | "stop that"
+            | "stop it"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::Value;

@@ -5,7 +5,7 @@ use crate::conversation::route;
 use crate::conversation::transcript::Received;
 use crate::store::db::DbError;
 use crate::store::ledger::{self, Admission, Pace};
-use crate::store::turns;
+use crate::store::{pending, turns};
 
 /// A text of a burst is waited for this long after the first, at most.
 const LONGEST_WAIT_MS: i64 = 4_000;
@@ -24,7 +24,7 @@ impl Engine {
             route::Urgency::MayWait => {
                 i64::try_from(self.0.parts.settings.coalesce.as_millis()).unwrap_or(LONGEST_WAIT_MS)
             }
-            route::Urgency::AtOnce | route::Urgency::EndsTurn => 0,
+            route::Urgency::AtOnce | route::Urgency::EndsTurn | route::Urgency::EndsTurnOrAnswers => 0,
         };
         let pace = Pace { quiet_ms, at_most_ms: LONGEST_WAIT_MS };
         let admission = self
@@ -33,7 +33,13 @@ impl Engine {
             .db
             .write_or_busy(move |conn| {
                 let admission = ledger::admit(conn, &received, pace)?;
-                if let (Admission::New { user, .. }, route::Urgency::EndsTurn) = (admission, urgency) {
+                let Admission::New { user, .. } = admission else { return Ok(admission) };
+                let takes_back = match urgency {
+                    route::Urgency::EndsTurn => true,
+                    route::Urgency::EndsTurnOrAnswers => pending::open(conn, user)?.is_none(),
+                    route::Urgency::AtOnce | route::Urgency::MayWait => false,
+                };
+                if takes_back {
                     turns::request_cancel(conn, user, received.received_at)?;
                 }
                 Ok(admission)

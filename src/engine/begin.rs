@@ -8,7 +8,8 @@ use crate::conversation::consent::{self, Code};
 use crate::conversation::deletion;
 use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Route, Situation};
 use crate::conversation::text;
-use crate::conversation::transcript::{Brain, ConversationId, EventId, InboundEvent, User, UserId};
+use crate::conversation::transcript::{Brain, ConversationId, EventId, InboundEvent, Status, User, UserId};
+use crate::conversation::turn::Excuse;
 use crate::conversation::words;
 use crate::store::conversations::{self, EndReason};
 use crate::store::ledger::{self, Outcome};
@@ -46,6 +47,25 @@ impl Engine {
         let off = self.0.model_off_until.lock().is_ok_and(|until| until.is_some_and(|until| now < until));
         if self.0.parts.model.is_none() || off { Brain::Keyword } else { Brain::Model }
     }
+}
+
+/// A text whose work cannot even begin is given up after `tries`, with one honest answer to an active user.
+pub(super) fn count_failed_beginning(
+    conn: &mut Conn,
+    user: UserId,
+    tries: i64,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let Some((event, failures)) = ledger::count_failure(conn, user, now)? else { return Ok(()) };
+    if failures < tries {
+        return Ok(());
+    }
+    ledger::give_up(conn, event.id, now)?;
+    let user = users::get(conn, user)?;
+    if user.status == Status::Active && !user.opted_out {
+        outbox::queue(conn, &WayBack::notice(&user, &event, Excuse::WentWrong.text()), now)?;
+    }
+    Ok(())
 }
 
 struct Beginning<'a> {
@@ -129,6 +149,7 @@ impl Beginning<'_> {
                     scene.ended.as_ref().map(|ended| deletion::late_answer(ended.ending, &ended.names));
                 self.answer(user, Kind::Command, first, text.as_deref().unwrap_or("Nothing is open."))
             }
+            Route::TooOld => self.missed(user, waiting),
             Route::Clear => self.clear(user, scene, first),
             Route::Commands => self.answer(user, Kind::Command, first, words::COMMANDS_TEXT),
             Route::More => self.more(user, first),
@@ -164,6 +185,14 @@ impl Beginning<'_> {
             End { turn: live.id, outcome: Outcome::Replied, answer: Some(&text.body), texts: Vec::new() };
         turns::finish(self.conn, &end, self.now)?;
         Ok(Begun::Answered)
+    }
+
+    /// One text for all that were missed for too long.
+    fn missed(&mut self, user: &User, waiting: &[InboundEvent]) -> QueryResult<Begun> {
+        let count = waiting.iter().take_while(|event| route::is_too_old(event)).count();
+        let texts = if count == 1 { "your text".to_owned() } else { format!("{count} of your texts") };
+        let text = format!("I was offline and missed {texts}. Please send again what you still need.");
+        self.answer(user, Kind::Command, &waiting[..count], &text)
     }
 
     fn clear(&mut self, user: &User, scene: &Scene, events: &[InboundEvent]) -> QueryResult<Begun> {

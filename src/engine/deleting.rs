@@ -24,6 +24,16 @@ impl Engine {
                 .iter()
                 .find(|item| matches!(item.state, ItemState::Held | ItemState::Running));
             let Some(item) = open else { return self.report(&scene, claimed).await };
+            if scene.turn.resumes > self.0.parts.settings.limits.resumes {
+                // It keeps failing under us: what was not started is not started again, what was started is not guessed.
+                let outcome = match item.state {
+                    ItemState::Running => ItemOutcome::Unknown,
+                    ItemState::Held | ItemState::Ended(_) | ItemState::Canceled => ItemOutcome::Failed,
+                };
+                let (call, ord) = (claimed.call(), item.ord);
+                self.0.parts.db.write(move |conn| pending::end_item(conn, call, ord, outcome)).await?;
+                continue;
+            }
             let outcome = match self.0.parts.tools.get(claimed.tool()) {
                 None => Some(ItemOutcome::Failed),
                 Some(tool) => match item.state {

@@ -25,6 +25,16 @@ impl Route {
         Self { user, turn, to, from, emoji: Emoji::as_used_in(&said) }
     }
 
+    /// A text about `event` that no turn stands behind.
+    pub(super) fn notice(user: &User, event: &InboundEvent, body: &str) -> NewText {
+        let back = Self::back(user.clone(), TurnId(0), std::slice::from_ref(event));
+        NewText {
+            key: format!("event:{}:failed", event.id),
+            turn: None,
+            ..back.text("notice", TextKind::Reply, body.to_owned())
+        }
+    }
+
     /// The first page of an answer, as it will be sent, and the rest for MORE.
     pub(super) fn page(&self, answer: &str) -> (String, Page) {
         let whole = text::for_sms(answer, self.emoji);

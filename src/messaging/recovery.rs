@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::LookError;
 use super::twilio::Twilio;
@@ -30,45 +30,53 @@ pub struct Inbox {
     pub clock: Clock,
 }
 
+/// What a reading of the list gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// Every text in the list, oldest first; admitting a known one changes nothing.
+    pub texts: Vec<Received>,
+    pub next: Next,
+    cursor: Timestamp,
+}
+
 /// When to read the list again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     Later,
+    /// A text was too young to be taken up.
     Soon,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum FetchError<E> {
+pub enum FetchError {
     #[error(transparent)]
     Look(#[from] LookError),
     #[error(transparent)]
     Db(#[from] DbError),
-    #[error("admit a missed text")]
-    Admit(#[source] E),
 }
 
 impl Inbox {
-    /// Admits every text of the list, oldest first; known ones change nothing. The cursor moves only once all are in.
-    pub async fn fetch<E>(
-        &self,
-        admit: impl AsyncFn(Received) -> Result<(), E>,
-    ) -> Result<Next, FetchError<E>> {
-        let source = format!("twilio:{}", self.number.as_str());
+    pub async fn read(&self) -> Result<Reading, FetchError> {
+        let source = self.source();
         let now = self.clock.now();
-        let name = source.clone();
-        let Some(cursor) = self.db.read(move |conn| offsets::get(conn, &name)).await? else {
+        let Some(cursor) = self.db.read(move |conn| offsets::get(conn, &source)).await? else {
             // What was sent before the first start was not sent to this program.
-            self.db.write(move |conn| offsets::set(conn, &source, now, now)).await?;
-            return Ok(Next::Later);
+            return Ok(Reading { texts: Vec::new(), next: Next::Later, cursor: now });
         };
-        let texts = self.twilio.received_since(&self.number, cursor - OVERLAP, now).await?;
-        let (old, young): (Vec<_>, Vec<_>) =
-            texts.into_iter().partition(|text| text.provider_at <= now - TOO_YOUNG);
-        let newest = old.iter().map(|text| text.provider_at).fold(cursor, Ord::max);
-        for text in old {
-            admit(text).await.map_err(FetchError::Admit)?;
-        }
-        self.db.write(move |conn| offsets::set(conn, &source, newest, now)).await?;
-        Ok(if young.is_empty() { Next::Later } else { Next::Soon })
+        let listed = self.twilio.received_since(&self.number, cursor - OVERLAP, now).await?;
+        let (texts, young): (Vec<_>, Vec<_>) =
+            listed.into_iter().partition(|text| text.provider_at <= now - TOO_YOUNG);
+        let cursor = texts.iter().map(|text| text.provider_at).fold(cursor, Ord::max);
+        Ok(Reading { texts, next: if young.is_empty() { Next::Later } else { Next::Soon }, cursor })
+    }
+
+    /// Moves the cursor past a reading; only once every text of it is admitted.
+    pub async fn admitted(&self, reading: &Reading) -> Result<(), DbError> {
+        let (source, cursor, now) = (self.source(), reading.cursor, self.clock.now());
+        self.db.write(move |conn| offsets::set(conn, &source, cursor, now)).await
+    }
+
+    fn source(&self) -> String {
+        format!("twilio:{}", self.number.as_str())
     }
 }
