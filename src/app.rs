@@ -10,12 +10,13 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::conversation::transcript::{Address, PhoneNumber};
 use crate::engine::{Engine, Parts, Settings};
+use crate::failpoint;
 use crate::llm::Model;
 use crate::llm::keyword::KeywordBrain;
 use crate::messaging::outbox::{Channels, Doorbell, Relay};
 use crate::messaging::recovery::{self, Inbox, Next};
 use crate::messaging::twilio::Twilio;
-use crate::store::db::{Db, DbError, OpenError};
+use crate::store::db::{Db, DbError};
 use crate::store::users::{self, Newcomer};
 use crate::store::{boot, stream};
 use crate::tools::Tool;
@@ -39,8 +40,7 @@ const DELTAS_KEPT: SignedDuration = SignedDuration::from_hours(1);
 
 /// What a program is made of, whether its peers are real or not.
 pub struct Blueprint {
-    /// Path of the SQLite file.
-    pub database: String,
+    pub db: Db,
     pub clock: Clock,
     pub settings: Settings,
     /// How long a question waits for its yes.
@@ -73,19 +73,16 @@ pub struct App {
     inbox_task: Option<JoinHandle<()>>,
 }
 
+/// What the last run left could not be taken up.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    #[error("take up what the last run left")]
-    Recover(#[from] DbError),
-}
+#[error("take up what the last run left")]
+pub struct StartError(#[from] DbError);
 
 impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
     pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
         let Blueprint {
-            database,
+            db,
             clock,
             settings,
             confirm_for,
@@ -97,7 +94,6 @@ impl App {
             trust,
             missed,
         } = blueprint;
-        let db = Db::open(&database)?;
         let now = clock.now();
         db.write(move |conn| {
             if let Some(phone) = &admin {
@@ -179,8 +175,10 @@ impl App {
 /// Admits what the list holds and we do not.
 async fn fetch(inbox: &Inbox, engine: &Engine) -> anyhow::Result<Next> {
     let reading = inbox.read().await?;
+    failpoint::reached("missed.read");
     for text in &reading.texts {
         engine.admit(text.clone()).await?;
+        failpoint::reached("missed.admitted");
     }
     inbox.admitted(&reading).await?;
     Ok(reading.next)

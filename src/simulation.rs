@@ -28,6 +28,7 @@ use crate::messaging::outbox::Channels;
 use crate::messaging::signature::Verifier;
 use crate::messaging::terminal::Terminal;
 use crate::messaging::twilio::Twilio;
+use crate::store::db::Db;
 use crate::tools::library::{Instance, Library};
 use crate::web::Trust;
 
@@ -81,14 +82,14 @@ impl Peers {
     /// The program wired to these peers.
     pub fn blueprint(
         &self,
-        database: &str,
+        db: Db,
         settings: Settings,
         model: Option<Arc<dyn Model>>,
     ) -> Result<Blueprint, url::ParseError> {
         let verifier = Verifier { tokens: vec![self.token.clone()], shared_keys: BTreeMap::new() };
         let carrier = self.carrier();
         Ok(Blueprint {
-            database: database.to_owned(),
+            db,
             clock: self.clock.clone(),
             settings,
             confirm_for: SignedDuration::from_mins(5),

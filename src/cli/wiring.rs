@@ -25,6 +25,7 @@ use crate::messaging::outbox::Channels;
 use crate::messaging::signature::Verifier;
 use crate::messaging::terminal::Terminal;
 use crate::messaging::twilio::{Credentials, Sender, Twilio, TwilioAccount};
+use crate::store::db::Db;
 use crate::tools::library::{Instance, Library};
 use crate::web::Trust;
 
@@ -36,7 +37,7 @@ pub(super) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
     let twilio = config.twilio.as_ref().map(|twilio| Arc::new(carrier(twilio, &http)));
     let database = config.database.to_str().context("use a database path that is not UTF-8")?;
     Ok(Blueprint {
-        database: database.to_owned(),
+        db: Db::open(database)?,
         clock: Clock::System,
         settings: settings(config)?,
         confirm_for: SignedDuration::try_from(config.conversation.confirm)?,

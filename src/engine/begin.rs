@@ -11,6 +11,7 @@ use crate::conversation::text;
 use crate::conversation::transcript::{Brain, ConversationId, EventId, InboundEvent, Status, User, UserId};
 use crate::conversation::turn::Excuse;
 use crate::conversation::words;
+use crate::failpoint;
 use crate::store::conversations::{self, EndReason};
 use crate::store::ledger::{self, Outcome};
 use crate::store::pending::{self, Claim, Closing};
@@ -38,6 +39,7 @@ impl Engine {
             .db
             .write(move |conn| Beginning { conn, settings: &settings, now, model: brain }.begin(user))
             .await?;
+        failpoint::reached("turn.begun");
         self.0.parts.outbox.ring();
         Ok(begun)
     }

@@ -12,6 +12,7 @@ use crate::conversation::deletion;
 use crate::conversation::transcript::{
     CallFailure, CallResult, CallRow, CallState, FrozenItem, MediaRef, Tier, ToolCall,
 };
+use crate::failpoint;
 use crate::store::calls::{self, Note, Start};
 use crate::store::ledger;
 use crate::store::pending::{self, Hold};
@@ -66,8 +67,10 @@ impl Engine {
         if self.0.parts.db.write(move |conn| calls::start(conn, row, now)).await? == Start::NotStartable {
             return Ok(Progress::GoesOn);
         }
+        failpoint::reached("call.started");
         let world = self.world(scene);
         let ended = tokio::time::timeout(tool.timeout(), tool.run(cleared, &world)).await;
+        failpoint::reached("call.ran");
         let state = match ended {
             Ok(Ok(result)) => {
                 let note = (call.tier == Tier::Write).then(|| note(scene, "write", row, &result.for_model));
@@ -187,6 +190,7 @@ impl Engine {
             pending::hold(conn, &hold, now)
         };
         self.0.parts.db.write(hold).await?;
+        failpoint::reached("question.held");
         self.0.parts.outbox.ring();
         Ok(())
     }
@@ -209,6 +213,7 @@ impl Engine {
             calls::finish(conn, row, &state, now)
         };
         self.0.parts.db.write(record).await?;
+        failpoint::reached("call.recorded");
         Ok(Progress::GoesOn)
     }
 

@@ -4,6 +4,7 @@ use super::Engine;
 use super::ending::{self, Route};
 use crate::conversation::transcript::{InboundEvent, User, UserId};
 use crate::conversation::turn::{Answer, Excuse, Step, Turn};
+use crate::failpoint;
 use crate::store::ledger::{self, Outcome};
 use crate::store::turns::{self, End, Kind, Live, Plan};
 use crate::store::users;
@@ -119,6 +120,7 @@ impl Engine {
         let end =
             move |conn: &mut _| turns::finish(conn, &End { turn, outcome, answer: Some(&whole), texts }, now);
         self.0.parts.db.write(end).await?;
+        failpoint::reached("turn.ended");
         self.0.parts.outbox.ring();
         Ok(())
     }

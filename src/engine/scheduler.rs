@@ -174,9 +174,13 @@ impl Engine {
         }
     }
 
+    pub(super) fn bell(&self, user: UserId) -> Option<Arc<Notify>> {
+        self.0.scheduler.bell(user)
+    }
+
     async fn wait_until(&self, user: UserId, at: Timestamp) {
         let wait = Duration::try_from(at.duration_since(self.now())).unwrap_or_default();
-        let Some(bell) = self.0.scheduler.bell(user) else { return };
+        let Some(bell) = self.bell(user) else { return };
         tokio::select! {
             () = self.0.parts.clock.sleep(wait) => {}
             () = bell.notified() => {}

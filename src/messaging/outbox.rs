@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::{Accepted, Channel, LookError, Outgoing, SendError};
 use crate::clock::Clock;
 use crate::conversation::transcript::{Address, OutboxId};
+use crate::failpoint;
 use crate::store::db::{Db, DbError};
 use crate::store::outbox::{self, Agenda, Claim, Due, Failed, Taken, Todo};
 
@@ -170,9 +171,13 @@ impl Relay {
             Claim::Send(due) => due,
             Claim::Dropped | Claim::Taken => return Ok(()),
         };
+        failpoint::reached("outbox.claimed");
         let attempt = due.attempt;
         let outcome = self.hand_over(due).await;
-        self.record(id, attempt, outcome).await
+        failpoint::reached("outbox.sent");
+        self.record(id, attempt, outcome).await?;
+        failpoint::reached("outbox.recorded");
+        Ok(())
     }
 
     /// Finds out whether a text was taken, before anything is sent again.

@@ -183,6 +183,11 @@ pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryRes
         .map(drop)
 }
 
+pub fn cancel_requested(conn: &mut Conn, id: TurnId) -> QueryResult<bool> {
+    let at: Option<i64> = turns::table.find(id.0).select(turns::cancel_requested_at).first(conn)?;
+    Ok(at.is_some())
+}
+
 /// Counts a resume after a panic or a failure of our own.
 pub fn count_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<()> {
     diesel::update(turns::table.find(id.0))

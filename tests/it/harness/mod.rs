@@ -16,6 +16,7 @@ use dialarr::llm::Model;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::simulation::{self, Peers};
+use dialarr::store::db::Db;
 use dialarr::store::users::{self, Newcomer};
 use dialarr::web;
 use http::{Request, Response};
@@ -196,9 +197,9 @@ impl TestApp {
 impl World {
     async fn run(&self) -> App {
         let database = self.folder.path().join("test.db");
+        let db = Db::open(database.to_str().unwrap()).unwrap();
         let model = self.model.clone().map(|model| model as Arc<dyn Model>);
-        let mut blueprint =
-            self.peers.blueprint(database.to_str().unwrap(), self.settings.clone(), model).unwrap();
+        let mut blueprint = self.peers.blueprint(db, self.settings.clone(), model).unwrap();
         blueprint.confirm_for = SignedDuration::from_mins(5);
         App::start(blueprint).await.unwrap()
     }
