@@ -108,6 +108,8 @@ pub enum Urgency {
     AtOnce,
     /// The running turn is taken back.
     EndsTurn,
+    /// The person opts out: the running turn is taken back, and nothing more is sent.
+    OptsOut,
     /// The running turn is taken back, unless a question is open, which it answers.
     EndsTurnOrAnswers,
 }
@@ -115,9 +117,10 @@ pub enum Urgency {
 pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
     let opt_word = words::opt_word(&received.body);
     let command = words::command(&received.body);
-    if command == Some(Command::Clear)
-        || (received.channel == ChannelKind::Twilio && opt_word == Some(OptWord::Out))
-    {
+    if received.channel == ChannelKind::Twilio && opt_word == Some(OptWord::Out) {
+        return Urgency::OptsOut;
+    }
+    if command == Some(Command::Clear) {
         return Urgency::EndsTurn;
     }
     if words::takes_back(&received.body) {

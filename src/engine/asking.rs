@@ -130,12 +130,12 @@ impl Engine {
             let mut off = self.0.model_off_until.lock().unwrap_or_else(PoisonError::into_inner);
             *off = Some(now + MODEL_OFF_FOR);
         }
-        let retry_after = match error {
-            ModelError::RateLimited { retry_after } => *retry_after,
-            _ => None,
+        let trouble = error.trouble();
+        let failure = if trouble.retriable {
+            Failure::Transient { at: now, retry_after: trouble.retry_after }
+        } else {
+            Failure::Lasting
         };
-        let failure =
-            if error.retriable() { Failure::Transient { at: now, retry_after } } else { Failure::Lasting };
         let message = error.to_string();
         self.0.parts.db.write(move |conn| steps::abandon(conn, attempt, failure, &message, now)).await?;
         Ok(())

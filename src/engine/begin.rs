@@ -227,7 +227,9 @@ impl Beginning<'_> {
         waiting: &[InboundEvent],
         brain: Brain,
     ) -> QueryResult<Begun> {
-        users::opt_in(self.conn, user.id, self.now)?;
+        if user.opted_out {
+            users::opt_in(self.conn, user.id, self.now)?;
+        }
         let plain = Scene { pending: None, question: None, ended: None, ..scene.clone() };
         let situation = plain.situation(user, self.settings);
         let together = match brain {

@@ -21,6 +21,8 @@ use crate::tools::{Settled, Tool, ToolError, World};
 
 /// Pause before looking what became of a write whose answer was lost: it may still be under way.
 pub(super) const GRACE: Duration = Duration::from_secs(3);
+/// Longest report that is put ahead of a question.
+const MAX_BEFORE_QUESTION: usize = 600;
 /// Starts of one write before its outcome is given up on.
 pub(super) const MAX_STARTS: i64 = 3;
 
@@ -172,7 +174,11 @@ impl Engine {
         let settings = &self.0.parts.settings;
         let code = settings.code_policy.needs_code(items).then(|| settings.codes.draw());
         let question = deletion::question(items, code.as_deref());
-        let said = if before.is_empty() { question.clone() } else { format!("{before} {question}") };
+        // The question is what must be read whole; what was done before it stands in the conversation.
+        let said = match before.len() {
+            1..=MAX_BEFORE_QUESTION => format!("{before} {question}"),
+            _ => question.clone(),
+        };
         let text = scene.way_back().question(&said);
         let (turn, conversation, user) = (scene.live.id, scene.live.conversation, scene.user.id);
         let (items, now) = (items.to_vec(), self.now());

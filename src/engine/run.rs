@@ -45,7 +45,6 @@ impl Engine {
         loop {
             let scene = self.scene(user, live).await?;
             let step = scene.turn.next(self.now(), &self.0.parts.settings.limits);
-            tracing::debug!(turn = %live.id, ?step, "next");
             let progress = match step {
                 Step::AskModel(ask) => self.ask(&scene, &ask).await?,
                 Step::StartCalls(calls) => self.start_calls(&scene, &calls).await?,

@@ -137,6 +137,10 @@ impl Engine {
                         return;
                     }
                 }
+                Ok(Err(error)) if is_passing(&error) => {
+                    tracing::warn!(%user, error = format!("{error:#}"), "work on a user's texts has to wait");
+                    self.0.parts.clock.sleep(PAUSE).await;
+                }
                 Ok(Err(error)) => {
                     tracing::error!(%user, error = format!("{error:#}"), "work on a user's texts failed");
                     self.count_failure(user).await;
@@ -207,4 +211,9 @@ impl Engine {
         }
         self.0.parts.clock.sleep(PAUSE).await;
     }
+}
+
+/// A database that is busy or full is not the text's fault.
+fn is_passing(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<DbError>().is_some_and(|error| error.trouble().retriable)
 }

@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use crate::conversation::transcript::{Address, OutboxId};
+use crate::conversation::trouble::Trouble;
 
 #[async_trait]
 pub trait Channel: Send + Sync {
@@ -70,4 +71,16 @@ pub enum SendError {
     /// Nothing will be taken until an operator acts: wrong token, unregistered number.
     #[error("send: an operator must act: {code:?} {meaning}")]
     Misconfigured { code: Option<u32>, meaning: String },
+}
+
+impl SendError {
+    pub fn trouble(&self) -> Trouble {
+        match self {
+            Self::Later { retry_after, .. } => Trouble::PASSING.after(*retry_after),
+            Self::Unknown(_) => Trouble::UNKNOWN,
+            // Sent once an operator has acted; until then it is tried rarely.
+            Self::Misconfigured { .. } => Trouble::PASSING.after(Some(Duration::MAX)),
+            Self::OptedOut | Self::Permanent { .. } => Trouble::LASTING,
+        }
+    }
 }

@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::{Accepted, Channel, LookError, Outgoing, SendError};
 use crate::clock::Clock;
 use crate::conversation::transcript::{Address, OutboxId};
+use crate::conversation::trouble::Pace;
 use crate::failpoint;
 use crate::store::db::{Db, DbError};
 use crate::store::outbox::{self, Agenda, Claim, Due, Failed, Taken, Todo};
@@ -20,9 +21,8 @@ use crate::store::outbox::{self, Agenda, Claim, Due, Failed, Taken, Todo};
 pub const LOCAL: &str = "local";
 /// Texts on their way at the same time.
 const PARALLEL: usize = 4;
-/// First pause after a text was certainly not taken; each further one is twice as long.
-const FIRST_PAUSE: Duration = Duration::from_secs(2);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// How often a text is tried that was certainly not taken.
+const SEND_PACE: Pace = Pace { first: Duration::from_secs(2), factor: 2, longest: Duration::from_secs(300) };
 /// Pause before the carrier's list is asked again when it did not answer.
 const LOOK_PAUSE: Duration = Duration::from_secs(30);
 /// The relay looks by itself this often, should a wake-up be lost.
@@ -89,7 +89,7 @@ impl Relay {
                 Ok(next) => next.map_or(SWEEP, |at| self.until(at).min(SWEEP)),
                 Err(error) => {
                     tracing::error!(%error, "the outbox could not be read");
-                    FIRST_PAUSE
+                    SEND_PACE.first
                 }
             };
             tokio::select! {
@@ -224,7 +224,7 @@ impl Relay {
     async fn hand_over(&self, due: Due) -> Result<Accepted, SendError> {
         let Some(channel) = self.channel(&due.from) else {
             let reason = "no account is configured".to_owned();
-            return Err(SendError::Later { retry_after: Some(LONGEST_PAUSE), reason });
+            return Err(SendError::Later { retry_after: Some(SEND_PACE.longest), reason });
         };
         channel.send(&outgoing(due)).await
     }
@@ -249,13 +249,9 @@ impl Relay {
                     })
                     .await
             }
-            Err(SendError::Later { retry_after, reason }) => {
-                let at = now + retry_after.unwrap_or_else(|| pause(attempt)).min(LONGEST_PAUSE);
-                self.db.write(move |conn| outbox::later(conn, id, at, &reason, now)).await
-            }
-            Err(SendError::Misconfigured { code, meaning }) => {
-                let reason = format!("an operator must act: {meaning} ({code:?})");
-                let at = now + LONGEST_PAUSE;
+            Err(error @ (SendError::Later { .. } | SendError::Misconfigured { .. })) => {
+                let at = now + SEND_PACE.pause(attempt, error.trouble().retry_after);
+                let reason = error.to_string();
                 self.db.write(move |conn| outbox::later(conn, id, at, &reason, now)).await
             }
             Err(SendError::Unknown(reason)) => {
@@ -276,8 +272,4 @@ impl Relay {
 fn outgoing(due: Due) -> Outgoing {
     let Due { id, attempt, to, from, body } = due;
     Outgoing { id, attempt, to, from, body, media: Vec::new() }
-}
-
-fn pause(attempt: u32) -> Duration {
-    FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1))).min(LONGEST_PAUSE)
 }

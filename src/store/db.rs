@@ -12,6 +12,7 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::Conn;
+use crate::conversation::trouble::Trouble;
 
 pub(super) const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 /// Jobs that share one commit, and so one disk sync.
@@ -31,6 +32,15 @@ pub enum DbError {
     Busy,
     #[error("use the database after it was closed")]
     Closed,
+}
+
+impl DbError {
+    pub fn trouble(&self) -> Trouble {
+        match self {
+            Self::Busy | Self::Commit(_) => Trouble::PASSING,
+            Self::Query(_) | Self::Closed => Trouble::LASTING,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +76,7 @@ enum Writer {
     /// A thread of its own, which commits what has gathered in one go.
     Thread { jobs: mpsc::Sender<Job>, thread: Arc<Mutex<Option<JoinHandle<()>>>> },
     /// The runtime's blocking pool. A paused clock waits for that, and not for a thread.
-    Pool(Arc<Mutex<Conn>>, Arc<File>),
+    Pool(Arc<Mutex<(Conn, File)>>),
 }
 
 #[derive(Clone)]
@@ -90,7 +100,7 @@ impl Db {
     /// The same for a simulation under a paused clock.
     pub fn open_on_pool(path: &str) -> Result<Self, OpenError> {
         let (conn, lock, readers) = prepare(path)?;
-        Ok(Self { writer: Writer::Pool(Arc::new(Mutex::new(conn)), Arc::new(lock)), readers })
+        Ok(Self { writer: Writer::Pool(Arc::new(Mutex::new((conn, lock)))), readers })
     }
 
     /// Runs `work` in a transaction of its own; what it returns is on disk when this returns. An `Err` undoes only
@@ -102,7 +112,7 @@ impl Db {
         let (job, answer) = job(work);
         match &self.writer {
             Writer::Thread { jobs, .. } => jobs.send(job).await.map_err(|_| DbError::Closed)?,
-            Writer::Pool(conn, _) => on_pool(conn.clone(), job).await?,
+            Writer::Pool(conn) => on_pool(conn.clone(), job).await?,
         }
         answer.await.map_err(|_| DbError::Closed)?
     }
@@ -193,8 +203,8 @@ fn prepare(path: &str) -> Result<(Conn, File, Readers), OpenError> {
     Ok((writer, lock, readers))
 }
 
-async fn on_pool(conn: Arc<Mutex<Conn>>, job: Job) -> Result<(), DbError> {
-    let work = move || commit(&mut conn.lock().unwrap_or_else(PoisonError::into_inner), &mut vec![job]);
+async fn on_pool(conn: Arc<Mutex<(Conn, File)>>, job: Job) -> Result<(), DbError> {
+    let work = move || commit(&mut conn.lock().unwrap_or_else(PoisonError::into_inner).0, &mut vec![job]);
     tokio::task::spawn_blocking(work).await.map_err(|_| DbError::Closed)
 }
 
