@@ -165,13 +165,11 @@ pub fn accepted(
             outbox::updated_at.eq(ms(now)),
         ))
         .execute(conn)?;
-    let early: Option<String> = delivery_events::table
+    let early: Vec<String> = delivery_events::table
         .filter(delivery_events::provider_sid.eq(sid))
-        .order(delivery_events::received_at.desc())
         .select(delivery_events::status)
-        .first(conn)
-        .optional()?;
-    if let Some(status) = early {
+        .load(conn)?;
+    for status in early {
         super::deliveries::advance(conn, sid, &status, now)?;
     }
     let question = pending_actions::table.filter(pending_actions::prompt_outbox_id.eq(id.0));
