@@ -70,6 +70,8 @@ pub enum Route {
     Commands,
     More,
     Turn(Brain),
+    /// Media without words, which nobody here can read.
+    OnlyMedia,
 }
 
 /// Why a text gets no answer.
@@ -146,7 +148,8 @@ pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
         }
         Some(OptWord::In | OptWord::Out) | None => {}
     }
-    if event.body.trim().is_empty() && event.media.is_empty() {
+    let wordless = event.body.trim().is_empty();
+    if wordless && event.media.is_empty() {
         return Route::Skip(Skip::Empty);
     }
     match situation.question {
@@ -157,7 +160,8 @@ pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
 
 fn with_open_question(situation: &Situation<'_>, question: &OpenQuestion, event: &InboundEvent) -> Route {
     let unclear = if question.repeats == 0 { Route::RepeatQuestion } else { Route::CloseQuestion };
-    if reaction::looks_like_reaction(&event.body) {
+        None if wordless => Route::OnlyMedia,
+    if reaction::looks_like_reaction(&event.body) || event.body.trim().is_empty() {
         return unclear;
     }
     match consent::read(&event.body, question.code, situation.languages) {
@@ -207,7 +211,7 @@ fn talk(situation: &Situation<'_>, event: &InboundEvent) -> Route {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::transcript::{Address, EventId, PhoneNumber, Rights, Role, UserId};
+    use crate::conversation::transcript::{Address, EventId, Media, PhoneNumber, Rights, Role, UserId};
 
     fn second(n: i64) -> Timestamp {
         Timestamp::from_second(n).unwrap()
@@ -338,6 +342,16 @@ mod tests {
         let late = Situation { ended: Some(&ended), ..situation(&ann) };
         assert_eq!(route(&late, &text("yes")), Route::LateAnswer);
         assert_eq!(route(&late, &text("add dune")), Route::Turn(Brain::Model));
+    #[test]
+    fn media_without_words_is_no_answer_and_no_talk() {
+        let media = vec![Media { url: "https://x.example/1".into(), content_type: "image/jpeg".into() }];
+        let picture = InboundEvent { media, ..text(" ") };
+        check(&ann(), None, &picture, Route::OnlyMedia);
+        check(&ann(), Some(&open()), &picture, Route::RepeatQuestion);
+        check(&ann(), None, &InboundEvent { body: "status".into(), ..picture }, Route::Turn(Brain::Keyword));
+        check(&ann(), None, &text(" "), Route::Skip(Skip::Empty));
+    }
+
         let asked = EndedQuestion { asked_since: true, ..ended };
         let newer = Situation { ended: Some(&asked), ..situation(&ann) };
         assert_eq!(route(&newer, &text("yes")), Route::Turn(Brain::Model));

@@ -135,6 +135,7 @@ impl Beginning<'_> {
             Route::Turn(brain) => self.turn(user, scene, waiting, brain),
         }
     }
+            Route::OnlyMedia => self.answer(user, Kind::Command, first, words::ONLY_TEXT),
 
     fn opt_out(&mut self, user: &User, event: EventId) -> QueryResult<Begun> {
         users::opt_out(self.conn, user.id, self.now)?;
