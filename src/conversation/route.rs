@@ -56,6 +56,7 @@ pub enum Route {
     Skip(Skip),
     /// Any question is denied, and nothing is sent until the person opts in.
     OptOut,
+    /// Only lifts an opt-out.
     OptIn,
     /// The open question is claimed and carried out.
     Confirm,
@@ -129,6 +130,12 @@ pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
 pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     let by_carrier = event.channel == ChannelKind::Twilio;
     let opt_word = words::opt_word(&event.body);
+/// Whether a text by an opted-out person turns texting on again. YES does, and is an answer besides.
+pub fn lifts_opt_out(event: &InboundEvent) -> bool {
+    event.channel == ChannelKind::Twilio
+        && matches!(words::opt_word(&event.body), Some(OptWord::In | OptWord::Yes))
+}
+
     if by_carrier && opt_word == Some(OptWord::Out) {
         return Route::OptOut;
     }
@@ -141,12 +148,8 @@ pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
         Some(OptWord::In) if by_carrier => return Route::OptIn,
         Some(OptWord::Help) if by_carrier => return Route::Skip(Skip::CarrierHelp),
         Some(OptWord::Help) => return Route::Commands,
-        // YES lifts an opt-out at the carrier, and is an answer like any other.
-        Some(OptWord::Yes) => {}
-        Some(OptWord::In | OptWord::Out) | None if situation.user.opted_out => {
-            return Route::Skip(Skip::OptedOut);
-        }
-        Some(OptWord::In | OptWord::Out) | None => {}
+        Some(_) | None if situation.user.opted_out => return Route::Skip(Skip::OptedOut),
+        Some(OptWord::In | OptWord::Out | OptWord::Yes) | None => {}
     }
     let wordless = event.body.trim().is_empty();
     if wordless && event.media.is_empty() {
@@ -295,7 +298,9 @@ mod tests {
         let gone = User { opted_out: true, ..ann() };
         check(&gone, None, &text("add dune"), Route::Skip(Skip::OptedOut));
         check(&gone, None, &text("START"), Route::OptIn);
-        check(&gone, None, &text("yes"), Route::Turn(Brain::Model));
+        check(&gone, None, &text("yes please"), Route::Skip(Skip::OptedOut));
+        let lifted = ["START", "unstop", "Yes", "yes please", "hi"].map(|body| lifts_opt_out(&text(body)));
+        assert_eq!(lifted, [true, true, true, false, false]);
         check(&ann(), None, &text("HELP"), Route::Skip(Skip::CarrierHelp));
     }
 

@@ -61,7 +61,11 @@ impl Beginning<'_> {
         pending::expire(self.conn, user, self.now)?;
         let waiting = ledger::waiting(self.conn, user, TEXTS_PER_TURN)?;
         let Some(first) = waiting.first() else { return Ok(Begun::Answered) };
-        let user = users::get(self.conn, user)?;
+        let mut user = users::get(self.conn, user)?;
+        if user.opted_out && route::lifts_opt_out(first) {
+            users::opt_in(self.conn, user.id, self.now)?;
+            user.opted_out = false;
+        }
         let scene = self.scene(&user, &waiting)?;
         let route = route::route(&scene.situation(&user, self.settings), first);
         self.follow(route, &user, &scene, &waiting)
@@ -107,7 +111,6 @@ impl Beginning<'_> {
             }
             Route::OptOut => self.opt_out(user, first[0].id),
             Route::OptIn => {
-                users::opt_in(self.conn, user.id, self.now)?;
                 ledger::skip(self.conn, first[0].id, "opted_in", self.now)?;
                 Ok(Begun::Answered)
             }
@@ -197,7 +200,6 @@ impl Beginning<'_> {
         waiting: &[InboundEvent],
         brain: Brain,
     ) -> QueryResult<Begun> {
-        users::opt_in(self.conn, user.id, self.now)?;
         let plain = Scene { pending: None, question: None, ended: None, ..scene.clone() };
         let situation = plain.situation(user, self.settings);
         let together = match brain {
