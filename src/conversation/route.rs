@@ -70,9 +70,9 @@ pub enum Route {
     Clear,
     Commands,
     More,
-    Turn(Brain),
     /// Media without words, which nobody here can read.
     OnlyMedia,
+    Turn(Brain),
 }
 
 /// Why a text gets no answer.
@@ -109,14 +109,17 @@ pub enum Urgency {
     AtOnce,
     /// The running turn is taken back.
     EndsTurn,
+    /// So it is, and from here on nothing may be sent.
+    OptsOut,
 }
 
 pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
     let opt_word = words::opt_word(&received.body);
     let command = words::command(&received.body);
-    if command == Some(Command::Clear)
-        || (received.channel == ChannelKind::Twilio && opt_word == Some(OptWord::Out))
-    {
+    if received.channel == ChannelKind::Twilio && opt_word == Some(OptWord::Out) {
+        return Urgency::OptsOut;
+    }
+    if command == Some(Command::Clear) {
         return Urgency::EndsTurn;
     }
     let answer = consent::read(&received.body, None, languages);
@@ -127,15 +130,15 @@ pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
     }
 }
 
-pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
-    let by_carrier = event.channel == ChannelKind::Twilio;
-    let opt_word = words::opt_word(&event.body);
 /// Whether a text by an opted-out person turns texting on again. YES does, and is an answer besides.
 pub fn lifts_opt_out(event: &InboundEvent) -> bool {
     event.channel == ChannelKind::Twilio
         && matches!(words::opt_word(&event.body), Some(OptWord::In | OptWord::Yes))
 }
 
+pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
+    let by_carrier = event.channel == ChannelKind::Twilio;
+    let opt_word = words::opt_word(&event.body);
     if by_carrier && opt_word == Some(OptWord::Out) {
         return Route::OptOut;
     }
@@ -157,13 +160,13 @@ pub fn lifts_opt_out(event: &InboundEvent) -> bool {
     }
     match situation.question {
         Some(question) => with_open_question(situation, question, event),
+        None if wordless => Route::OnlyMedia,
         None => without_question(situation, event),
     }
 }
 
 fn with_open_question(situation: &Situation<'_>, question: &OpenQuestion, event: &InboundEvent) -> Route {
     let unclear = if question.repeats == 0 { Route::RepeatQuestion } else { Route::CloseQuestion };
-        None if wordless => Route::OnlyMedia,
     if reaction::looks_like_reaction(&event.body) || event.body.trim().is_empty() {
         return unclear;
     }
@@ -340,14 +343,6 @@ mod tests {
     }
 
     #[test]
-    fn a_late_yes_is_answered_by_code_unless_something_else_was_asked() {
-        let ann = ann();
-        let ended =
-            EndedQuestion { ending: Ending::Expired, names: vec!["Dune (2021)".into()], asked_since: false };
-        let late = Situation { ended: Some(&ended), ..situation(&ann) };
-        assert_eq!(route(&late, &text("yes")), Route::LateAnswer);
-        assert_eq!(route(&late, &text("add dune")), Route::Turn(Brain::Model));
-    #[test]
     fn media_without_words_is_no_answer_and_no_talk() {
         let media = vec![Media { url: "https://x.example/1".into(), content_type: "image/jpeg".into() }];
         let picture = InboundEvent { media, ..text(" ") };
@@ -357,6 +352,14 @@ mod tests {
         check(&ann(), None, &text(" "), Route::Skip(Skip::Empty));
     }
 
+    #[test]
+    fn a_late_yes_is_answered_by_code_unless_something_else_was_asked() {
+        let ann = ann();
+        let ended =
+            EndedQuestion { ending: Ending::Expired, names: vec!["Dune (2021)".into()], asked_since: false };
+        let late = Situation { ended: Some(&ended), ..situation(&ann) };
+        assert_eq!(route(&late, &text("yes")), Route::LateAnswer);
+        assert_eq!(route(&late, &text("add dune")), Route::Turn(Brain::Model));
         let asked = EndedQuestion { asked_since: true, ..ended };
         let newer = Situation { ended: Some(&asked), ..situation(&ann) };
         assert_eq!(route(&newer, &text("yes")), Route::Turn(Brain::Model));

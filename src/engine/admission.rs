@@ -5,7 +5,7 @@ use crate::conversation::route;
 use crate::conversation::transcript::Received;
 use crate::store::db::DbError;
 use crate::store::ledger::{self, Admission, Pace};
-use crate::store::turns;
+use crate::store::{turns, users};
 
 /// A text of a burst is waited for this long after the first, at most.
 const LONGEST_WAIT_MS: i64 = 4_000;
@@ -24,7 +24,7 @@ impl Engine {
             route::Urgency::MayWait => {
                 i64::try_from(self.0.parts.settings.coalesce.as_millis()).unwrap_or(LONGEST_WAIT_MS)
             }
-            route::Urgency::AtOnce | route::Urgency::EndsTurn => 0,
+            route::Urgency::AtOnce | route::Urgency::EndsTurn | route::Urgency::OptsOut => 0,
         };
         let pace = Pace { quiet_ms, at_most_ms: LONGEST_WAIT_MS };
         let admission = self
@@ -33,8 +33,15 @@ impl Engine {
             .db
             .write_or_busy(move |conn| {
                 let admission = ledger::admit(conn, &received, pace)?;
-                if let (Admission::New { user, .. }, route::Urgency::EndsTurn) = (admission, urgency) {
-                    turns::request_cancel(conn, user, received.received_at)?;
+                let Admission::New { user, .. } = admission else { return Ok(admission) };
+                match urgency {
+                    route::Urgency::MayWait | route::Urgency::AtOnce => {}
+                    route::Urgency::EndsTurn => turns::request_cancel(conn, user, received.received_at)?,
+                    route::Urgency::OptsOut => {
+                        turns::request_cancel(conn, user, received.received_at)?;
+                        // A turn that ends before this text is looked at must not answer any more.
+                        users::opt_out(conn, user, received.received_at)?;
+                    }
                 }
                 Ok(admission)
             })
