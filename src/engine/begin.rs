@@ -135,10 +135,10 @@ impl Beginning<'_> {
             Route::Clear => self.clear(user, scene, first),
             Route::Commands => self.answer(user, Kind::Command, first, words::COMMANDS_TEXT),
             Route::More => self.more(user, first),
+            Route::OnlyMedia => self.answer(user, Kind::Command, first, words::ONLY_TEXT),
             Route::Turn(brain) => self.turn(user, scene, waiting, brain),
         }
     }
-            Route::OnlyMedia => self.answer(user, Kind::Command, first, words::ONLY_TEXT),
 
     fn opt_out(&mut self, user: &User, event: EventId) -> QueryResult<Begun> {
         users::opt_out(self.conn, user.id, self.now)?;
@@ -154,7 +154,7 @@ impl Beginning<'_> {
             Claim::Claimed => Ok(Begun::Turn(live)),
             Claim::Lost => {
                 let text = format!("That question is closed. {}", scene.kept());
-                self.end_by_code(user, live, events, &text)
+                self.end_by_code(&WayBack::back(user.clone(), live.id, events), &text)
             }
         }
     }
@@ -189,7 +189,9 @@ impl Beginning<'_> {
             None => None,
         };
         let rest = said.and_then(|answer| text::first_page(&answer).rest);
-        self.answer(user, Kind::Command, events, rest.as_deref().unwrap_or("There is nothing more."))
+        let live = self.open_turn(user, Kind::Command, &Plan::by(Brain::Keyword), events)?;
+        let back = WayBack::back(user.clone(), live.id, events).keeping_emoji();
+        self.end_by_code(&back, rest.as_deref().unwrap_or("There is nothing more."))
     }
 
     /// Begins a chat turn with every waiting text that belongs to it.
@@ -222,20 +224,13 @@ impl Beginning<'_> {
 
     fn answer(&mut self, user: &User, kind: Kind, events: &[InboundEvent], text: &str) -> QueryResult<Begun> {
         let live = self.open_turn(user, kind, &Plan::by(Brain::Keyword), events)?;
-        self.end_by_code(user, live, events, text)
+        self.end_by_code(&WayBack::back(user.clone(), live.id, events), text)
     }
 
-    fn end_by_code(
-        &mut self,
-        user: &User,
-        live: Live,
-        events: &[InboundEvent],
-        text: &str,
-    ) -> QueryResult<Begun> {
-        let back = WayBack::back(user.clone(), live.id, events);
+    fn end_by_code(&mut self, back: &WayBack, text: &str) -> QueryResult<Begun> {
         let (whole, page) = back.page(text);
         let end = End {
-            turn: live.id,
+            turn: back.turn,
             outcome: Outcome::Replied,
             answer: Some(&whole),
             texts: vec![back.reply(page.text)],
