@@ -83,7 +83,11 @@ impl Beginning<'_> {
         pending::expire(self.conn, user, self.now)?;
         let waiting = ledger::waiting(self.conn, user, TEXTS_PER_TURN)?;
         let Some(first) = waiting.first() else { return Ok(Begun::Answered) };
-        let user = users::get(self.conn, user)?;
+        let mut user = users::get(self.conn, user)?;
+        if user.opted_out && route::lifts_opt_out(first) {
+            users::opt_in(self.conn, user.id, self.now)?;
+            user.opted_out = false;
+        }
         let scene = self.scene(&user, &waiting)?;
         let route = route::route(&scene.situation(&user, self.settings), first);
         self.follow(route, &user, &scene, &waiting)
@@ -129,7 +133,6 @@ impl Beginning<'_> {
             }
             Route::OptOut => self.opt_out(user, first[0].id),
             Route::OptIn => {
-                users::opt_in(self.conn, user.id, self.now)?;
                 ledger::skip(self.conn, first[0].id, "opted_in", self.now)?;
                 Ok(Begun::Answered)
             }
@@ -155,6 +158,7 @@ impl Beginning<'_> {
             Route::Clear => self.clear(user, scene, first),
             Route::Commands => self.answer(user, Kind::Command, first, words::COMMANDS_TEXT),
             Route::More => self.more(user, first),
+            Route::OnlyMedia => self.answer(user, Kind::Command, first, words::ONLY_TEXT),
             Route::Turn(brain) => self.turn(user, scene, waiting, brain),
         }
     }
@@ -173,7 +177,7 @@ impl Beginning<'_> {
             Claim::Claimed => Ok(Begun::Turn(live)),
             Claim::Lost => {
                 let text = format!("That question is closed. {}", scene.kept());
-                self.end_by_code(user, live, events, &text)
+                self.end_by_code(&WayBack::back(user.clone(), live.id, events), &text)
             }
         }
     }
@@ -216,7 +220,9 @@ impl Beginning<'_> {
             None => None,
         };
         let rest = said.and_then(|answer| text::first_page(&answer).rest);
-        self.answer(user, Kind::Command, events, rest.as_deref().unwrap_or("There is nothing more."))
+        let live = self.open_turn(user, Kind::Command, &Plan::by(Brain::Keyword), events)?;
+        let back = WayBack::back(user.clone(), live.id, events).keeping_emoji();
+        self.end_by_code(&back, rest.as_deref().unwrap_or("There is nothing more."))
     }
 
     /// Begins a chat turn with every waiting text that belongs to it.
@@ -227,9 +233,6 @@ impl Beginning<'_> {
         waiting: &[InboundEvent],
         brain: Brain,
     ) -> QueryResult<Begun> {
-        if user.opted_out {
-            users::opt_in(self.conn, user.id, self.now)?;
-        }
         let plain = Scene { pending: None, question: None, ended: None, ..scene.clone() };
         let situation = plain.situation(user, self.settings);
         let together = match brain {
@@ -252,20 +255,13 @@ impl Beginning<'_> {
 
     fn answer(&mut self, user: &User, kind: Kind, events: &[InboundEvent], text: &str) -> QueryResult<Begun> {
         let live = self.open_turn(user, kind, &Plan::by(Brain::Keyword), events)?;
-        self.end_by_code(user, live, events, text)
+        self.end_by_code(&WayBack::back(user.clone(), live.id, events), text)
     }
 
-    fn end_by_code(
-        &mut self,
-        user: &User,
-        live: Live,
-        events: &[InboundEvent],
-        text: &str,
-    ) -> QueryResult<Begun> {
-        let back = WayBack::back(user.clone(), live.id, events);
+    fn end_by_code(&mut self, back: &WayBack, text: &str) -> QueryResult<Begun> {
         let (whole, page) = back.page(text);
         let end = End {
-            turn: live.id,
+            turn: back.turn,
             outcome: Outcome::Replied,
             answer: Some(&whole),
             texts: vec![back.reply(page.text)],

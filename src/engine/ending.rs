@@ -2,7 +2,7 @@
 
 use crate::conversation::text::{self, Emoji, Page};
 use crate::conversation::transcript::{Address, InboundEvent, TurnId, User};
-use crate::conversation::turn::Answer;
+use crate::conversation::turn::{Answer, Excuse};
 use crate::messaging::segments::Segments;
 use crate::store::outbox::{NewText, TextKind};
 
@@ -35,9 +35,16 @@ impl Route {
         }
     }
 
-    /// The first page of an answer, as it will be sent, and the rest for MORE.
+    /// For words that were made fit before: what they kept, they keep.
+    pub(super) fn keeping_emoji(self) -> Self {
+        Self { emoji: Emoji::Keep, ..self }
+    }
+
+    /// The first page of an answer, as it will be sent, and the rest for MORE. Never empty: carriers refuse that.
     pub(super) fn page(&self, answer: &str) -> (String, Page) {
-        let whole = text::for_sms(answer, self.emoji);
+        let fit = |emoji| Some(text::for_sms(answer, emoji)).filter(|text| !text.is_empty());
+        let whole = fit(self.emoji).or_else(|| fit(Emoji::Keep));
+        let whole = whole.unwrap_or_else(|| Excuse::NothingFound.text().to_owned());
         let page = text::first_page(&whole);
         (whole, page)
     }

@@ -198,13 +198,11 @@ pub fn accepted(
         // A callback was faster than the answer to our request.
         return Ok(());
     }
-    let early: Option<String> = delivery_events::table
+    let early: Vec<String> = delivery_events::table
         .filter(delivery_events::provider_sid.eq(sid))
-        .order(delivery_events::received_at.desc())
         .select(delivery_events::status)
-        .first(conn)
-        .optional()?;
-    if let Some(status) = early {
+        .load(conn)?;
+    for status in early {
         super::deliveries::advance(conn, sid, &status, now)?;
     }
     arm(conn, id, confirm_for, now)
