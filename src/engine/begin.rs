@@ -9,7 +9,7 @@ use crate::conversation::deletion;
 use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Route, Situation};
 use crate::conversation::text;
 use crate::conversation::transcript::{Brain, ConversationId, EventId, InboundEvent, User, UserId};
-use crate::conversation::words;
+use crate::conversation::words::{self, OptWord};
 use crate::store::conversations::{self, EndReason};
 use crate::store::ledger::{self, Outcome};
 use crate::store::pending::{self, Claim, Closing};
@@ -64,6 +64,10 @@ impl Beginning<'_> {
         let user = users::get(self.conn, user)?;
         let scene = self.scene(&user, &waiting)?;
         let route = route::route(&scene.situation(&user, self.settings), first);
+        if user.opted_out && words::opt_word(&first.body) == Some(OptWord::Yes) {
+            // The carrier sends again from here on, so the answer to this very text must go out.
+            users::opt_in(self.conn, user.id, self.now)?;
+        }
         self.follow(route, &user, &scene, &waiting)
     }
 
@@ -196,7 +200,6 @@ impl Beginning<'_> {
         waiting: &[InboundEvent],
         brain: Brain,
     ) -> QueryResult<Begun> {
-        users::opt_in(self.conn, user.id, self.now)?;
         let plain = Scene { pending: None, question: None, ended: None, ..scene.clone() };
         let situation = plain.situation(user, self.settings);
         let together = match brain {
