@@ -9,6 +9,7 @@ use dialarr::app::App;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
+use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::transcript::{PhoneNumber, Rights, Role, Status};
 use dialarr::engine::{Codes, Settings};
 use dialarr::http::Http;
@@ -18,6 +19,7 @@ use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::simulation::{self, Peers};
 use dialarr::store::users::{self, Newcomer};
 use dialarr::web;
+use futures_util::future::join_all;
 use http::{Request, Response};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -111,6 +113,20 @@ impl TestApp {
         self.model().play(lines.into_iter().collect());
     }
 
+    /// What the model was asked last.
+    pub(crate) fn last_request(&self) -> ModelRequest {
+        self.model().requests().pop().unwrap()
+    }
+
+    /// The results of all tool calls in the last request, as the model reads them.
+    pub(crate) fn results(&self) -> Vec<String> {
+        let result = |message| match message {
+            Message::ToolResult { content, .. } => Some(content),
+            Message::User(_) | Message::Assistant { .. } => None,
+        };
+        self.last_request().messages.into_iter().filter_map(result).collect()
+    }
+
     pub(crate) fn pass(&self, seconds: i64) {
         self.world.peers.clock.advance(std::time::Duration::from_secs(seconds.unsigned_abs()));
     }
@@ -127,6 +143,29 @@ impl TestApp {
         assert_eq!(status, 200, "the webhook takes the text");
         self.settle().await;
         self.texts_to(from, before)
+    }
+
+    /// Texts of one person that arrive in the same instant. Returns what came of all of them.
+    pub(crate) async fn sms_at_once(&self, bodies: &[&str]) -> String {
+        self.pass(1);
+        let before = self.twilio().sent().len();
+        let posts = bodies.iter().map(|body| self.post(self.text(ANN, body)));
+        assert!(join_all(posts).await.iter().all(|status| *status == 200));
+        self.settle().await;
+        self.texts_to(ANN, before)
+    }
+
+    /// Texts that arrive while the program stops: all of them wait when it starts again.
+    pub(crate) async fn sms_during_restart(&mut self, bodies: &[&str]) -> String {
+        self.pass(1);
+        let before = self.twilio().sent().len();
+        self.app().engine.abort().await;
+        for body in bodies {
+            assert_eq!(self.post(self.text(ANN, body)).await, 200);
+        }
+        self.restart().await;
+        self.settle().await;
+        self.texts_to(ANN, before)
     }
 
     /// What was sent to a person after the first `before` texts to anyone.
