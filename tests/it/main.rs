@@ -6,3 +6,4 @@
 mod confirmation;
 mod harness;
 mod tidy;
+mod turns;
