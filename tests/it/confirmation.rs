@@ -100,7 +100,7 @@ async fn two_items_need_the_code_that_the_question_shows() {
     assert_eq!(app.radarr().removals(), NONE);
 
     app.model_plays([removes(
-        json!([{ "type": "movie", "id": both[0] }, { "type": "movie", "id": both[1] }]),
+        &json!([{ "type": "movie", "id": both[0] }, { "type": "movie", "id": both[1] }]),
     )]);
     assert_eq!(app.sms("delete both").await, TWO);
     assert_eq!(app.sms("Yes 47!").await, "Deleted Dune (2021), Heat (1995). Freed 39.6 GB.");
@@ -137,7 +137,7 @@ async fn one_question_is_about_five_items_at_most() {
     let ids: Vec<i64> =
         (1..=6).map(|part| app.radarr().add(movie(&format!("Rocky {part}")).size_gb(1.0))).collect();
     let items: Vec<_> = ids.iter().map(|id| json!({ "type": "movie", "id": id })).collect();
-    app.model_plays([finds("rocky"), removes(json!(items)), says("Which five?")]);
+    app.model_plays([finds("rocky"), removes(&json!(items)), says("Which five?")]);
     assert_eq!(app.sms("delete all rocky movies").await, "Which five?");
     assert_eq!(app.radarr().removals(), NONE);
 }
@@ -421,7 +421,7 @@ async fn a_description_cannot_make_us_ask() {
     app.model_plays([
         calls("search_media", json!({ "query": "desert movies" })),
         finds("dune"),
-        removes(json!([{ "type": "movie", "id": dune }])),
+        removes(&json!([{ "type": "movie", "id": dune }])),
         says("Dune is a desert movie."),
     ]);
     assert_eq!(app.sms("any movies set in the desert?").await, "Dune is a desert movie.");
@@ -437,11 +437,11 @@ async fn a_title_named_in_the_last_three_texts_may_be_asked_about() {
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays([finds("dune"), says("You have it.")]);
     app.sms("do we have dune?").await;
-    app.model_plays([removes(json!([{ "type": "movie", "id": dune }]))]);
+    app.model_plays([removes(&json!([{ "type": "movie", "id": dune }]))]);
     assert_eq!(app.sms("i am so done with that one").await, QUESTION);
 
     assert_eq!(app.sms("no").await, "OK, kept.");
-    app.model_plays([says("OK."), removes(json!([{ "type": "movie", "id": dune }])), says("Fine.")]);
+    app.model_plays([says("OK."), removes(&json!([{ "type": "movie", "id": dune }])), says("Fine.")]);
     app.sms("hello").await;
     assert_eq!(app.sms("i am so done with that one").await, "Fine.");
 }
@@ -481,7 +481,7 @@ async fn titles_are_cleaned_before_they_stand_in_a_question() {
         app.model_plays([finds("dune"), says("Found.")]);
         app.sms("find dune").await;
         app.radarr().edit(id, |item| item.title = title.to_owned());
-        app.model_plays([removes(json!([{ "type": "movie", "id": id }]))]);
+        app.model_plays([removes(&json!([{ "type": "movie", "id": id }]))]);
         let question = format!("Delete {shown} and its file, 2 GB? Reply YES or NO.");
         assert_eq!(app.sms("delete it").await, question, "{title}");
         assert_eq!(app.sms("yes").await, format!("Deleted {shown}. Freed 2 GB."), "{title}");
@@ -524,7 +524,7 @@ async fn what_was_added_in_the_same_turn_is_said_before_the_question() {
         calls("search_media", json!({ "query": "heat" })),
         calls("add_movie", json!({ "tmdb": heat })),
         finds("dune"),
-        removes(json!([{ "type": "movie", "id": dune }])),
+        removes(&json!([{ "type": "movie", "id": dune }])),
     ]);
     assert_eq!(app.sms("add heat and delete dune").await, format!("Added Heat (1995). {QUESTION}"));
 }

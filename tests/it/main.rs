@@ -3,7 +3,9 @@
 // Says to the lints what cargo knows: an unwrap in here is a failing test.
 #![cfg(test)]
 
+mod cli;
 mod confirmation;
 mod harness;
 mod tidy;
+mod tools;
 mod turns;

@@ -1,5 +1,6 @@
 //! The words in which whole-app tests are written: a running program among simulated peers.
 
+pub(crate) mod cli;
 pub(crate) mod model;
 
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use bytes::Bytes;
 use dialarr::app::App;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::arr::radarr::Radarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::transcript::{PhoneNumber, Rights, Role, Status};
@@ -18,6 +20,7 @@ use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::simulation::{self, Peers};
 use dialarr::store::users::{self, Newcomer};
+use dialarr::tools::library::Instance;
 use dialarr::web;
 use futures_util::future::join_all;
 use http::{Request, Response};
@@ -47,6 +50,7 @@ struct World {
     peers: Peers,
     model: Option<Arc<Scripted>>,
     settings: Settings,
+    four_k: Option<FakeRadarr>,
     folder: tempfile::TempDir,
 }
 
@@ -58,14 +62,23 @@ impl TestApp {
 
     /// Without a model: the keyword brain answers.
     pub(crate) async fn start_without_model() -> Self {
-        Self::build(None, |_| {}).await
+        Self::build(None, None, |_| {}).await
+    }
+
+    /// With a second Radarr, for 4K.
+    pub(crate) async fn start_with_four_k(four_k: &FakeRadarr) -> Self {
+        Self::build(Some(Arc::default()), Some(four_k.clone()), |_| {}).await
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        Self::build(Some(Arc::new(Scripted::new(Vec::new()))), change).await
+        Self::build(Some(Arc::default()), None, change).await
     }
 
-    async fn build(model: Option<Arc<Scripted>>, change: impl FnOnce(&mut Settings)) -> Self {
+    async fn build(
+        model: Option<Arc<Scripted>>,
+        four_k: Option<FakeRadarr>,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
         let start: Timestamp = "2026-11-20T21:04:00Z".parse().unwrap();
         let clock = Clock::manual(start);
         let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
@@ -73,7 +86,7 @@ impl TestApp {
         let mut settings = simulation::settings(TimeZone::UTC);
         settings.codes = Codes::Fixed(47);
         change(&mut settings);
-        let world = World { peers, model, settings, folder: tempfile::tempdir().unwrap() };
+        let world = World { peers, model, settings, four_k, folder: tempfile::tempdir().unwrap() };
         let app = world.run().await;
         let this = Self { app: Some(app), world };
         this.knows(ANN, Has::EveryRight).await;
@@ -125,6 +138,10 @@ impl TestApp {
             Message::User(_) | Message::Assistant { .. } => None,
         };
         self.last_request().messages.into_iter().filter_map(result).collect()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.world.peers.clock.now()
     }
 
     pub(crate) fn pass(&self, seconds: i64) {
@@ -239,6 +256,14 @@ impl World {
         let mut blueprint =
             self.peers.blueprint(database.to_str().unwrap(), self.settings.clone(), model).unwrap();
         blueprint.confirm_for = SignedDuration::from_mins(5);
+        if let Some(four_k) = &self.four_k {
+            let client = Radarr::new(
+                Http::in_process(four_k.in_process()),
+                "http://radarr4k.invalid".parse().unwrap(),
+                four_k.key().into(),
+            );
+            blueprint.library.movies.push(Instance { name: "radarr-4k", four_k: true, client });
+        }
         App::start(blueprint).await.unwrap()
     }
 }

@@ -46,18 +46,18 @@ pub(crate) fn says_beside_a_call(text: &str, tool: &str, arguments: Value) -> Li
 
 /// The two steps in which a model asks for a movie's deletion.
 pub(crate) fn removes_movie(title: &str, id: i64) -> [Line; 2] {
-    [finds(title), removes(json!([{ "type": "movie", "id": id }]))]
+    [finds(title), removes(&json!([{ "type": "movie", "id": id }]))]
 }
 
 pub(crate) fn removes_series(title: &str, id: i64) -> [Line; 2] {
-    [finds(title), removes(json!([{ "type": "series", "id": id }]))]
+    [finds(title), removes(&json!([{ "type": "series", "id": id }]))]
 }
 
 /// Several movies: each is found, then all are asked for together.
 pub(crate) fn removes_movies(movies: &[(&str, i64)]) -> Vec<Line> {
     let items: Vec<Value> = movies.iter().map(|(_, id)| json!({ "type": "movie", "id": id })).collect();
     let finds = movies.iter().map(|(title, _)| ("find_in_library", json!({ "query": title })));
-    vec![calls_together(&finds.collect::<Vec<_>>()), removes(json!(items))]
+    vec![calls_together(&finds.collect::<Vec<_>>()), removes(&json!(items))]
 }
 
 pub(crate) fn finds(title: &str) -> Line {
@@ -65,7 +65,7 @@ pub(crate) fn finds(title: &str) -> Line {
 }
 
 /// Items to be deleted with their files.
-pub(crate) fn removes(items: Value) -> Line {
+pub(crate) fn removes(items: &Value) -> Line {
     calls("remove_media", json!({ "items": items, "delete_files": true }))
 }
 
