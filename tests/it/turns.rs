@@ -472,7 +472,22 @@ async fn quick_texts_share_a_turn_and_an_answer() {
 }
 
 #[tokio::test]
-async fn a_text_behind_a_busy_turn_gets_its_own() {
+async fn only_what_may_belong_to_a_further_text_waits_for_one() {
+    let app = TestApp::with(|settings| settings.coalesce = Duration::from_millis(1_200)).await;
+    app.model_plays([says("Hello."), says("No what?")]);
+    let waited = async |text: &str| {
+        let start = app.now();
+        app.sms(text).await;
+        // The second that always lies between two texts is not waiting.
+        app.now().duration_since(start).as_millis() - 1_000
+    };
+    assert_eq!(waited("hi").await, 1_200);
+    assert_eq!(waited("commands").await, 0);
+    assert_eq!(waited("no").await, 0);
+}
+
+#[tokio::test]
+async fn texts_that_wait_together_share_a_turn() {
     let mut app = TestApp::start().await;
     app.model_plays([says("Both.")]);
     assert_eq!(app.sms_during_restart(&["get me heat", "and alien"]).await, "Both.");
