@@ -4,7 +4,8 @@ use anyhow::Context;
 use jiff::Timestamp;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
-use super::{serve, wiring};
+use super::serve::Signals;
+use super::wiring;
 use crate::app::App;
 use crate::config::Config;
 use crate::conversation::transcript::{Address, ChannelKind, PhoneNumber, Received, Via};
@@ -26,7 +27,8 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
     wiring::tell_what_is_missing(config);
     eprintln!("Talk to Dialarr. Ctrl-D ends, \"commands\" tells what you can say.");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    while let Some(line) = next_line(&mut lines).await? {
+    let mut signals = Signals::listen()?;
+    while let Some(line) = next_line(&mut lines, &mut signals).await? {
         if !line.trim().is_empty() {
             app.engine.admit(received(&admin, line)).await?;
             app.engine.settled().await;
@@ -39,10 +41,13 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
 }
 
 /// `None` at the end of the input or on a signal.
-pub(super) async fn next_line(lines: &mut Lines<BufReader<Stdin>>) -> anyhow::Result<Option<String>> {
+pub(super) async fn next_line(
+    lines: &mut Lines<BufReader<Stdin>>,
+    signals: &mut Signals,
+) -> anyhow::Result<Option<String>> {
     tokio::select! {
         line = lines.next_line() => line.context("read from the terminal"),
-        signalled = serve::signalled() => signalled.map(|()| None),
+        () = signals.arrive() => Ok(None),
     }
 }
 

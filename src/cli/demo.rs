@@ -7,11 +7,12 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
+use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{Demo, chat, serve};
+use super::serve::Signals;
+use super::{Demo, chat};
 use crate::app::App;
 use crate::arr::fake::demo_library::demo_library;
 use crate::clock::Clock;
@@ -44,17 +45,24 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let server = tokio::spawn(web::serve(listener, app.webhooks.clone(), stop.clone()));
     let carrier = Carrier { twilio: peers.twilio.clone(), webhook: Http::network()? };
-    let phone = tokio::spawn(show_answers(carrier.clone(), stop.clone()));
+    let answers = peers.twilio.subscribe();
     eprintln!("Dialarr demo: simulated Sonarr, Radarr and Twilio; nothing leaves this machine.");
     eprintln!("Webhooks at http://{address}, keyword brain, no key needed.");
-    match (&demo.script, demo.no_prompt) {
-        (Some(script), _) => play(&carrier, &app, script).await?,
-        (None, true) => serve::signalled().await?,
-        (None, false) => prompt(&carrier).await?,
+    if let Some(script) = &demo.script {
+        play(&carrier, &app, answers, script).await?;
+        app.drain().await;
+        stop.cancel();
+    } else {
+        let phone = tokio::spawn(show_answers(carrier.clone(), answers, stop.clone()));
+        if demo.no_prompt {
+            Signals::listen()?.arrive().await;
+        } else {
+            prompt(&carrier).await?;
+        }
+        app.drain().await;
+        stop.cancel();
+        phone.await.context("show the answers")??;
     }
-    app.drain().await;
-    stop.cancel();
-    ended(phone).await?;
     server.await.context("serve")?.context("serve")?;
     app.close().await;
     Ok(())
@@ -94,8 +102,11 @@ impl Carrier {
     }
 }
 
-async fn show_answers(carrier: Carrier, stop: CancellationToken) -> anyhow::Result<()> {
-    let mut answers = carrier.twilio.subscribe();
+async fn show_answers(
+    carrier: Carrier,
+    mut answers: Receiver<SentText>,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     loop {
         let sent = tokio::select! {
             sent = answers.recv() => sent,
@@ -109,14 +120,11 @@ async fn show_answers(carrier: Carrier, stop: CancellationToken) -> anyhow::Resu
     }
 }
 
-async fn ended(task: JoinHandle<anyhow::Result<()>>) -> anyhow::Result<()> {
-    task.await.context("show the answers")?
-}
-
 async fn prompt(carrier: &Carrier) -> anyhow::Result<()> {
     eprintln!("Text something: \"add heat\", \"status\", \"remove dune\", \"commands\". Ctrl-D ends.");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    while let Some(line) = chat::next_line(&mut lines).await? {
+    let mut signals = Signals::listen()?;
+    while let Some(line) = chat::next_line(&mut lines, &mut signals).await? {
         if !line.trim().is_empty() {
             carrier.text(&line).await?;
         }
@@ -126,7 +134,12 @@ async fn prompt(carrier: &Carrier) -> anyhow::Result<()> {
 
 /// Texts line by line, each after the last one was answered.
 #[expect(clippy::print_stdout, reason = "the conversation is what the command is for")]
-async fn play(carrier: &Carrier, app: &App, script: &Path) -> anyhow::Result<()> {
+async fn play(
+    carrier: &Carrier,
+    app: &App,
+    mut answers: Receiver<SentText>,
+    script: &Path,
+) -> anyhow::Result<()> {
     let texts =
         tokio::fs::read_to_string(script).await.with_context(|| format!("read {}", script.display()))?;
     for line in texts.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
@@ -134,6 +147,10 @@ async fn play(carrier: &Carrier, app: &App, script: &Path) -> anyhow::Result<()>
         carrier.text(line).await?;
         app.engine.settled().await;
         app.relay.settled().await?;
+        // What is settled was sent, so it is here already and stands right below its text.
+        while let Ok(sent) = answers.try_recv() {
+            carrier.show(&sent).await?;
+        }
     }
     Ok(())
 }

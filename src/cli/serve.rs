@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::wiring;
@@ -10,21 +11,20 @@ use crate::config::Config;
 use crate::web;
 
 pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
+    // From here on a signal ends the program in order, however far its start is.
+    let mut signals = Signals::listen()?;
     let listener = TcpListener::bind(config.listen)
         .await
         .with_context(|| format!("listen on {}; hint: set HOST and PORT", config.listen))?;
+    let address = listener.local_addr().context("listen")?;
     let app = App::start(wiring::blueprint(config)?).await?;
-    tracing::info!(address = %listener.local_addr()?, "listening");
-    wiring::tell_what_is_missing(config);
-    serve_until_signalled(listener, app).await
-}
-
-/// Takes texts in until the very end: what arrives while turns end is answered by the next start.
-pub(super) async fn serve_until_signalled(listener: TcpListener, app: App) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let server = tokio::spawn(web::serve(listener, app.webhooks.clone(), stop.clone()));
-    signalled().await?;
+    tracing::info!(%address, "listening");
+    wiring::tell_what_is_missing(config);
+    signals.arrive().await;
     tracing::info!("stopping");
+    // Texts are taken in until the very end: what arrives while turns end is answered by the next start.
     app.drain().await;
     stop.cancel();
     server.await.context("serve")?.context("serve")?;
@@ -32,12 +32,25 @@ pub(super) async fn serve_until_signalled(listener: TcpListener, app: App) -> an
     Ok(())
 }
 
-/// Returns on SIGTERM or Ctrl-C.
-pub(super) async fn signalled() -> anyhow::Result<()> {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-        .context("listen for SIGTERM")?;
-    tokio::select! {
-        pressed = tokio::signal::ctrl_c() => pressed.context("listen for Ctrl-C"),
-        _ = terminate.recv() => Ok(()),
+/// SIGTERM and Ctrl-C.
+pub(super) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    pub(super) fn listen() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).context("listen for SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("listen for Ctrl-C")?,
+        })
+    }
+
+    /// Returns when one of them arrives.
+    pub(super) async fn arrive(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
     }
 }

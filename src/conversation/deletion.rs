@@ -115,32 +115,34 @@ pub enum ItemOutcome {
 
 /// The answer to a yes: what happened to each item.
 pub fn report(items: &[(FrozenItem, ItemOutcome)]) -> String {
-    let names = |wanted: ItemOutcome| -> Vec<String> {
-        items.iter().filter(|(_, outcome)| *outcome == wanted).map(|(item, _)| name(item)).collect()
+    let with = |wanted: ItemOutcome| -> Vec<&FrozenItem> {
+        items.iter().filter(|(_, outcome)| *outcome == wanted).map(|(item, _)| item).collect()
     };
-    let freed: u64 = items
-        .iter()
-        .filter(|(item, outcome)| *outcome == ItemOutcome::Deleted && item.delete_files)
-        .map(|(item, _)| item.fingerprint.size_bytes)
-        .sum();
+    let deleted = with(ItemOutcome::Deleted);
+    let freed: u64 =
+        deleted.iter().filter(|item| item.delete_files).map(|item| item.fingerprint.size_bytes).sum();
+    let keeps_files = items.iter().all(|(item, _)| !item.delete_files);
+    let (refused_movies, refused_series): (Vec<&FrozenItem>, Vec<&FrozenItem>) =
+        with(ItemOutcome::Failed).into_iter().partition(|item| item.kind == MediaKind::Movie);
     let mut sentences = Vec::new();
-    let mut tell = |outcome, say: &dyn Fn(&str) -> String| {
-        let names = names(outcome);
-        if !names.is_empty() {
+    let mut tell = |items: &[&FrozenItem], say: &dyn Fn(&str) -> String| {
+        if !items.is_empty() {
+            let names: Vec<String> = items.iter().map(|item| name(item)).collect();
             sentences.push(say(&names.join(", ")));
         }
     };
-    let keeps_files = items.iter().all(|(item, _)| !item.delete_files);
-    tell(ItemOutcome::Deleted, &|names| match (keeps_files, freed) {
+    tell(&deleted, &|names| match (keeps_files, freed) {
         (true, _) => format!("Removed {names} from the library. The files are kept."),
         (false, 0) => format!("Deleted {names}."),
         (false, bytes) => format!("Deleted {names}. Freed {}.", text::size(bytes)),
     });
-    tell(ItemOutcome::AlreadyGone, &|names| format!("{names}: already gone."));
-    tell(ItemOutcome::Changed, &|names| format!("{names} changed since I asked, so I kept it."));
-    tell(ItemOutcome::Failed, &|names| format!("{names} could not be deleted. Please try again later."));
-    tell(ItemOutcome::NotPermitted, &|names| format!("You may not delete titles, so I kept {names}."));
-    tell(ItemOutcome::Unknown, &|names| {
+    tell(&with(ItemOutcome::AlreadyGone), &|names| format!("{names}: already gone."));
+    tell(&with(ItemOutcome::Changed), &|names| format!("{names} changed since I asked, so I kept it."));
+    for (service, refused) in [("Radarr", refused_movies), ("Sonarr", refused_series)] {
+        tell(&refused, &|names| format!("{service} could not delete {names}. Please try again later."));
+    }
+    tell(&with(ItemOutcome::NotPermitted), &|names| format!("You may not delete titles, so I kept {names}."));
+    tell(&with(ItemOutcome::Unknown), &|names| {
         format!("I could not find out whether {names} was deleted. Please have a look.")
     });
     sentences.join(" ")
@@ -239,7 +241,7 @@ mod tests {
         assert_eq!(report(&[(dune.clone(), ItemOutcome::Deleted)]), "Deleted Dune (2021). Freed 21.4 GB.");
         assert_eq!(
             report(&[(dune, ItemOutcome::Deleted), (heat, ItemOutcome::Failed)]),
-            "Deleted Dune (2021). Freed 21.4 GB. Heat (1995) could not be deleted. Please try again later."
+            "Deleted Dune (2021). Freed 21.4 GB. Radarr could not delete Heat (1995). Please try again later."
         );
     }
 }

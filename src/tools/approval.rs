@@ -59,8 +59,11 @@ pub enum Decision {
 /// Decides on a call when it is made: the second time that rights are checked. `shown` are the ids that tool results
 /// have shown to this user in this conversation.
 pub fn decide(spec: &ToolSpec, call: &ToolCall, uses: &Uses, rights: Rights, shown: &[MediaRef]) -> Decision {
-    if !offered(spec.tier, rights) || (uses.four_k && !rights.may_four_k()) {
+    if !offered(spec.tier, rights) {
         return Decision::Refuse(not_permitted(spec.tier));
+    }
+    if uses.four_k && !rights.may_four_k() {
+        return Decision::Refuse(not_in_four_k());
     }
     if let Some(unknown) = uses.refs.iter().find(|wanted| !shown.contains(wanted)) {
         return Decision::Refuse(unknown_id(unknown));
@@ -109,12 +112,18 @@ pub fn requested(items: &[FrozenItem], said: Words<'_>) -> Result<(), CallFailur
     Err(refusal("not_requested", "the user did not ask for a deletion", None))
 }
 
+const MAY_NOT: &str = "this user may not do that; an admin can";
+
+fn not_in_four_k() -> CallFailure {
+    refusal("not_permitted", MAY_NOT, Some("You can't add titles in 4K. Please ask an admin."))
+}
+
 fn not_permitted(tier: Tier) -> CallFailure {
     let for_user = match tier {
         Tier::Destructive => "You can't delete titles. Please ask an admin.",
         Tier::Read | Tier::Write => "You can't add titles here. Please ask an admin.",
     };
-    refusal("not_permitted", "this user may not do that; an admin can", Some(for_user))
+    refusal("not_permitted", MAY_NOT, Some(for_user))
 }
 
 fn unknown_id(unknown: &MediaRef) -> CallFailure {

@@ -151,7 +151,7 @@ impl<T> Gathered<T> {
         self
     }
 
-    /// The answers, and a sentence for each instance that failed; a failure where nobody answered.
+    /// The answers, and a sentence for each instance that failed; a failure where nobody answered or could be asked.
     pub fn or_failure(self) -> Result<(Vec<T>, Vec<String>), CallFailure> {
         let failed: Vec<String> =
             self.failures.iter().filter_map(|failure| failure.for_user.clone()).collect();
@@ -159,6 +159,7 @@ impl<T> Gathered<T> {
             Some(first) if self.answers.is_empty() => {
                 Err(CallFailure { for_user: Some(failed.join(" ")), ..first })
             }
+            None if self.answers.is_empty() => Err(nobody_to_ask()),
             Some(_) | None => Ok((self.answers, failed)),
         }
     }
@@ -216,6 +217,11 @@ pub fn usual_profile(profiles: &[Profile], in_use: impl Iterator<Item = i64>) ->
 /// The accessible folder with the most free space.
 pub fn roomiest(folders: &[RootFolder]) -> Option<&RootFolder> {
     folders.iter().filter(|folder| folder.free_bytes.is_some()).max_by_key(|folder| folder.free_bytes)
+}
+
+fn nobody_to_ask() -> CallFailure {
+    let sentence = "No library is set up for that, the admin has to look at it.";
+    refusal("not_set_up", json!({ "hint": "no library of that kind is set up" }), Some(sentence.to_owned()))
 }
 
 fn pick<'a, Client>(

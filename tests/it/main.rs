@@ -3,9 +3,12 @@
 // Says to the lints what cargo knows: an unwrap in here is a failing test.
 #![cfg(test)]
 
+mod cli;
 mod confirmation;
 mod harness;
 mod inbound;
 mod people;
 mod texts;
 mod tidy;
+mod tools;
+mod turns;

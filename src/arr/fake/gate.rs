@@ -19,13 +19,17 @@ use super::answers;
 use super::world::App;
 use crate::http::InProcess;
 
-/// Something that goes wrong once, with the next API request.
+/// What becomes of one API request, the next that has no fate yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fault {
+    /// Nothing goes wrong.
+    Nothing,
     Status(u16),
     Hang,
     Html,
     LoseAnswer,
+    /// It is carried out and answered with this status.
+    DoneBut(u16),
 }
 
 #[derive(Debug, Clone)]
@@ -115,7 +119,7 @@ enum Admission {
 
 async fn pass(State(gate): State<Gate>, request: Request<Body>, next: Next) -> Response {
     match gate.admit(&request) {
-        Admission::Welcome => named(gate.app, next.run(request).await),
+        Admission::Welcome | Admission::Faulty(Fault::Nothing) => named(gate.app, next.run(request).await),
         Admission::Outside => next.run(request).await,
         Admission::Stranger => StatusCode::UNAUTHORIZED.into_response(),
         Admission::Down => answers::starting(gate.app),
@@ -125,6 +129,10 @@ async fn pass(State(gate): State<Gate>, request: Request<Body>, next: Next) -> R
         Admission::Faulty(Fault::LoseAnswer) => {
             drop(next.run(request).await);
             pending().await
+        }
+        Admission::Faulty(Fault::DoneBut(status)) => {
+            drop(next.run(request).await);
+            answers::failure(status)
         }
     }
 }

@@ -195,6 +195,16 @@ impl<D: Clone> Fake<D> {
         self.gate.fail(Fault::LoseAnswer);
     }
 
+    /// Does what the next API request asks for and answers with this status, as a proxy does that would not wait.
+    pub fn do_next_but_answer(&self, status: u16) {
+        self.gate.fail(Fault::DoneBut(status));
+    }
+
+    /// Nothing goes wrong with the next API request: a fault asked for after this meets the one behind it.
+    pub fn spare_next(&self) {
+        self.gate.fail(Fault::Nothing);
+    }
+
     /// While it is down, every request is answered as by a server that is starting.
     pub fn down(&self, down: bool) {
         self.gate.set_down(down);

@@ -1,5 +1,6 @@
 //! The words in which whole-app tests are written: a running program among simulated peers.
 
+pub(crate) mod cli;
 pub(crate) mod model;
 mod setup;
 mod stored;
@@ -12,6 +13,8 @@ use bytes::Bytes;
 use dialarr::app::App;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::arr::radarr::Radarr;
+use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::transcript::{PhoneNumber, Rights, Role, Status};
 use dialarr::engine::Settings;
 use dialarr::http::Http;
@@ -21,9 +24,11 @@ use dialarr::messaging::signature::Verifier;
 use dialarr::simulation::Peers;
 use dialarr::store::db::Db;
 use dialarr::store::users::{self, Newcomer};
+use dialarr::tools::library::Instance;
 use dialarr::web;
+use futures_util::future::join_all;
 use http::{Request, Response};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 pub(crate) use setup::Setup;
 
@@ -61,6 +66,11 @@ impl TestApp {
     /// Without a model: the keyword brain answers.
     pub(crate) async fn start_without_model() -> Self {
         Setup::default().keyword_brain().start().await
+    }
+
+    /// With a second Radarr, for 4K.
+    pub(crate) async fn start_with_four_k(four_k: &FakeRadarr) -> Self {
+        Setup::default().four_k(four_k).start().await
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
@@ -102,6 +112,24 @@ impl TestApp {
         self.model().play(lines.into_iter().collect());
     }
 
+    /// What the model was asked last.
+    pub(crate) fn last_request(&self) -> ModelRequest {
+        self.model().requests().pop().unwrap()
+    }
+
+    /// The results of all tool calls in the last request, as the model reads them.
+    pub(crate) fn results(&self) -> Vec<String> {
+        let result = |message| match message {
+            Message::ToolResult { content, .. } => Some(content),
+            Message::User(_) | Message::Assistant { .. } => None,
+        };
+        self.last_request().messages.into_iter().filter_map(result).collect()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.world.peers.clock.now()
+    }
+
     pub(crate) fn pass(&self, seconds: i64) {
         self.world.peers.clock.advance(std::time::Duration::from_secs(seconds.unsigned_abs()));
     }
@@ -118,6 +146,29 @@ impl TestApp {
         assert_eq!(status, 200, "the webhook takes the text");
         self.settle().await;
         self.texts_to(from, before)
+    }
+
+    /// Texts of one person that arrive in the same instant. Returns what came of all of them.
+    pub(crate) async fn sms_at_once(&self, bodies: &[&str]) -> String {
+        self.pass(1);
+        let before = self.twilio().sent().len();
+        let posts = bodies.iter().map(|body| self.post(self.text(ANN, body)));
+        assert!(join_all(posts).await.iter().all(|status| *status == 200));
+        self.settle().await;
+        self.texts_to(ANN, before)
+    }
+
+    /// Texts that arrive while the program stops: all of them wait when it starts again.
+    pub(crate) async fn sms_during_restart(&mut self, bodies: &[&str]) -> String {
+        self.pass(1);
+        let before = self.twilio().sent().len();
+        self.app().engine.abort().await;
+        for body in bodies {
+            assert_eq!(self.post(self.text(ANN, body)).await, 200);
+        }
+        self.restart().await;
+        self.settle().await;
+        self.texts_to(ANN, before)
     }
 
     /// What was sent to a person after the first `before` texts to anyone.
@@ -196,6 +247,14 @@ impl World {
         if let Some(tokens) = &setup.tokens {
             let verifier = Verifier { tokens: tokens.clone(), shared_keys: BTreeMap::new() };
             blueprint.trust = Some(Arc::new(web::Trust { verifier, public_url: setup.public_url.clone() }));
+        }
+        if let Some(four_k) = &setup.four_k {
+            let client = Radarr::new(
+                Http::in_process(four_k.in_process()),
+                "http://radarr4k.invalid".parse().unwrap(),
+                four_k.key().into(),
+            );
+            blueprint.library.movies.push(Instance { name: "radarr-4k", four_k: true, client });
         }
         App::start(blueprint).await.unwrap()
     }

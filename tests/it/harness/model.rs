@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::transcript::{Arguments, Stop};
 use dialarr::llm::scripted::Line;
-use dialarr::llm::{DeltaSink, Model, ModelError, StepOut};
+use dialarr::llm::{DeltaSink, Model, ModelError, RawCall, StepOut};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -59,8 +59,74 @@ pub(crate) fn calls(tool: &str, arguments: Value) -> Line {
     Line::Calls(vec![(tool.to_owned(), Arguments::parse(arguments))])
 }
 
+/// Several calls in one response.
+pub(crate) fn calls_together(calls: &[(&str, Value)]) -> Line {
+    let call = |(tool, arguments): &(&str, Value)| (tool.to_string(), Arguments::parse(arguments.clone()));
+    Line::Calls(calls.iter().map(call).collect())
+}
+
+/// A call whose arguments are no JSON.
+pub(crate) fn calls_with_broken_arguments(tool: &str, arguments: &str) -> Line {
+    Line::Calls(vec![(tool.to_owned(), Arguments::Malformed(arguments.to_owned()))])
+}
+
+pub(crate) fn fails(error: ModelError) -> Line {
+    Line::Fails(error)
+}
+
+/// A response that ended for this reason.
+pub(crate) fn ends(stop: Stop, text: &str) -> Line {
+    Line::Step(StepOut { stop, ..step(text, Vec::new()) })
+}
+
+/// A call in a response that was cut off.
+pub(crate) fn is_cut_off_in(tool: &str, arguments: Value) -> Line {
+    let call = RawCall { name: tool.to_owned(), arguments: Arguments::parse(arguments) };
+    Line::Step(StepOut { stop: Stop::Length, ..step("", vec![call]) })
+}
+
+pub(crate) fn says_beside_a_call(text: &str, tool: &str, arguments: Value) -> Line {
+    let call = RawCall { name: tool.to_owned(), arguments: Arguments::parse(arguments) };
+    Line::Step(step(text, vec![call]))
+}
+
 /// The two steps in which a model asks for a movie's deletion.
 pub(crate) fn removes_movie(title: &str, id: i64) -> [Line; 2] {
-    let items = json!({ "items": [{ "type": "movie", "id": id }], "delete_files": true });
-    [calls("find_in_library", json!({ "query": title })), calls("remove_media", items)]
+    [finds(title), removes(&json!([{ "type": "movie", "id": id }]))]
+}
+
+pub(crate) fn removes_series(title: &str, id: i64) -> [Line; 2] {
+    [finds(title), removes(&json!([{ "type": "series", "id": id }]))]
+}
+
+/// Several movies: each is found, then all are asked for together.
+pub(crate) fn removes_movies(movies: &[(&str, i64)]) -> Vec<Line> {
+    let items: Vec<Value> = movies.iter().map(|(_, id)| json!({ "type": "movie", "id": id })).collect();
+    let finds = movies.iter().map(|(title, _)| ("find_in_library", json!({ "query": title })));
+    vec![calls_together(&finds.collect::<Vec<_>>()), removes(&json!(items))]
+}
+
+pub(crate) fn finds(title: &str) -> Line {
+    calls("find_in_library", json!({ "query": title }))
+}
+
+/// Items to be deleted with their files.
+pub(crate) fn removes(items: &Value) -> Line {
+    calls("remove_media", json!({ "items": items, "delete_files": true }))
+}
+
+/// The two steps in which a model adds a movie.
+pub(crate) fn adds_movie(title: &str, tmdb: i64) -> [Line; 2] {
+    [calls("search_media", json!({ "query": title })), calls("add_movie", json!({ "tmdb": tmdb }))]
+}
+
+fn step(text: &str, calls: Vec<RawCall>) -> StepOut {
+    StepOut {
+        text: text.to_owned(),
+        thinking: String::new(),
+        calls,
+        stop: Stop::Done,
+        usage: None,
+        response_id: None,
+    }
 }

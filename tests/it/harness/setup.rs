@@ -25,6 +25,8 @@ pub(crate) struct Setup {
     pub(super) tokens: Option<Vec<SecretString>>,
     pub(super) admin: Option<PhoneNumber>,
     pub(super) members: Vec<PhoneNumber>,
+    /// A second Radarr, for 4K.
+    pub(super) four_k: Option<FakeRadarr>,
 }
 
 /// Who answers.
@@ -45,6 +47,7 @@ impl Default for Setup {
             tokens: None,
             admin: None,
             members: Vec::new(),
+            four_k: None,
         }
     }
 }
@@ -57,6 +60,10 @@ impl Setup {
     /// A model that keeps texts with the word "hold" waiting until it is let go.
     pub(crate) fn holding(self, model: &Arc<Holding>) -> Self {
         Self { brain: Brain::Holding(model.clone()), ..self }
+    }
+
+    pub(crate) fn four_k(self, radarr: &FakeRadarr) -> Self {
+        Self { four_k: Some(radarr.clone()), ..self }
     }
 
     pub(crate) fn public_url(self, url: &str) -> Self {

@@ -1,0 +1,142 @@
+//! `serve`, `demo`, `eval` and `chat` as a person at a terminal sees them.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::cli::{Cli, data};
+
+/// Everything configured, nobody at the other end.
+const NOBODY_THERE: [(&str, &str); 14] = [
+    ("HOST", "127.0.0.1"),
+    ("PORT", "0"),
+    ("PUBLIC_URL", "https://sms.example.org"),
+    ("ADMIN_PHONE", "+15550100123"),
+    ("TWILIO_ACCOUNT_SID", "AC0123456789abcdef0123456789abcdef"),
+    ("TWILIO_AUTH_TOKEN", "0123456789abcdef"),
+    ("TWILIO_PHONE_NUMBER", "+15550100100"),
+    ("TWILIO_API_URL", "http://127.0.0.1:9"),
+    ("LLM_BASE_URL", "http://127.0.0.1:9/v1"),
+    ("LLM_MODEL", "a-model"),
+    ("SONARR_URL", "http://127.0.0.1:9"),
+    ("SONARR_API_KEY", "0123456789abcdef"),
+    ("RADARR_URL", "http://127.0.0.1:9"),
+    ("RADARR_API_KEY", "0123456789abcdef"),
+];
+
+#[test]
+fn help_names_the_commands() {
+    let ended = Cli::new().run(&["--help"], &[]);
+    assert_eq!(ended.code, Some(0));
+    insta::assert_snapshot!(ended.output, @r"
+    Text a phone number, get things done on your Sonarr and Radarr
+
+    Usage: dialarr <COMMAND>
+
+    Commands:
+      demo    Try everything on this machine, with a made-up library and no account or key
+      serve   Answer texts: listen for webhooks and finish what a crash left open
+      chat    Talk in the terminal, with the real configuration and libraries
+      backup  Write a consistent copy of the database, also while the service runs
+      eval    Play a scenario file and tell which scenarios end as they should
+      help    Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+    ");
+}
+
+#[test]
+fn every_configuration_problem_is_told_at_once_and_no_secret() {
+    let environment =
+        [("PORT", "many"), ("LLM_API_KEY", "hush hush"), ("SONARR_API_KEY", "sesame"), ("TZ", "Moon/Base")];
+    let ended = Cli::new().run(&["serve"], &environment);
+    assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""));
+    insta::assert_snapshot!(ended.errors, @r"
+    error: failed to read the configuration
+      PORT: not a port from 0 to 65535, e.g. PORT=3000
+      TZ: not a time zone that this system knows, e.g. TZ=Europe/Berlin
+      LLM_API_KEY: not a secret: it has a space or a character outside ASCII, e.g. LLM_API_KEY=sk-0123456789
+      LLM_MODEL: needed with LLM_API_KEY or LLM_BASE_URL, e.g. LLM_MODEL=gpt-5.4-mini
+      SONARR_URL: needed with SONARR_API_KEY, e.g. SONARR_URL=http://sonarr:8989
+    ");
+}
+
+#[test]
+fn it_serves_while_nobody_else_does_and_ends_when_asked() {
+    let cli = Cli::new();
+    let served = cli.serve(&NOBODY_THERE);
+    let ok = "HTTP/1.1 200 OK".to_owned();
+    assert_eq!(served.get("/health"), (ok.clone(), "ok".to_owned()));
+    assert_eq!(served.get("/ready"), (ok, "ready".to_owned()));
+
+    let second = cli.run(&["serve"], &NOBODY_THERE);
+    assert_eq!(second.code, Some(1));
+    let said = second.errors.lines().last().unwrap_or_default();
+    assert_eq!(said, "error: failed to open dialarr.db: another dialarr is using it; stop that one first");
+
+    let (code, took) = served.terminate();
+    assert_eq!(code, Some(0));
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert_eq!(cli.serve(&NOBODY_THERE).terminate().0, Some(0));
+}
+
+#[test]
+fn the_demo_plays_a_script() {
+    let cli = Cli::new();
+    cli.write("texts.txt", "# A comment.\n\nadd gladiator\nhave dune\nremove dune\nno\nhow are you?\n");
+    let ended = cli.run(&["demo", "--script", "texts.txt"], &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    insta::assert_snapshot!(ended.output, @r"
+    you: add gladiator
+    dialarr: Added Gladiator (2000).
+    you: have dune
+    dialarr: In the library: Dune (2021), 21.4 GB.
+    you: remove dune
+    dialarr: Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.
+    you: no
+    dialarr: OK, kept.
+    you: how are you?
+    dialarr: The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.
+    ");
+}
+
+#[test]
+fn a_script_that_is_missing_is_named() {
+    let ended = Cli::new().run(&["demo", "--script", "none.txt"], &[]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.errors.contains("error: failed to read none.txt"), "{}", ended.errors);
+}
+
+#[test]
+fn every_scenario_ends_as_it_should() {
+    let ended = Cli::new().run(&["eval", &data("scenarios.json")], &[]);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
+}
+
+#[test]
+fn a_scenario_that_ends_otherwise_fails_the_evaluation() {
+    let text = std::fs::read_to_string(data("scenarios.json")).unwrap();
+    let mut file: Value = serde_json::from_str(&text).unwrap();
+    let scenarios = file["scenarios"].as_array_mut().unwrap();
+    scenarios.truncate(1);
+    scenarios[0]["turns"][0]["expect"] = json!({ "writes": [["add_movie", 1]] });
+    let cli = Cli::new();
+    cli.write("scenarios.json", &file.to_string());
+    let ended = cli.run(&["eval", "scenarios.json"], &[]);
+    assert_eq!(ended.code, Some(1), "{}", ended.output);
+    assert!(ended.output.contains("FAILED    A1"), "{}", ended.output);
+    assert!(ended.errors.contains("error: failed to pass 1 of 1 scenarios"), "{}", ended.errors);
+}
+
+#[test]
+fn chat_without_any_configuration_answers_by_keyword() {
+    let ended = Cli::new().run_typing(&["chat"], "commands\nstatus\nhow are you?\n");
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    insta::assert_snapshot!(ended.output, @r"
+    You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING, MORE, or RESET to start over. A number picks from a list.
+    No library is set up for that, the admin has to look at it.
+    The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.
+    ");
+}

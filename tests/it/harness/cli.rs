@@ -1,0 +1,118 @@
+//! The built program, run as a person would: arguments and environment in, output and exit code out.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A folder of its own to run in, so that nothing of this machine's configuration is read.
+pub(crate) struct Cli {
+    folder: tempfile::TempDir,
+}
+
+impl Cli {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    /// Runs to the end.
+    pub(crate) fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
+        ended(&self.command(arguments, environment).stdin(Stdio::null()).output().unwrap())
+    }
+
+    pub(crate) fn run_typing(&self, arguments: &[&str], typed: &str) -> Ended {
+        let mut child = self.spawn(arguments, &[], Stdio::piped());
+        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+        ended(&child.wait_with_output().unwrap())
+    }
+
+    /// Starts `serve` and returns once it listens.
+    pub(crate) fn serve(&self, environment: &[(&str, &str)]) -> Served {
+        let mut child = self.spawn(&["serve"], environment, Stdio::null());
+        let log = BufReader::new(child.stderr.take().unwrap());
+        let mut served = Served { address: String::new(), child, log };
+        let mut seen = String::new();
+        loop {
+            let start = seen.len();
+            let read = served.log.read_line(&mut seen).unwrap();
+            assert!(read > 0, "the program ended before it listened:\n{seen}");
+            if let Some((_, address)) = seen[start..].trim_end().split_once("listening address=") {
+                address.clone_into(&mut served.address);
+                return served;
+            }
+        }
+    }
+
+    fn spawn(&self, arguments: &[&str], environment: &[(&str, &str)], stdin: Stdio) -> Child {
+        let mut command = self.command(arguments, environment);
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dialarr"));
+        command.args(arguments).current_dir(self.folder.path()).env_clear();
+        command.envs(environment.iter().copied());
+        command
+    }
+}
+
+/// A file of `tests/data`.
+pub(crate) fn data(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name).to_str().unwrap().to_owned()
+}
+
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) output: String,
+    pub(crate) errors: String,
+}
+
+fn ended(output: &Output) -> Ended {
+    Ended {
+        code: output.status.code(),
+        output: String::from_utf8(output.stdout.clone()).unwrap(),
+        errors: String::from_utf8(output.stderr.clone()).unwrap(),
+    }
+}
+
+/// A program that serves. Dropping it kills it.
+pub(crate) struct Served {
+    address: String,
+    child: Child,
+    log: BufReader<ChildStderr>,
+}
+
+impl Served {
+    /// The status line and the body of the answer.
+    pub(crate) fn get(&self, path: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: dialarr\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.lines().next().unwrap().to_owned(), body.to_owned())
+    }
+
+    /// Asks it to end, and returns its exit code and how long it took.
+    pub(crate) fn terminate(mut self) -> (Option<i32>, Duration) {
+        let started = Instant::now();
+        let killed = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        let mut rest = String::new();
+        self.log.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), started.elapsed())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
