@@ -11,8 +11,8 @@ use crate::conversation::transcript::CallFailure;
 const MAX_RESULTS: usize = 5;
 const MAX_RESULT_CHARS: usize = 4_000;
 const MAX_TITLE_CHARS: usize = 100;
-/// Titles that one sentence for the user names.
-const MAX_NAMED: usize = 5;
+/// Titles that one sentence for the user names; a long one is sent page by page.
+const MAX_NAMED: usize = 10;
 
 /// A refusal that the model reads; `for_model` holds the code and `more`.
 pub fn refusal(code: &str, more: Value, for_user: Option<String>) -> CallFailure {
@@ -172,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_names_five_at_most() {
-        let parts: Vec<String> = ["A", "B", "C", "D", "E", "F", "G"].map(str::to_owned).to_vec();
+    fn a_sentence_names_ten_at_most() {
+        let parts: Vec<String> = ('A'..='L').map(String::from).collect();
         check(sentence_list(&parts[..1]), "A");
         check(sentence_list(&parts[..3]), "A, B and C");
-        check(sentence_list(&parts), "A, B, C, D, E and 2 more");
-        let parts: Vec<String> = (1..=6).map(|number| format!("A, {number}")).collect();
+        check(sentence_list(&parts), "A, B, C, D, E, F, G, H, I, J and 2 more");
+        let parts: Vec<String> = (1..=11).map(|number| format!("A, {number}")).collect();
         check(sentence_list(&parts[..2]), "A, 1; A, 2");
-        check(sentence_list(&parts), "A, 1; A, 2; A, 3; A, 4; A, 5; and 1 more");
+        check(sentence_list(&parts), "A, 1; A, 2; A, 3; A, 4; A, 5; A, 6; A, 7; A, 8; A, 9; A, 10; and 1 more");
     }
 
     #[test]
