@@ -38,9 +38,10 @@ impl Sonarr {
     }
 
     pub async fn series_by_tvdb(&self, tvdb: i64) -> Result<Option<Series>, ArrError> {
-        let tvdb = tvdb.to_string();
-        let hits = self.api.list::<wire::Series, _>("series", &[("tvdbId", &tvdb)]).await?;
-        Ok(hits.into_iter().next())
+        let shows: Vec<Series> =
+            self.api.list::<wire::Series, _>("series", &[("tvdbId", &tvdb.to_string())]).await?;
+        // A server that ignores the filter answers with its whole library.
+        Ok(shows.into_iter().find(|show| show.tvdb == tvdb))
     }
 
     /// Adds it with exactly the wanted seasons and searches for what is missing.

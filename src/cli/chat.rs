@@ -31,7 +31,10 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
     while let Some(line) = next_line(&mut lines, &mut signals).await? {
         if !line.trim().is_empty() {
             app.engine.admit(received(&admin, line)).await?;
-            app.engine.settled().await;
+            tokio::select! {
+                () = app.engine.settled() => {}
+                () = signals.arrive() => break,
+            }
             app.relay.flush().await?;
         }
     }

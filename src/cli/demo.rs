@@ -58,6 +58,8 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
             Signals::listen()?.arrive().await;
         } else {
             prompt(&carrier).await?;
+            app.engine.settled().await;
+            app.relay.settled().await?;
         }
         app.drain().await;
         stop.cancel();

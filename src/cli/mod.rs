@@ -61,7 +61,7 @@ pub struct Demo {
 /// Does what was asked for; an error is for standard error and exit code 1.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         match &arguments.command {
             Command::Demo(demo) => {
                 telemetry::start(&Log { format: LogFormat::Pretty, filter: QUIET.to_owned() })?;
@@ -75,7 +75,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 eval::run(file).await
             }
         }
-    })
+    });
+    // Reading the terminal cannot be interrupted; nothing else is left to wait for.
+    runtime.shutdown_background();
+    ended
 }
 
 fn backup(config: &Config, file: &Path) -> anyhow::Result<()> {

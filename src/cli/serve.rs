@@ -1,5 +1,7 @@
 //! `dialarr serve`: the service, from its configuration to its orderly end.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -9,6 +11,9 @@ use super::wiring;
 use crate::app::App;
 use crate::config::Config;
 use crate::web;
+
+/// Time that requests under way get at the end.
+const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
     // From here on a signal ends the program in order, however far its start is.
@@ -27,7 +32,12 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
     // Texts are taken in until the very end: what arrives while turns end is answered by the next start.
     app.drain().await;
     stop.cancel();
-    server.await.context("serve")?.context("serve")?;
+    let abort = server.abort_handle();
+    match tokio::time::timeout(LAST_REQUESTS, server).await {
+        Ok(served) => served.context("serve")?.context("serve")?,
+        // Somebody drips a request. A text that was not acknowledged comes again.
+        Err(_) => abort.abort(),
+    }
     app.close().await;
     Ok(())
 }

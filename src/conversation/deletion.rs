@@ -121,7 +121,8 @@ pub fn report(items: &[(FrozenItem, ItemOutcome)]) -> String {
     let deleted = with(ItemOutcome::Deleted);
     let freed: u64 =
         deleted.iter().filter(|item| item.delete_files).map(|item| item.fingerprint.size_bytes).sum();
-    let keeps_files = items.iter().all(|(item, _)| !item.delete_files);
+    let keeps_files = deleted.iter().any(|item| !item.delete_files && item.fingerprint.size_bytes > 0);
+    let deletes_files = deleted.iter().any(|item| item.delete_files);
     let (refused_movies, refused_series): (Vec<&FrozenItem>, Vec<&FrozenItem>) =
         with(ItemOutcome::Failed).into_iter().partition(|item| item.kind == MediaKind::Movie);
     let mut sentences = Vec::new();
@@ -131,10 +132,10 @@ pub fn report(items: &[(FrozenItem, ItemOutcome)]) -> String {
             sentences.push(say(&names.join(", ")));
         }
     };
-    tell(&deleted, &|names| match (keeps_files, freed) {
-        (true, _) => format!("Removed {names} from the library. The files are kept."),
-        (false, 0) => format!("Deleted {names}."),
-        (false, bytes) => format!("Deleted {names}. Freed {}.", text::size(bytes)),
+    tell(&deleted, &|names| match (deletes_files, keeps_files) {
+        (true, _) => format!("Deleted {names}. Freed {}.", text::size(freed)),
+        (false, true) => format!("Removed {names} from the library. The files are kept."),
+        (false, false) => format!("Removed {names} from the library."),
     });
     tell(&with(ItemOutcome::AlreadyGone), &|names| format!("{names}: already gone."));
     tell(&with(ItemOutcome::Changed), &|names| format!("{names} changed since I asked, so I kept it."));
@@ -156,20 +157,25 @@ pub enum Ending {
     Expired,
     /// Something else was talked about, or another question took its place.
     Dropped,
-    /// The yes came, but it was not carried out.
+    /// The yes came, but not all of it was carried out.
     Failed,
 }
 
-/// The answer to a yes or no that comes after the question has ended.
-pub fn late_answer(ending: Ending, names: &[String]) -> String {
-    let names_text = names.join(", ");
-    let is = if names.len() > 1 { "are" } else { "is" };
+/// The answer to a yes or no that comes after the question has ended. `outcomes` are those of the items that were
+/// carried out.
+pub fn late_answer(ending: Ending, items: &[FrozenItem], outcomes: &[(FrozenItem, ItemOutcome)]) -> String {
+    let names: Vec<String> = items.iter().map(name).collect();
+    let all_deleted =
+        outcomes.iter().all(|(item, outcome)| *outcome == ItemOutcome::Deleted && item.delete_files);
     match ending {
-        Ending::Done => format!("Already done: {names_text} {is} deleted."),
-        Ending::Denied => format!("{} Ask again to delete.", kept(names)),
-        Ending::Expired => format!("That question has expired. {} Ask again to delete.", kept(names)),
-        Ending::Dropped => format!("That question is closed. {} Ask again to delete.", kept(names)),
-        Ending::Failed => format!("Not deleted: {names_text}. Ask again to delete."),
+        Ending::Done if all_deleted => {
+            let are = if names.len() > 1 { "are" } else { "is" };
+            format!("Already done: {} {are} deleted.", names.join(", "))
+        }
+        Ending::Done | Ending::Failed => format!("Already answered: {}", report(outcomes)),
+        Ending::Denied => format!("{} Ask again to delete.", kept(&names)),
+        Ending::Expired => format!("That question has expired. {} Ask again to delete.", kept(&names)),
+        Ending::Dropped => format!("That question is closed. {} Ask again to delete.", kept(&names)),
     }
 }
 

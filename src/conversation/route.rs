@@ -3,7 +3,6 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::consent::{self, Code, Language};
-use super::deletion::Ending;
 use super::reaction;
 use super::transcript::{Brain, ChannelKind, InboundEvent, Received, Status, User, Via};
 use super::words::{self, Command, OptWord};
@@ -37,8 +36,8 @@ pub struct OpenQuestion {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedQuestion {
-    pub ending: Ending,
-    pub names: Vec<String>,
+    /// What became of it, for someone who answers late.
+    pub answer: String,
     /// We have asked the user something else since, so a yes answers that.
     pub asked_since: bool,
 }
@@ -115,6 +114,11 @@ pub enum Urgency {
     OptsOut,
     /// The running turn is taken back, unless a question is open, which it answers.
     EndsTurnOrAnswers,
+}
+
+/// Whether the text opts its sender out at the carrier.
+pub fn opts_out(event: &InboundEvent) -> bool {
+    event.channel == ChannelKind::Twilio && words::opt_word(&event.body) == Some(OptWord::Out)
 }
 
 pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
@@ -374,8 +378,7 @@ mod tests {
     #[test]
     fn a_late_yes_is_answered_by_code_unless_something_else_was_asked() {
         let ann = ann();
-        let ended =
-            EndedQuestion { ending: Ending::Expired, names: vec!["Dune (2021)".into()], asked_since: false };
+        let ended = EndedQuestion { answer: "Expired.".into(), asked_since: false };
         let late = Situation { ended: Some(&ended), ..situation(&ann) };
         assert_eq!(route(&late, &text("yes")), Route::LateAnswer);
         assert_eq!(route(&late, &text("add dune")), Route::Turn(Brain::Model));

@@ -2,13 +2,15 @@
 
 use jiff::Timestamp;
 
-use super::ending::Route as WayBack;
+use super::ending::WayBack;
 use super::{Engine, Settings};
 use crate::conversation::consent::{self, Code};
 use crate::conversation::deletion;
 use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Route, Situation};
 use crate::conversation::text;
-use crate::conversation::transcript::{Brain, ConversationId, EventId, InboundEvent, Status, User, UserId};
+use crate::conversation::transcript::{
+    Brain, ConversationId, EventId, InboundEvent, Status, TurnId, User, UserId,
+};
 use crate::conversation::turn::Excuse;
 use crate::conversation::words;
 use crate::failpoint;
@@ -65,7 +67,8 @@ pub(super) fn count_failed_beginning(
     ledger::give_up(conn, event.id, now)?;
     let user = users::get(conn, user)?;
     if user.status == Status::Active && !user.opted_out {
-        outbox::queue(conn, &WayBack::notice(&user, &event, Excuse::WentWrong.text()), now)?;
+        let text = WayBack::without_turn(&user, &event).reply(Excuse::WentWrong.text().to_owned());
+        outbox::queue(conn, &text, now)?;
     }
     Ok(())
 }
@@ -84,7 +87,7 @@ impl Beginning<'_> {
         let waiting = ledger::waiting(self.conn, user, TEXTS_PER_TURN)?;
         let Some(first) = waiting.first() else { return Ok(Begun::Answered) };
         let mut user = users::get(self.conn, user)?;
-        if user.opted_out && route::lifts_opt_out(first) {
+        if user.opted_out && route::lifts_opt_out(first) && !waiting[1..].iter().any(route::opts_out) {
             users::opt_in(self.conn, user.id, self.now)?;
             user.opted_out = false;
         }
@@ -105,7 +108,9 @@ impl Beginning<'_> {
             None => LastList::ModelOrNone,
         };
         let languages = &self.settings.languages;
-        let is_no = |event: &InboundEvent| consent::read(&event.body, None, languages) == consent::Answer::No;
+        let is_no = |event: &InboundEvent| {
+            !route::opts_out(event) && consent::read(&event.body, None, languages) == consent::Answer::No
+        };
         let denied_at = waiting.iter().skip(1).position(is_no).map(|at| at + 1);
         let question = pending.as_ref().map(|open| OpenQuestion {
             code: open.code.as_deref().and_then(|code| code.parse().ok()).and_then(Code::new),
@@ -150,14 +155,13 @@ impl Beginning<'_> {
                 self.answer(user, Kind::Deny, first, &text)
             }
             Route::LateAnswer => {
-                let text =
-                    scene.ended.as_ref().map(|ended| deletion::late_answer(ended.ending, &ended.names));
+                let text = scene.ended.as_ref().map(|ended| ended.answer.clone());
                 self.answer(user, Kind::Command, first, text.as_deref().unwrap_or("Nothing is open."))
             }
             Route::TooOld => self.missed(user, waiting),
             Route::Clear => self.clear(user, scene, first),
-            Route::Commands => self.answer(user, Kind::Command, first, words::COMMANDS_TEXT),
-            Route::More => self.more(user, first),
+            Route::Commands => self.answer_dropping(user, scene, first, words::COMMANDS_TEXT),
+            Route::More => self.more(user, scene, first),
             Route::OnlyMedia => self.answer(user, Kind::Command, first, words::ONLY_TEXT),
             Route::Turn(brain) => self.turn(user, scene, waiting, brain),
         }
@@ -177,7 +181,7 @@ impl Beginning<'_> {
             Claim::Claimed => Ok(Begun::Turn(live)),
             Claim::Lost => {
                 let text = format!("That question is closed. {}", scene.kept());
-                self.end_by_code(&WayBack::back(user.clone(), live.id, events), &text)
+                self.end_by_code(live.id, &WayBack::back(user.clone(), live.id, events), &text)
             }
         }
     }
@@ -214,15 +218,34 @@ impl Beginning<'_> {
         Ok(Begun::Answered)
     }
 
-    fn more(&mut self, user: &User, events: &[InboundEvent]) -> QueryResult<Begun> {
+    /// Answers what has nothing to do with an open question, which it closes.
+    fn answer_dropping(
+        &mut self,
+        user: &User,
+        scene: &Scene,
+        events: &[InboundEvent],
+        text: &str,
+    ) -> QueryResult<Begun> {
+        pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
+        let text = match scene.pending {
+            Some(_) => format!("{} {text}", scene.kept()),
+            None => text.to_owned(),
+        };
+        self.answer(user, Kind::Command, events, &text)
+    }
+
+    fn more(&mut self, user: &User, scene: &Scene, events: &[InboundEvent]) -> QueryResult<Begun> {
         let said = match conversations::open(self.conn, user.id)? {
             Some(open) => history::last_answer(self.conn, open.id)?,
             None => None,
         };
-        let rest = said.and_then(|answer| text::first_page(&answer).rest);
+        let Some(rest) = said.and_then(|answer| text::first_page(&answer).rest) else {
+            return self.answer_dropping(user, scene, events, "There is nothing more.");
+        };
+        pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
         let live = self.open_turn(user, Kind::Command, &Plan::by(Brain::Keyword), events)?;
         let back = WayBack::back(user.clone(), live.id, events).keeping_emoji();
-        self.end_by_code(&back, rest.as_deref().unwrap_or("There is nothing more."))
+        self.end_by_code(live.id, &back, &rest)
     }
 
     /// Begins a chat turn with every waiting text that belongs to it.
@@ -255,17 +278,13 @@ impl Beginning<'_> {
 
     fn answer(&mut self, user: &User, kind: Kind, events: &[InboundEvent], text: &str) -> QueryResult<Begun> {
         let live = self.open_turn(user, kind, &Plan::by(Brain::Keyword), events)?;
-        self.end_by_code(&WayBack::back(user.clone(), live.id, events), text)
+        self.end_by_code(live.id, &WayBack::back(user.clone(), live.id, events), text)
     }
 
-    fn end_by_code(&mut self, back: &WayBack, text: &str) -> QueryResult<Begun> {
+    fn end_by_code(&mut self, turn: TurnId, back: &WayBack, text: &str) -> QueryResult<Begun> {
         let (whole, page) = back.page(text);
-        let end = End {
-            turn: back.turn,
-            outcome: Outcome::Replied,
-            answer: Some(&whole),
-            texts: vec![back.reply(page.text)],
-        };
+        let end =
+            End { turn, outcome: Outcome::Replied, answer: Some(&whole), texts: vec![back.reply(page.text)] };
         turns::finish(self.conn, &end, self.now)?;
         Ok(Begun::Answered)
     }

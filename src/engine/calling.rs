@@ -15,9 +15,9 @@ use crate::conversation::transcript::{
 use crate::failpoint;
 use crate::store::calls::{self, Note, Start};
 use crate::store::ledger;
-use crate::store::pending::{self, Hold};
+use crate::store::pending::{self, Question};
 use crate::tools::approval::{self, Cleared, Decision, Words};
-use crate::tools::{Settled, Tool, ToolError, World};
+use crate::tools::{Interrupted, Settled, Tool, ToolError, World};
 
 /// Pause before looking what became of a write whose answer was lost: it may still be under way.
 pub(super) const GRACE: Duration = Duration::from_secs(3);
@@ -107,9 +107,13 @@ impl Engine {
             (_, None) => CallState::Failed(outcome_unknown()),
             (_, Some(tool)) => {
                 self.0.parts.clock.sleep(GRACE).await;
-                let cleared = approval::clear_for_settling(call);
                 let world = self.world(scene);
-                match tokio::time::timeout(tool.timeout(), tool.settle(&cleared, &world)).await {
+                match tokio::time::timeout(
+                    tool.timeout(),
+                    tool.settle(Interrupted::Call(&call.arguments), &world),
+                )
+                .await
+                {
                     Ok(Ok(Settled::Done(result))) => {
                         let note = note(scene, "write_settled", row, &result.for_model);
                         return self.record_noted(row, CallState::Done(result), Some(note)).await;
@@ -150,7 +154,8 @@ impl Engine {
             }
         };
         let user = scene.user.id;
-        let last_three = self.0.parts.db.read(move |conn| ledger::last_bodies(conn, user, 3)).await?;
+        let last = scene.events.last().map(|event| event.id);
+        let last_three = self.0.parts.db.read(move |conn| ledger::bodies_up_to(conn, user, last, 3)).await?;
         let languages = &self.0.parts.settings.languages;
         let said = Words { this_turn: &scene.turn.texts, last_three: &last_three, languages };
         if let Err(failure) = approval::requested(&items, said) {
@@ -159,46 +164,45 @@ impl Engine {
         }
         let mut before: Vec<&str> = scene.turn.done_so_far();
         before.extend(scene.plan.preface.as_deref());
-        self.hold(scene, call.row, &items, &before.join(" ")).await?;
+        self.hold(scene, call.row, items, &before.join(" ")).await?;
         Ok(Progress::Ended)
     }
 
-    /// Stores the question and ends the turn with it. `before` is said ahead of the question.
-    pub(super) async fn hold(
+    /// Stores the question and ends the turn with it.
+    async fn hold(
         &self,
         scene: &Scene,
         call: CallRow,
-        items: &[FrozenItem],
+        items: Vec<FrozenItem>,
         before: &str,
     ) -> anyhow::Result<()> {
-        let settings = &self.0.parts.settings;
-        let code = settings.code_policy.needs_code(items).then(|| settings.codes.draw());
-        let question = deletion::question(items, code.as_deref());
-        // The question is what must be read whole; what was done before it stands in the conversation.
-        let said = match before.len() {
-            1..=MAX_BEFORE_QUESTION => format!("{before} {question}"),
-            _ => question.clone(),
-        };
-        let text = scene.way_back().question(&said);
-        let (turn, conversation, user) = (scene.live.id, scene.live.conversation, scene.user.id);
-        let (items, now) = (items.to_vec(), self.now());
-        let hold = move |conn: &mut _| {
-            let hold = Hold {
-                turn,
-                call,
-                user,
-                conversation,
-                items: &items,
-                question: &question,
-                code: code.as_deref(),
-                text,
-            };
-            pending::hold(conn, &hold, now)
-        };
-        self.0.parts.db.write(hold).await?;
+        let question = self.question(scene, items, before);
+        let now = self.now();
+        self.0.parts.db.write(move |conn| pending::hold(conn, call, &question, now)).await?;
         failpoint::reached("question.held");
         self.0.parts.outbox.ring();
         Ok(())
+    }
+
+    /// The question about `items`, word for word. `before` is said ahead of it.
+    pub(super) fn question(&self, scene: &Scene, items: Vec<FrozenItem>, before: &str) -> Question {
+        let settings = &self.0.parts.settings;
+        let code = settings.code_policy.needs_code(&items).then(|| settings.codes.draw());
+        let words = deletion::question(&items, code.as_deref());
+        // The question is what must be read whole; what was done before it stands in the conversation.
+        let said = match before.len() {
+            1..=MAX_BEFORE_QUESTION => format!("{before} {words}"),
+            _ => words.clone(),
+        };
+        Question {
+            turn: scene.live.id,
+            user: scene.user.id,
+            conversation: scene.live.conversation,
+            items,
+            words,
+            code,
+            text: scene.way_back().question(&said),
+        }
     }
 
     pub(super) async fn record(&self, row: CallRow, state: CallState) -> anyhow::Result<Progress> {
@@ -224,7 +228,12 @@ impl Engine {
     }
 
     pub(super) fn world(&self, scene: &Scene) -> World {
-        World { now: self.now(), zone: self.0.parts.settings.zone.clone(), rights: scene.user.rights }
+        World {
+            now: self.now(),
+            zone: self.0.parts.settings.zone.clone(),
+            rights: scene.user.rights,
+            said: scene.turn.texts.clone(),
+        }
     }
 
     fn unknown_tool(&self, scene: &Scene, call: &ToolCall) -> CallFailure {
@@ -272,7 +281,7 @@ fn outcome_unknown() -> CallFailure {
     )
 }
 
-/// Whether a result says that something is gone, as `status` tells.
+/// The word for what a deletion came to, such as `deleted`.
 pub(super) fn status(result: &CallResult) -> Option<&str> {
     result.for_model.get("status").and_then(|status| status.as_str())
 }

@@ -6,26 +6,27 @@ use super::Engine;
 use super::calling::{GRACE, MAX_STARTS, status};
 use super::run::Scene;
 use crate::conversation::deletion::{self, ItemOutcome};
-use crate::conversation::transcript::{CallRow, FrozenItem, UserId};
+use crate::conversation::transcript::{FrozenItem, UserId};
 use crate::failpoint;
 use crate::store::calls::{self, Note};
-use crate::store::ledger::{self, Outcome};
+use crate::store::ledger::Outcome;
 use crate::store::pending::{self, Claimed, Item, ItemState, Start};
+use crate::store::steps;
 use crate::store::turns::{self, End, Live};
-use crate::store::{steps, users};
-use crate::tools::approval::{self, Cleared, NotPermitted};
-use crate::tools::{Settled, Tool, ToolError};
+use crate::tools::approval::{self, NotPermitted};
+use crate::tools::{Interrupted, Settled, Tool, ToolError};
 
 impl Engine {
     pub(super) async fn run_confirmed(&self, user: UserId, live: Live) -> anyhow::Result<()> {
         loop {
             let (scene, claimed) = self.claimed(user, live).await?;
+            let tired = scene.turn.resumes > self.0.parts.settings.limits.resumes;
             let open = claimed
                 .items()
                 .iter()
                 .find(|item| matches!(item.state, ItemState::Held | ItemState::Running));
-            let Some(item) = open else { return self.report(&scene, claimed).await };
-            if scene.turn.resumes > self.0.parts.settings.limits.resumes {
+            let Some(item) = open else { return self.report(&scene, claimed, tired).await };
+            if tired {
                 // It keeps failing under us: what was not started is not started again, what was started is not guessed.
                 let outcome = match item.state {
                     ItemState::Running => ItemOutcome::Unknown,
@@ -53,19 +54,8 @@ impl Engine {
     }
 
     async fn claimed(&self, user: UserId, live: Live) -> anyhow::Result<(Scene, Claimed)> {
-        let loaded = self
-            .0
-            .parts
-            .db
-            .read(move |conn| {
-                let turns::Loaded { turn, plan } = turns::load(conn, live.id)?;
-                let user = users::get(conn, user)?;
-                let events = ledger::of_turn(conn, live.id)?;
-                let claimed = pending::claimed(conn, live.id)?;
-                Ok((Scene { live, turn, plan, user, events }, claimed))
-            })
-            .await?;
-        let (scene, claimed) = loaded;
+        let scene = self.scene(user, live).await?;
+        let claimed = self.0.parts.db.read(move |conn| pending::claimed(conn, live.id)).await?;
         let claimed = claimed.ok_or_else(|| anyhow::anyhow!("find the deletion of turn {}", live.id))?;
         Ok((scene, claimed))
     }
@@ -117,12 +107,10 @@ impl Engine {
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<Option<ItemOutcome>> {
         self.0.parts.clock.sleep(GRACE).await;
-        let cleared: Cleared = match approval::clear_item(claimed, item, &scene.user) {
-            Ok(cleared) => cleared,
-            Err(NotPermitted) => return Ok(Some(ItemOutcome::Unknown)),
-        };
         let world = self.world(scene);
-        Ok(match tokio::time::timeout(tool.timeout(), tool.settle(&cleared, &world)).await {
+        let looked =
+            tokio::time::timeout(tool.timeout(), tool.settle(Interrupted::Item(&item.item), &world)).await;
+        Ok(match looked {
             Ok(Ok(Settled::Done(_))) => Some(ItemOutcome::Deleted),
             Ok(Ok(Settled::NotDone)) if i64::from(item.attempts) < MAX_STARTS => {
                 let (call, ord) = (claimed.call(), item.ord);
@@ -135,7 +123,7 @@ impl Engine {
     }
 
     /// Tells what happened to each item; what had changed is asked about afresh.
-    async fn report(&self, scene: &Scene, claimed: Claimed) -> anyhow::Result<()> {
+    async fn report(&self, scene: &Scene, claimed: Claimed, tired: bool) -> anyhow::Result<()> {
         let outcomes: Vec<(FrozenItem, ItemOutcome)> = claimed
             .items()
             .iter()
@@ -150,32 +138,25 @@ impl Engine {
             .filter(|(_, outcome)| *outcome == ItemOutcome::Changed)
             .map(|(item, _)| item.clone())
             .collect();
-        let fresh = self.previewed(scene, &claimed, &changed).await;
-        let (now, user, said, turn) = (self.now(), scene.user.id, report.clone(), scene.live.id);
-        let call = claimed.call();
+        let fresh = if tired { Vec::new() } else { self.previewed(scene, &claimed, &changed).await };
+        let again = (!fresh.is_empty()).then(|| self.question(scene, fresh, &report));
+        let (now, user, turn, call) = (self.now(), scene.user.id, scene.live.id, claimed.call());
         let back = scene.way_back();
         let (whole, page) = back.page(&report);
         let text = back.reply(page.text);
-        let asks = !fresh.is_empty();
-        let tool = claimed.tool().to_owned();
-        let again: Option<CallRow> = self
-            .0
-            .parts
-            .db
-            .write(move |conn| {
-                pending::end_claimed(conn, &claimed, &said, now)?;
-                let detail = serde_json::json!({ "told": said });
-                calls::note(conn, &Note { user, kind: "delete", call, detail }, now)?;
-                if asks {
-                    return steps::add_call(conn, turn, &tool, now).map(Some);
-                }
-                let end = End { turn, outcome: Outcome::Replied, answer: Some(&whole), texts: vec![text] };
-                turns::finish(conn, &end, now).map(|()| None)
-            })
-            .await?;
-        if let Some(again) = again {
-            self.hold(scene, again, &fresh, &report).await?;
-        }
+        let end = move |conn: &mut _| {
+            pending::end_claimed(conn, &claimed, &report, now)?;
+            let detail = serde_json::json!({ "told": report });
+            calls::note(conn, &Note { user, kind: "delete", call, detail }, now)?;
+            if let Some(question) = &again {
+                let call = steps::add_call(conn, turn, claimed.tool(), now)?;
+                return pending::hold(conn, call, question, now);
+            }
+            let end = End { turn, outcome: Outcome::Replied, answer: Some(&whole), texts: vec![text] };
+            turns::finish(conn, &end, now)
+        };
+        self.0.parts.db.write(end).await?;
+        failpoint::reached("deletion.reported");
         self.0.parts.outbox.ring();
         Ok(())
     }

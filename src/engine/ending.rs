@@ -8,31 +8,33 @@ use crate::store::outbox::{NewText, TextKind};
 
 /// Where an answer goes: back the way the text came.
 #[derive(Debug, Clone)]
-pub(super) struct Route {
+pub(super) struct WayBack {
     pub(super) user: User,
-    pub(super) turn: TurnId,
+    /// What the text comes of, as in its key: `turn:42`.
+    source: String,
+    turn: Option<TurnId>,
     to: Address,
     from: Address,
     emoji: Emoji,
 }
 
-impl Route {
+impl WayBack {
     /// The way back to the sender of `events`, which are the texts of one turn.
     pub(super) fn back(user: User, turn: TurnId, events: &[InboundEvent]) -> Self {
+        Self { source: format!("turn:{turn}"), turn: Some(turn), ..Self::to_sender(user, events) }
+    }
+
+    fn to_sender(user: User, events: &[InboundEvent]) -> Self {
         let from = events.last().map_or_else(|| Address::new(""), |event| event.to.clone());
         let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
         let said: String = events.iter().map(|event| event.body.as_str()).collect();
-        Self { user, turn, to, from, emoji: Emoji::as_used_in(&said) }
+        Self { user, source: String::new(), turn: None, to, from, emoji: Emoji::as_used_in(&said) }
     }
 
-    /// A text about `event` that no turn stands behind.
-    pub(super) fn notice(user: &User, event: &InboundEvent, body: &str) -> NewText {
-        let back = Self::back(user.clone(), TurnId(0), std::slice::from_ref(event));
-        NewText {
-            key: format!("event:{}:failed", event.id),
-            turn: None,
-            ..back.text("notice", TextKind::Reply, body.to_owned())
-        }
+    /// The way back to the sender of `event`, for a text that no turn stands behind.
+    pub(super) fn without_turn(user: &User, event: &InboundEvent) -> Self {
+        let back = Self::to_sender(user.clone(), std::slice::from_ref(event));
+        Self { source: format!("event:{}", event.id), ..back }
     }
 
     /// For words that were made fit before: what they kept, they keep.
@@ -53,7 +55,7 @@ impl Route {
         self.text("reply", TextKind::Reply, body)
     }
 
-    /// A question is sent whole: a person must see all of what they agree to.
+    /// A question is sent as one text, however long: a person must see all of what they agree to.
     pub(super) fn question(&self, body: &str) -> NewText {
         self.text("question", TextKind::ConfirmPrompt, text::for_sms(body, Emoji::Remove))
     }
@@ -61,9 +63,9 @@ impl Route {
     fn text(&self, part: &str, kind: TextKind, body: String) -> NewText {
         let segments = u32::try_from(Segments::of(&body).count).unwrap_or(u32::MAX);
         NewText {
-            key: format!("turn:{}:{part}", self.turn),
+            key: format!("{}:{part}", self.source),
             user: self.user.id,
-            turn: Some(self.turn),
+            turn: self.turn,
             kind,
             to: self.to.clone(),
             from: self.from.clone(),

@@ -1,7 +1,7 @@
 //! One turn, from its log to its end: load, decide, do, record, again.
 
 use super::Engine;
-use super::ending::{self, Route};
+use super::ending::{self, WayBack};
 use crate::conversation::transcript::{InboundEvent, User, UserId};
 use crate::conversation::turn::{Answer, Excuse, Step, Turn};
 use crate::failpoint;
@@ -19,8 +19,8 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    pub(super) fn way_back(&self) -> Route {
-        Route::back(self.user.clone(), self.live.id, &self.events)
+    pub(super) fn way_back(&self) -> WayBack {
+        WayBack::back(self.user.clone(), self.live.id, &self.events)
     }
 }
 
@@ -59,17 +59,13 @@ impl Engine {
                     Progress::Ended
                 }
             };
-            match progress {
-                Progress::GoesOn if self.0.draining.is_cancelled() && self.0.aborting.is_cancelled() => {
-                    return Ok(());
-                }
-                Progress::GoesOn => {}
-                Progress::Ended => return Ok(()),
+            if matches!(progress, Progress::Ended) {
+                return Ok(());
             }
         }
     }
 
-    async fn scene(&self, user: UserId, live: Live) -> anyhow::Result<Scene> {
+    pub(super) async fn scene(&self, user: UserId, live: Live) -> anyhow::Result<Scene> {
         let scene = self
             .0
             .parts

@@ -75,6 +75,14 @@ impl Scheduler {
     }
 }
 
+/// How a user's task ended.
+#[derive(PartialEq, Eq)]
+enum Left {
+    /// Nothing to do: it took itself off the list.
+    Retired,
+    Stopped,
+}
+
 /// What a look at a user's work gave.
 enum Look {
     Worked,
@@ -91,15 +99,18 @@ impl Engine {
         let engine = self.clone();
         self.0.tasks.spawn(async move {
             let stopped = engine.0.aborting.clone();
-            tokio::select! {
-                () = engine.attend(user) => {}
-                () = stopped.cancelled() => {}
+            let left = tokio::select! {
+                left = engine.attend(user) => left,
+                () = stopped.cancelled() => Left::Stopped,
+            };
+            // One that retired may have a successor already.
+            if left == Left::Stopped {
+                engine.0.scheduler.forget(user);
             }
-            engine.0.scheduler.forget(user);
         });
     }
 
-    /// Takes up whatever is unfinished, and lets turns begin. There is no other recovery.
+    /// Takes up whatever is unfinished, and lets turns begin. What is not finished goes on here and nowhere else.
     pub async fn recover(&self) -> Result<(), DbError> {
         let users = self.0.parts.db.read(ledger::users_with_work).await?;
         self.0.open.cancel();
@@ -122,10 +133,10 @@ impl Engine {
         }
     }
 
-    async fn attend(&self, user: UserId) {
+    async fn attend(&self, user: UserId) -> Left {
         tokio::select! {
             () = self.0.open.cancelled() => {}
-            () = self.0.draining.cancelled() => return,
+            () = self.0.draining.cancelled() => return Left::Stopped,
         }
         loop {
             let look = std::panic::AssertUnwindSafe(self.look(user)).catch_unwind().await;
@@ -134,7 +145,7 @@ impl Engine {
                 Ok(Ok(Look::NotBefore(at))) => self.wait_until(user, at).await,
                 Ok(Ok(Look::Nothing)) => {
                     if self.0.scheduler.retire(user) {
-                        return;
+                        return Left::Retired;
                     }
                 }
                 Ok(Err(error)) if is_passing(&error) => {
@@ -151,7 +162,7 @@ impl Engine {
                 }
             }
             if self.0.draining.is_cancelled() {
-                return;
+                return Left::Stopped;
             }
         }
     }

@@ -183,7 +183,10 @@ impl Relay {
     /// Finds out whether a text was taken, before anything is sent again.
     async fn look_for(&self, id: OutboxId) -> Result<(), DbError> {
         let now = self.clock.now();
-        let Some(sought) = self.db.read(move |conn| outbox::sought(conn, id)).await? else { return Ok(()) };
+        let until = now + LOOK_PAUSE;
+        let Some(sought) = self.db.write(move |conn| outbox::claim_look(conn, id, until, now)).await? else {
+            return Ok(());
+        };
         let attempt = sought.due.attempt;
         if let Some(sid) = sought.reported {
             return self.record(id, attempt, Ok(Accepted { sid, created_at: None })).await;

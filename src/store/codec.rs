@@ -11,8 +11,9 @@ use crate::conversation::transcript::{
     Status, Stop, Tier, Via,
 };
 
-pub(super) fn unreadable(what: &str, value: &str) -> QueryError {
-    QueryError::DeserializationError(format!("stored {what} cannot be read: {value:.80}").into())
+/// The value itself is left out: it may be somebody's words.
+pub(super) fn unreadable(what: &str) -> QueryError {
+    QueryError::DeserializationError(format!("stored {what} cannot be read").into())
 }
 
 pub(super) fn ms(at: Timestamp) -> i64 {
@@ -20,11 +21,11 @@ pub(super) fn ms(at: Timestamp) -> i64 {
 }
 
 pub(super) fn time(ms: i64) -> QueryResult<Timestamp> {
-    Timestamp::from_millisecond(ms).map_err(|_| unreadable("time", &ms.to_string()))
+    Timestamp::from_millisecond(ms).map_err(|_| unreadable("time"))
 }
 
 pub(super) fn number<T: TryFrom<i64>>(value: i64) -> QueryResult<T> {
-    T::try_from(value).map_err(|_| unreadable("number", &value.to_string()))
+    T::try_from(value).map_err(|_| unreadable("number"))
 }
 
 macro_rules! words {
@@ -36,7 +37,7 @@ macro_rules! words {
         pub(super) fn $read(word: &str) -> QueryResult<$type> {
             match word {
                 $($word => Ok($type::$variant),)+
-                other => Err(unreadable(stringify!($type), other)),
+                _ => Err(unreadable(stringify!($type))),
             }
         }
     )*};
@@ -197,5 +198,5 @@ pub(super) fn to_json(value: &impl Serialize) -> QueryResult<String> {
 }
 
 pub(super) fn from_json<'a, T: Deserialize<'a>>(what: &str, text: &'a str) -> QueryResult<T> {
-    serde_json::from_str(text).map_err(|_| unreadable(what, text))
+    serde_json::from_str(text).map_err(|_| unreadable(what))
 }

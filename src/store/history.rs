@@ -79,6 +79,6 @@ pub fn recent_texts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<String>> {
         .limit(RECENT_TEXTS)
         .select(outbox::body)
         .load(conn)?;
-    texts.extend(super::ledger::last_bodies(conn, user, RECENT_TEXTS)?);
+    texts.extend(super::ledger::bodies_up_to(conn, user, None, RECENT_TEXTS)?);
     Ok(texts)
 }

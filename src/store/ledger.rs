@@ -221,10 +221,16 @@ pub fn of_turn(conn: &mut Conn, turn: TurnId) -> QueryResult<Vec<InboundEvent>> 
         .collect()
 }
 
-/// A user's last texts before and with the running turn, newest first.
-pub fn last_bodies(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<String>> {
+/// A user's last texts up to and with `last`, newest first; all of them where it is not given.
+pub fn bodies_up_to(
+    conn: &mut Conn,
+    user: UserId,
+    last: Option<EventId>,
+    limit: i64,
+) -> QueryResult<Vec<String>> {
+    let last = last.map_or(i64::MAX, |event| event.0);
     inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0))
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.le(last)))
         .order(inbound_events::id.desc())
         .limit(limit)
         .select(inbound_events::body)

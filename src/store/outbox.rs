@@ -264,6 +264,7 @@ pub fn unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> Q
     diesel::update(outbox::table.find(id.0))
         .set((
             outbox::state.eq("unknown"),
+            outbox::not_before.eq(ms(now)),
             outbox::looks.eq(0),
             outbox::unknown_at.eq(ms(now)),
             outbox::error.eq(json!({ "meaning": reason }).to_string()),
@@ -283,12 +284,19 @@ pub struct Sought {
     pub reported: Option<String>,
 }
 
-pub fn sought(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<Sought>> {
-    let row: Option<(i64, String, String, String, i64)> = outbox::table
-        .find(id.0)
-        .filter(outbox::state.eq("unknown"))
-        .select((outbox::attempts, outbox::to_addr, outbox::from_addr, outbox::body, outbox::created_at))
-        .first(conn)
+/// Takes the look at a text whose fate is unknown; until `until` nobody else looks.
+pub fn claim_look(
+    conn: &mut Conn,
+    id: OutboxId,
+    until: Timestamp,
+    now: Timestamp,
+) -> QueryResult<Option<Sought>> {
+    let free =
+        outbox::table.find(id.0).filter(outbox::state.eq("unknown").and(outbox::not_before.le(ms(now))));
+    let row: Option<(i64, String, String, String, i64)> = diesel::update(free)
+        .set((outbox::not_before.eq(ms(until)), outbox::updated_at.eq(ms(now))))
+        .returning((outbox::attempts, outbox::to_addr, outbox::from_addr, outbox::body, outbox::created_at))
+        .get_result(conn)
         .optional()?;
     let Some((attempts, to, from, body, created_at)) = row else { return Ok(None) };
     let reported: Option<String> = delivery_events::table
@@ -318,7 +326,11 @@ pub enum Missing {
 
 pub fn not_found(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Missing> {
     let looks: i64 = diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("unknown")))
-        .set((outbox::looks.eq(outbox::looks + 1), outbox::updated_at.eq(ms(now))))
+        .set((
+            outbox::looks.eq(outbox::looks + 1),
+            outbox::not_before.eq(ms(now)),
+            outbox::updated_at.eq(ms(now)),
+        ))
         .returning(outbox::looks)
         .get_result(conn)?;
     if usize::try_from(looks).is_ok_and(|looks| looks < LOOK_AFTER_MS.len()) {

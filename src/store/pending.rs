@@ -16,39 +16,47 @@ use super::turns::{self as turn_rows, End};
 use crate::conversation::deletion::{self, Ending, ItemOutcome};
 use crate::conversation::route::EndedQuestion;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, CallRow, ConversationId, EventId, FrozenItem, MediaKind, OutboxId, TurnId,
-    UserId,
+    CallFailure, CallResult, CallRow, ConversationId, EventId, FrozenItem, MediaKind, TurnId, UserId,
 };
 
 /// How long a question that has ended still explains a yes.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
 
-/// A deletion that waits for a yes.
+/// A deletion that is to wait for a yes.
 #[derive(Debug, Clone)]
-pub struct Hold<'a> {
+pub struct Question {
     pub turn: TurnId,
-    pub call: CallRow,
     pub user: UserId,
     pub conversation: ConversationId,
-    pub items: &'a [FrozenItem],
+    pub items: Vec<FrozenItem>,
     /// The question, word for word.
-    pub question: &'a str,
-    pub code: Option<&'a str>,
+    pub words: String,
+    pub code: Option<String>,
     /// The text that carries the question.
     pub text: NewText,
 }
 
 /// Asking is an ending: the call is held, the question goes out, the turn is over.
-pub fn hold(conn: &mut Conn, hold: &Hold<'_>, now: Timestamp) -> QueryResult<()> {
-    close(conn, hold.user, Closing::Replaced, now)?;
-    diesel::update(tool_calls::table.find(hold.call.0).filter(tool_calls::state.eq("created")))
+pub fn hold(conn: &mut Conn, call: CallRow, question: &Question, now: Timestamp) -> QueryResult<()> {
+    close(conn, question.user, Closing::Replaced, now)?;
+    diesel::update(tool_calls::table.find(call.0).filter(tool_calls::state.eq("created")))
         .set((tool_calls::state.eq("held"), tool_calls::updated_at.eq(ms(now))))
         .execute(conn)?;
-    put_items(conn, hold.call, hold.items)?;
-    let prompt = outbox::queue(conn, &hold.text, now)?;
-    put_question(conn, hold, prompt, now)?;
-    let end =
-        End { turn: hold.turn, outcome: Outcome::Replied, answer: Some(&hold.text.body), texts: Vec::new() };
+    put_items(conn, call, &question.items)?;
+    let prompt = outbox::queue(conn, &question.text, now)?;
+    diesel::insert_into(pending_actions::table)
+        .values((
+            pending_actions::user_id.eq(question.user.0),
+            pending_actions::tool_call_id.eq(call.0),
+            pending_actions::conversation_id.eq(question.conversation.0),
+            pending_actions::summary.eq(&question.words),
+            pending_actions::code.eq(&question.code),
+            pending_actions::prompt_outbox_id.eq(prompt.0),
+            pending_actions::created_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    let answer = Some(question.text.body.as_str());
+    let end = End { turn: question.turn, outcome: Outcome::Replied, answer, texts: Vec::new() };
     turn_rows::finish(conn, &end, now)
 }
 
@@ -68,21 +76,6 @@ fn put_items(conn: &mut Conn, call: CallRow, items: &[FrozenItem]) -> QueryResul
             .execute(conn)?;
     }
     Ok(())
-}
-
-fn put_question(conn: &mut Conn, hold: &Hold<'_>, prompt: OutboxId, now: Timestamp) -> QueryResult<()> {
-    diesel::insert_into(pending_actions::table)
-        .values((
-            pending_actions::user_id.eq(hold.user.0),
-            pending_actions::tool_call_id.eq(hold.call.0),
-            pending_actions::conversation_id.eq(hold.conversation.0),
-            pending_actions::summary.eq(hold.question),
-            pending_actions::code.eq(hold.code),
-            pending_actions::prompt_outbox_id.eq(prompt.0),
-            pending_actions::created_at.eq(ms(now)),
-        ))
-        .execute(conn)
-        .map(drop)
 }
 
 /// The open question of a user.
@@ -119,6 +112,10 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
         .filter(outbox_rows::state.ne_all(["failed", "suppressed"]))
         .count()
         .get_result(conn)?;
+    // After a repeat, only the repeat can have been answered.
+    let accepted_at: Option<i64> =
+        outbox_rows::table.find(prompt).select(outbox_rows::accepted_at).first(conn)?;
+    let armed_at = armed_at.zip(accepted_at).map(|(armed, accepted)| armed.max(accepted));
     let items = items(conn, CallRow(call))?;
     Ok(Some(Open {
         call: CallRow(call),
@@ -132,17 +129,17 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
     }))
 }
 
-fn names(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<String>> {
-    Ok(items(conn, call)?.iter().map(|item| deletion::name(&item.item)).collect())
-}
-
-/// Closes a question whose time is over.
+/// Closes a question whose time is over, as of the moment it was over.
 pub fn expire(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    let over: i64 = pending_actions::table
+    let over: Option<Option<i64>> = pending_actions::table
         .filter(pending_actions::user_id.eq(user.0).and(pending_actions::expires_at.le(ms(now))))
-        .count()
-        .get_result(conn)?;
-    if over > 0 { close(conn, user, Closing::Expired, now) } else { Ok(()) }
+        .select(pending_actions::expires_at)
+        .first(conn)
+        .optional()?;
+    match over.flatten() {
+        Some(at) => close(conn, user, Closing::Expired, time(at)?),
+        None => Ok(()),
+    }
 }
 
 /// Sends the question once more; the repeat becomes the question, the expiry stays.
@@ -207,9 +204,11 @@ pub fn claim(
     turn: TurnId,
     now: Timestamp,
 ) -> QueryResult<Claim> {
+    let accepted = outbox_rows::table.filter(outbox_rows::accepted_at.is_not_null()).select(outbox_rows::id);
     let open = pending_actions::table
         .filter(pending_actions::user_id.eq(user.0))
-        .filter(pending_actions::armed_at.is_not_null().and(pending_actions::expires_at.gt(ms(now))));
+        .filter(pending_actions::armed_at.is_not_null().and(pending_actions::expires_at.gt(ms(now))))
+        .filter(pending_actions::prompt_outbox_id.eq_any(accepted));
     let call: Option<i64> =
         diesel::delete(open).returning(pending_actions::tool_call_id).get_result(conn).optional()?;
     let Some(call) = call else { return Ok(Claim::Lost) };
@@ -266,7 +265,7 @@ fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
             "running" | "unknown" => ItemState::Running,
             "canceled" => ItemState::Canceled,
             "complete" | "error" => ItemState::Ended(outcome(&result.unwrap_or_default())?),
-            other => return Err(unreadable("item state", other)),
+            _ => return Err(unreadable("item state")),
         };
         let fingerprint = fingerprint(&print)?;
         let item =
@@ -433,9 +432,30 @@ pub fn last_ended(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
         _ => Ending::Failed,
     };
     let asked_since: i64 = outbox_rows::table
-        .filter(outbox_rows::user_id.eq(user.0).and(outbox_rows::created_at.ge(ended_at)))
-        .filter(outbox_rows::body.like("%?%"))
+        .filter(outbox_rows::user_id.eq(user.0).and(outbox_rows::created_at.gt(ended_at)))
+        // A title may hold a question mark too: only one that ends a line or comes before how to reply asks.
+        .filter(
+            outbox_rows::body
+                .like("%?")
+                .or(outbox_rows::body.like("%?\n%"))
+                .or(outbox_rows::body.like("%? Reply%")),
+        )
         .count()
         .get_result(conn)?;
-    Ok(Some(EndedQuestion { ending, names: names(conn, CallRow(call))?, asked_since: asked_since > 0 }))
+    let items = items(conn, CallRow(call))?;
+    let ended: Vec<(FrozenItem, ItemOutcome)> = items
+        .iter()
+        .filter_map(|item| match item.state {
+            ItemState::Ended(outcome) => Some((item.item.clone(), outcome)),
+            ItemState::Held | ItemState::Running | ItemState::Canceled => None,
+        })
+        .collect();
+    Ok(Some(EndedQuestion {
+        answer: deletion::late_answer(
+            ending,
+            &items.into_iter().map(|item| item.item).collect::<Vec<_>>(),
+            &ended,
+        ),
+        asked_since: asked_since > 0,
+    }))
 }

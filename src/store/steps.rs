@@ -271,7 +271,7 @@ pub(super) struct CallRecord {
 
 impl CallRecord {
     pub(super) fn read(self) -> QueryResult<ToolCall> {
-        let text = |column: Option<String>| column.ok_or_else(|| unreadable("call", "(missing)"));
+        let text = |column: Option<String>| column.ok_or_else(|| unreadable("call"));
         let state = match self.state.as_str() {
             "created" => CallState::Created,
             "running" | "unknown" => CallState::Running,
@@ -279,7 +279,7 @@ impl CallRecord {
             "complete" => CallState::Done(result(&text(self.response)?)?),
             "error" => CallState::Failed(failure(&text(self.error)?)?),
             "canceled" => CallState::Canceled(from_json("reason", &text(self.error)?)?),
-            other => return Err(unreadable("call state", other)),
+            _ => return Err(unreadable("call state")),
         };
         Ok(ToolCall {
             row: CallRow(self.id),

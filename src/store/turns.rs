@@ -106,7 +106,7 @@ pub fn live(conn: &mut Conn, user: UserId) -> QueryResult<Option<Live>> {
         "confirm" => Kind::Confirm,
         "deny" => Kind::Deny,
         "command" => Kind::Command,
-        other => return Err(unreadable("turn kind", other)),
+        _ => return Err(unreadable("turn kind")),
     };
     Ok(Some(Live { id: TurnId(id), kind, conversation: ConversationId(conversation) }))
 }

@@ -26,7 +26,7 @@ impl Row {
     fn read(self) -> QueryResult<User> {
         Ok(User {
             id: UserId(self.id),
-            phone: PhoneNumber::parse(&self.phone).map_err(|_| unreadable("phone number", "(hidden)"))?,
+            phone: PhoneNumber::parse(&self.phone).map_err(|_| unreadable("phone number"))?,
             name: self.display_name,
             status: status(&self.status)?,
             rights: Rights {

@@ -179,7 +179,10 @@ mod tests {
         check(sentence_list(&parts), "A, B, C, D, E, F, G, H, I, J and 2 more");
         let parts: Vec<String> = (1..=11).map(|number| format!("A, {number}")).collect();
         check(sentence_list(&parts[..2]), "A, 1; A, 2");
-        check(sentence_list(&parts), "A, 1; A, 2; A, 3; A, 4; A, 5; A, 6; A, 7; A, 8; A, 9; A, 10; and 1 more");
+        check(
+            sentence_list(&parts),
+            "A, 1; A, 2; A, 3; A, 4; A, 5; A, 6; A, 7; A, 8; A, 9; A, 10; and 1 more",
+        );
     }
 
     #[test]

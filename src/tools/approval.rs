@@ -74,11 +74,6 @@ pub fn decide(spec: &ToolSpec, call: &ToolCall, uses: &Uses, rights: Rights, sho
     }
 }
 
-/// What a write that was started before a crash is settled with; it was cleared when it started.
-pub fn clear_for_settling(call: &ToolCall) -> Cleared {
-    Cleared(Input::Arguments(call.arguments.clone()))
-}
-
 /// The right to delete was taken away since the question was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotPermitted;

@@ -54,7 +54,7 @@ pub trait Tool: Send + Sync {
     }
 
     /// What became of a run whose answer was lost. Reads need none: they run again.
-    async fn settle(&self, _call: &Cleared, _world: &World) -> Result<Settled, ToolError> {
+    async fn settle(&self, _call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
         Ok(Settled::NotDone)
     }
 }
@@ -74,6 +74,16 @@ pub struct World {
     pub now: Timestamp,
     pub zone: TimeZone,
     pub rights: Rights,
+    /// The user's texts of this turn.
+    pub said: Vec<String>,
+}
+
+/// A run whose answer was lost. It can be looked into, and cannot be run.
+#[derive(Debug, Clone, Copy)]
+pub enum Interrupted<'a> {
+    Call(&'a Arguments),
+    /// One item of a deletion.
+    Item(&'a FrozenItem),
 }
 
 /// How an interrupted write or deletion turned out.

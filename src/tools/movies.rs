@@ -12,7 +12,7 @@ use super::answers::{clean_title, named, refusal};
 use super::approval::Cleared;
 use super::arguments::{cleared, offer_instances, read, schema};
 use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
-use super::{Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use super::{Interrupted, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::arr::radarr::Radarr;
 use crate::arr::{Addition, Movie, NewMovie, Profile};
 use crate::conversation::transcript::{
@@ -59,8 +59,11 @@ impl Tool for AddMovie {
         self.add(cleared(call)?).await
     }
 
-    async fn settle(&self, call: &Cleared, _world: &World) -> Result<Settled, ToolError> {
-        self.find_out(cleared(call)?).await
+    async fn settle(&self, call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
+        match call {
+            Interrupted::Call(arguments) => self.find_out(arguments).await,
+            Interrupted::Item(_) => Ok(Settled::Unknown),
+        }
     }
 }
 

@@ -6,24 +6,25 @@ use super::{Tool, approval};
 use crate::conversation::transcript::{Rights, Tier, ToolSpec};
 
 #[derive(Clone)]
-pub struct Registry(Vec<Arc<dyn Tool>>);
+pub struct Registry(Vec<(ToolSpec, Arc<dyn Tool>)>);
 
 impl Registry {
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
-        Self(tools)
+        Self(tools.into_iter().map(|tool| (tool.spec(), tool)).collect())
     }
 
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.0.iter().find(|tool| tool.spec().name == name)
+        self.0.iter().find(|(spec, _)| spec.name == name).map(|(_, tool)| tool)
     }
 
     /// What a user with these rights is offered.
     pub fn offered(&self, rights: Rights) -> Vec<ToolSpec> {
-        self.0.iter().map(|tool| tool.spec()).filter(|spec| approval::offered(spec.tier, rights)).collect()
+        let offered = self.0.iter().filter(|(spec, _)| approval::offered(spec.tier, rights));
+        offered.map(|(spec, _)| spec.clone()).collect()
     }
 
     /// What kind of call this is; a tool that does not exist changes nothing.
     pub fn tier(&self, name: &str) -> Tier {
-        self.get(name).map_or(Tier::Read, |tool| tool.spec().tier)
+        self.0.iter().find(|(spec, _)| spec.name == name).map_or(Tier::Read, |(spec, _)| spec.tier)
     }
 }

@@ -12,7 +12,7 @@ use super::answers::{clean_title, named, refusal};
 use super::approval::Cleared;
 use super::arguments::{offer_instances, read, schema};
 use super::library::{Instance, Library};
-use super::{Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use super::{Interrupted, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Movie, Removal, Series};
@@ -89,7 +89,8 @@ impl Tool for RemoveMedia {
                 instance: place.name().to_owned(),
                 kind: item.kind,
                 id: item.id,
-                delete_files: args.delete_files,
+                // Files that nobody knows of are never deleted: a size that is merely missing must not cost them.
+                delete_files: args.delete_files && fingerprint.size_bytes > 0,
                 fingerprint,
             });
         }
@@ -111,8 +112,11 @@ impl Tool for RemoveMedia {
         self.remove(frozen(call)?).await
     }
 
-    async fn settle(&self, call: &Cleared, _world: &World) -> Result<Settled, ToolError> {
-        self.find_out(frozen(call)?).await
+    async fn settle(&self, call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
+        match call {
+            Interrupted::Item(item) => self.find_out(item).await,
+            Interrupted::Call(_) => Ok(Settled::Unknown),
+        }
     }
 }
 

@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answers::{clean_title, named, refusal, sentence_list};
+use super::answers::{clean_title, named, plain, refusal, sentence_list};
 use super::approval::Cleared;
 use super::arguments::{BadArgument, cleared, offer_instances, read, schema};
 use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
-use super::{Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use super::{Interrupted, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Addition, NewSeries, Series};
 use crate::conversation::transcript::{
@@ -76,12 +76,15 @@ impl Tool for AddSeries {
         Ok(Uses { refs: vec![MediaRef::Tvdb(args.tvdb)], four_k: instance.four_k })
     }
 
-    async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
-        self.add(cleared(call)?).await
+    async fn run(&self, call: &Cleared, world: &World) -> Result<CallResult, ToolError> {
+        self.add(cleared(call)?, &world.said).await
     }
 
-    async fn settle(&self, call: &Cleared, _world: &World) -> Result<Settled, ToolError> {
-        self.find_out(cleared(call)?).await
+    async fn settle(&self, call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
+        match call {
+            Interrupted::Call(arguments) => self.find_out(arguments).await,
+            Interrupted::Item(_) => Ok(Settled::Unknown),
+        }
     }
 }
 
@@ -90,9 +93,9 @@ impl AddSeries {
         Self { library }
     }
 
-    pub(super) async fn add(&self, arguments: &Arguments) -> Result<CallResult, ToolError> {
+    pub(super) async fn add(&self, arguments: &Arguments, said: &[String]) -> Result<CallResult, ToolError> {
         let args = self.arguments(arguments)?;
-        add(self.library.series_instance(args.instance.as_deref())?, &args).await
+        add(self.library.series_instance(args.instance.as_deref())?, &args, said).await
     }
 
     pub(super) async fn find_out(&self, arguments: &Arguments) -> Result<Settled, ToolError> {
@@ -111,7 +114,7 @@ impl AddSeries {
     }
 }
 
-async fn add(instance: &Instance<Sonarr>, args: &Args) -> Result<CallResult, ToolError> {
+async fn add(instance: &Instance<Sonarr>, args: &Args, said: &[String]) -> Result<CallResult, ToolError> {
     let sonarr = &instance.client;
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.refused(&error))?;
     if let Some(held) = held {
@@ -122,7 +125,7 @@ async fn add(instance: &Instance<Sonarr>, args: &Args) -> Result<CallResult, Too
     let Some(hit) = hits.into_iter().find(|hit| hit.tvdb == args.tvdb) else {
         return Err(unknown(args.tvdb).into());
     };
-    let seasons = choose(&hit, args.seasons.as_ref())?;
+    let seasons = choose(&hit, args.seasons.as_ref(), said)?;
     let wanted = plan(instance, args, hit, seasons).await?;
     let addition = sonarr.add(&wanted).await.map_err(|error| instance.failed_write(&error))?;
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unread_write(&error))?;
@@ -137,7 +140,11 @@ async fn add(instance: &Instance<Sonarr>, args: &Args) -> Result<CallResult, Too
 }
 
 /// Every season of the show, the specials included, and whether it is wanted.
-fn choose(series: &Series, wanted: Option<&Seasons>) -> Result<Vec<(u32, bool)>, CallFailure> {
+fn choose(
+    series: &Series,
+    wanted: Option<&Seasons>,
+    said: &[String],
+) -> Result<Vec<(u32, bool)>, CallFailure> {
     let numbers: Vec<u32> = series.seasons.iter().map(|season| season.number).collect();
     let first = numbers.iter().copied().min().unwrap_or_default();
     let latest = numbers.iter().copied().max().unwrap_or_default();
@@ -156,7 +163,21 @@ fn choose(series: &Series, wanted: Option<&Seasons>) -> Result<Vec<(u32, bool)>,
         }
         .into());
     }
+    let whole = numbers.len() > MAX_SEASONS_UNASKED && numbers.iter().all(|number| wanted.contains(number));
+    if whole && !asks_for_all(said) {
+        return Err(which_seasons(series));
+    }
     Ok([SPECIALS].into_iter().chain(numbers).map(|number| (number, wanted.contains(&number))).collect())
+}
+
+/// Whether the user's own words want all of a show, or number its seasons.
+fn asks_for_all(said: &[String]) -> bool {
+    const WORDS: [&str; 7] = ["all", "every", "everything", "whole", "entire", "complete", "full"];
+    said.iter().any(|text| {
+        let plain = plain(text);
+        plain.split(' ').any(|word| WORDS.contains(&word))
+            || plain.contains(|each: char| each.is_ascii_digit())
+    })
 }
 
 /// Where the show goes and in which quality.

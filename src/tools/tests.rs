@@ -130,7 +130,7 @@ fn now() -> Timestamp {
 
 fn world() -> World {
     let rights = Rights { role: Role::Admin, add: true, delete: true, four_k: true };
-    World { now: now(), zone: TimeZone::get("America/New_York").unwrap(), rights }
+    World { now: now(), zone: TimeZone::get("America/New_York").unwrap(), rights, said: Vec::new() }
 }
 
 fn arguments(args: Value) -> Arguments {
@@ -325,7 +325,7 @@ async fn a_number_that_no_catalogue_has_adds_nothing() {
         "unknown_id: I can't find that movie.",
     );
     check(
-        house.add_series().add(&arguments(json!({"tvdb": 1}))).await,
+        house.add_series().add(&arguments(json!({"tvdb": 1})), &[]).await,
         "unknown_id: I can't find that show.",
     );
 }
@@ -335,12 +335,12 @@ async fn a_long_show_is_not_added_before_the_seasons_are_known() {
     let house = House::furnished();
     let add = house.add_series();
     check(
-        add.add(&arguments(json!({"tvdb": 73_244}))).await,
+        add.add(&arguments(json!({"tvdb": 73_244})), &[]).await,
         "which_seasons: The Office (US) (2005) has 9 seasons. Which ones: all, first, latest, or numbers?",
     );
     assert_eq!(house.sonarr.posts(), 0);
     check(
-        add.add(&arguments(json!({"tvdb": 73_244, "seasons": [1, 2]}))).await,
+        add.add(&arguments(json!({"tvdb": 73_244, "seasons": [1, 2]})), &[]).await,
         "Added The Office (US) (2005), seasons 1 and 2.",
     );
 }
@@ -359,14 +359,17 @@ async fn seasons_are_taken_by_word_or_number_if_they_exist() {
         ),
     ] {
         let house = House::furnished();
-        check(house.add_series().add(&arguments(json!({"tvdb": 371_980, "seasons": seasons}))).await, told);
+        check(
+            house.add_series().add(&arguments(json!({"tvdb": 371_980, "seasons": seasons})), &[]).await,
+            told,
+        );
     }
 }
 
 #[tokio::test]
 async fn only_the_wanted_seasons_are_monitored() {
     let house = House::furnished();
-    house.add_series().add(&arguments(json!({"tvdb": 73_244, "seasons": "latest"}))).await.unwrap();
+    house.add_series().add(&arguments(json!({"tvdb": 73_244, "seasons": "latest"})), &[]).await.unwrap();
     let held = house.library.series[0].client.series_by_tvdb(73_244).await.unwrap().unwrap();
     let wanted: Vec<u32> =
         held.seasons.iter().filter(|season| season.monitored).map(|season| season.number).collect();
@@ -377,7 +380,7 @@ async fn only_the_wanted_seasons_are_monitored() {
 async fn a_show_that_is_there_is_not_added_again() {
     let house = House::furnished();
     check(
-        house.add_series().add(&arguments(json!({"tvdb": 403_294}))).await,
+        house.add_series().add(&arguments(json!({"tvdb": 403_294})), &[]).await,
         "You already have The Bear (2022).",
     );
     assert_eq!(house.sonarr.posts(), 0);

@@ -119,7 +119,7 @@ fn opening(material: &Material<'_>) -> String {
     for note in material.context.notes {
         let Some(rest) = left.checked_sub(note.len()) else { break };
         left = rest;
-        lines.push(note.clone());
+        lines.push(unmarked(note));
     }
     lines.push(CONTEXT_CLOSE.to_owned());
     lines.extend(material.turn.texts.iter().map(|text| user_text(text)));
@@ -128,8 +128,16 @@ fn opening(material: &Material<'_>) -> String {
 
 /// A user's words, cut to size and without the marks of our own block.
 fn user_text(text: &str) -> String {
-    let text = text.replace(CONTEXT_OPEN, "").replace(CONTEXT_CLOSE, "");
-    cut(&text, MAX_TEXT_CHARS).to_owned()
+    cut(&unmarked(text), MAX_TEXT_CHARS).to_owned()
+}
+
+/// Text of others without the marks of our own block, however they are nested.
+fn unmarked(text: &str) -> String {
+    let mut text = text.to_owned();
+    while text.contains(CONTEXT_OPEN) || text.contains(CONTEXT_CLOSE) {
+        text = text.replace(CONTEXT_OPEN, "").replace(CONTEXT_CLOSE, "");
+    }
+    text
 }
 
 fn push_steps(messages: &mut Vec<Message>, steps: &[ModelStep], results: &HashMap<CallRow, String>) {
@@ -184,7 +192,7 @@ fn result_text(call: &ToolCall) -> String {
         // A call that was never finished still needs a result, or servers refuse the whole conversation.
         CallState::Created | CallState::Running => json!({ "error": "aborted" }),
     };
-    let text = value.to_string();
+    let text = unmarked(&value.to_string());
     if text.len() <= MAX_RESULT_CHARS {
         text
     } else {

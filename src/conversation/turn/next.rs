@@ -16,7 +16,7 @@ const MODEL_PACE: Pace = Pace { first: Duration::from_secs(1), factor: 4, longes
 
 impl Turn {
     pub fn next(&self, now: Timestamp, limits: &Limits) -> Step {
-        if let Some(step) = self.unfinished_calls(limits) {
+        if let Some(step) = self.unfinished_calls(now, limits) {
             return step;
         }
         if self.cancel_requested {
@@ -32,7 +32,7 @@ impl Turn {
     }
 
     /// Every call is answered before anything else happens.
-    fn unfinished_calls(&self, limits: &Limits) -> Option<Step> {
+    fn unfinished_calls(&self, now: Timestamp, limits: &Limits) -> Option<Step> {
         let step = self.steps.last()?;
         let open: Vec<&ToolCall> = step
             .calls
@@ -40,8 +40,18 @@ impl Turn {
             .filter(|call| matches!(call.state, CallState::Created | CallState::Running))
             .collect();
         let first = open.first()?;
+        let tired = self.resumes > limits.resumes;
         if first.state == CallState::Running {
-            return Some(Step::SettleCall(first.row));
+            // What keeps failing under us is not even looked into again.
+            let unknown = || refused("outcome_unknown", "it may or may not have happened; say so");
+            return Some(if tired {
+                Step::AnswerCall(first.row, unknown())
+            } else {
+                Step::SettleCall(first.row)
+            });
+        }
+        if tired || now >= self.deadline {
+            return Some(Step::AnswerCall(first.row, refused("limit", "the time for this is over")));
         }
         if self.cancel_requested {
             return Some(Step::AnswerCall(first.row, CallState::Canceled("cleared".into())));

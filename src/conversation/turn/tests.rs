@@ -261,6 +261,19 @@ fn a_turn_taken_back_runs_nothing_more_but_settles_what_runs() {
 }
 
 #[test]
+fn out_of_time_or_of_resumes_no_call_is_started_any_more() {
+    let log = Turn { steps: vec![calls(0, &["add_movie:1", "search_media:a"])], ..turn() };
+    for late in [log.next(NOW + TURN_TIME, &LIMITS), Turn { resumes: 5, ..log.clone() }.next(NOW, &LIMITS)] {
+        assert!(matches!(late, Step::AnswerCall(CallRow(0), CallState::Failed(_))), "{late:?}");
+    }
+    let mut running = log;
+    running.steps[0].calls[0].state = CallState::Running;
+    assert_eq!(running.next(NOW + TURN_TIME, &LIMITS), Step::SettleCall(CallRow(0)));
+    let tired = Turn { resumes: 5, ..running }.next(NOW, &LIMITS);
+    assert!(matches!(tired, Step::AnswerCall(CallRow(0), CallState::Failed(_))), "{tired:?}");
+}
+
+#[test]
 fn out_of_time_or_of_resumes_the_turn_ends_honestly() {
     let late = turn().next(NOW + TURN_TIME, &LIMITS);
     assert_eq!(late, Step::Reply(Answer::Code(Excuse::WentWrong)));
