@@ -8,12 +8,15 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::conversation::transcript::PhoneNumber;
+use crate::conversation::transcript::{Address, PhoneNumber};
 use crate::engine::{Engine, Parts, Settings};
+use crate::failpoint;
 use crate::llm::Model;
 use crate::llm::keyword::KeywordBrain;
 use crate::messaging::outbox::{Channels, Doorbell, Relay};
-use crate::store::db::{Db, DbError, OpenError};
+use crate::messaging::recovery::{self, Inbox, Next};
+use crate::messaging::twilio::Twilio;
+use crate::store::db::{Db, DbError};
 use crate::store::users::{self, Newcomer};
 use crate::store::{boot, stream};
 use crate::tools::Tool;
@@ -30,13 +33,14 @@ use crate::web::{Trust, Webhooks};
 const PATIENCE: Duration = Duration::from_secs(6);
 /// Time that texts under way get after that.
 const LAST_TEXTS: Duration = Duration::from_secs(2);
+/// Time that the carrier's list gets at each reading.
+const FETCH_TIME: Duration = Duration::from_secs(10);
 /// How long deltas are kept after their turn.
 const DELTAS_KEPT: SignedDuration = SignedDuration::from_hours(1);
 
 /// What a program is made of, whether its peers are real or not.
 pub struct Blueprint {
-    /// Path of the SQLite file.
-    pub database: String,
+    pub db: Db,
     pub clock: Clock,
     pub settings: Settings,
     /// How long a question waits for its yes.
@@ -47,6 +51,14 @@ pub struct Blueprint {
     pub library: Library,
     pub channels: Channels,
     pub trust: Option<Arc<Trust>>,
+    /// Where texts that never reached us are found; `None` without an account.
+    pub missed: Option<Missed>,
+}
+
+/// The carrier's record of texts to one of our numbers.
+pub struct Missed {
+    pub twilio: Arc<Twilio>,
+    pub number: Address,
 }
 
 /// A running program.
@@ -56,23 +68,21 @@ pub struct App {
     pub webhooks: Webhooks,
     pub db: Db,
     clock: Clock,
-    stop_relay: CancellationToken,
+    stop: CancellationToken,
     relay_task: JoinHandle<()>,
+    inbox_task: Option<JoinHandle<()>>,
 }
 
+/// What the last run left could not be taken up.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    #[error("take up what the last run left")]
-    Recover(#[from] DbError),
-}
+#[error("take up what the last run left")]
+pub struct StartError(#[from] DbError);
 
 impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
     pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
         let Blueprint {
-            database,
+            db,
             clock,
             settings,
             confirm_for,
@@ -82,8 +92,8 @@ impl App {
             library,
             channels,
             trust,
+            missed,
         } = blueprint;
-        let db = Db::open(&database)?;
         let now = clock.now();
         db.write(move |conn| {
             if let Some(phone) = &admin {
@@ -92,6 +102,7 @@ impl App {
             for phone in &members {
                 users::ensure(conn, phone, Newcomer::Member, now)?;
             }
+            boot::begin(conn, now)?;
             stream::forget(conn, now - DELTAS_KEPT)
         })
         .await?;
@@ -106,28 +117,47 @@ impl App {
             outbox: doorbell.clone(),
         });
         let relay = Relay::new(db.clone(), clock.clone(), channels, doorbell, confirm_for);
-        engine.recover().await?;
-        let stop_relay = CancellationToken::new();
+        let stop = CancellationToken::new();
         let relay_task = tokio::spawn({
-            let (relay, stop) = (relay.clone(), stop_relay.clone());
+            let (relay, stop) = (relay.clone(), stop.clone());
             async move { relay.run(stop).await }
         });
-        let webhooks =
-            Webhooks { engine: engine.clone(), db: db.clone(), clock: clock.clone(), twilio: trust };
-        Ok(Self { engine, relay, webhooks, db, clock, stop_relay, relay_task })
+        let inbox_task = match missed {
+            None => {
+                engine.recover().await?;
+                None
+            }
+            Some(Missed { twilio, number }) => {
+                let inbox = Inbox { twilio, number, db: db.clone(), clock: clock.clone() };
+                Some(tokio::spawn(fetch_missed(inbox, engine.clone(), stop.clone())))
+            }
+        };
+        let webhooks = Webhooks {
+            engine: engine.clone(),
+            db: db.clone(),
+            clock: clock.clone(),
+            confirm_for,
+            twilio: trust,
+        };
+        Ok(Self { engine, relay, webhooks, db, clock, stop, relay_task, inbox_task })
     }
 
     /// Ends within 10 s: running turns and texts get a moment to end, the rest goes on at the next start. Call it
     /// before the listener closes, so that texts are taken in until the last.
     pub async fn drain(&self) {
         self.engine.drain(PATIENCE).await;
-        self.stop_relay.cancel();
+        self.stop.cancel();
     }
 
     /// Closes the database, once nothing uses it any more.
     pub async fn close(self) {
-        self.stop_relay.cancel();
-        let Self { engine, relay, webhooks, db, clock, relay_task, .. } = self;
+        self.stop.cancel();
+        let Self { engine, relay, webhooks, db, clock, relay_task, inbox_task, .. } = self;
+        if let Some(task) = inbox_task {
+            // It only reads, and what it admitted is stored.
+            task.abort();
+            let _ = task.await;
+        }
         let abort = relay_task.abort_handle();
         if tokio::time::timeout(LAST_TEXTS, relay_task).await.is_err() {
             // The intent to send stands; the next start finds out what became of it.
@@ -142,13 +172,64 @@ impl App {
     }
 }
 
+/// Admits what the list holds and we do not.
+async fn fetch(inbox: &Inbox, engine: &Engine) -> anyhow::Result<Next> {
+    let reading = inbox.read().await?;
+    failpoint::reached("missed.read");
+    for text in &reading.texts {
+        engine.admit(text.clone()).await?;
+        failpoint::reached("missed.admitted");
+    }
+    inbox.admitted(&reading).await?;
+    Ok(reading.next)
+}
+
+/// Reads the carrier's list at the start, before any turn begins, so that old texts come before new ones; then every
+/// few minutes. A carrier that does not answer holds up the start for a moment only.
+async fn fetch_missed(inbox: Inbox, engine: Engine, stop: CancellationToken) {
+    let mut first = true;
+    while !stop.is_cancelled() {
+        let fetched = tokio::select! {
+            fetched = tokio::time::timeout(FETCH_TIME, fetch(&inbox, &engine)) => fetched,
+            () = stop.cancelled() => return,
+        };
+        let next = match fetched {
+            Ok(Ok(next)) => next,
+            Ok(Err(error)) => {
+                tracing::warn!(error = format!("{error:#}"), "missed texts could not be fetched");
+                Next::Soon
+            }
+            Err(_) => {
+                tracing::warn!("missed texts could not be fetched in time");
+                Next::Soon
+            }
+        };
+        if std::mem::take(&mut first)
+            && let Err(error) = engine.recover().await
+        {
+            tracing::error!(%error, "unfinished work could not be taken up");
+            first = true;
+        }
+        let pause = match next {
+            Next::Later => recovery::EVERY,
+            Next::Soon => recovery::SOON,
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.cancelled() => return,
+        }
+    }
+}
+
 impl App {
     /// Stops where it stands, as a kill would, and leaves the database as it is: for crash tests.
     pub async fn kill(self) {
         self.engine.abort().await;
-        self.relay_task.abort();
-        // An aborted task ends with an error that says so.
-        let _ = self.relay_task.await;
+        for task in std::iter::once(self.relay_task).chain(self.inbox_task) {
+            task.abort();
+            // An aborted task ends with an error that says so.
+            let _ = task.await;
+        }
         let Self { engine, relay, webhooks, db, .. } = self;
         relay.abort().await;
         drop((engine, relay, webhooks));

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod config;
 pub mod conversation;
 pub mod engine;
+pub mod failpoint;
 pub mod http;
 pub mod llm;
 pub mod messaging;

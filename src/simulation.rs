@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use url::Url;
 
-use crate::app::Blueprint;
+use crate::app::{Blueprint, Missed};
 use crate::arr::fake::radarr::FakeRadarr;
 use crate::arr::fake::sonarr::FakeSonarr;
 use crate::arr::radarr::Radarr;
@@ -28,6 +28,7 @@ use crate::messaging::outbox::Channels;
 use crate::messaging::signature::Verifier;
 use crate::messaging::terminal::Terminal;
 use crate::messaging::twilio::Twilio;
+use crate::store::db::Db;
 use crate::tools::library::{Instance, Library};
 use crate::web::Trust;
 
@@ -81,15 +82,14 @@ impl Peers {
     /// The program wired to these peers.
     pub fn blueprint(
         &self,
-        database: &str,
+        db: Db,
         settings: Settings,
         model: Option<Arc<dyn Model>>,
     ) -> Result<Blueprint, url::ParseError> {
         let verifier = Verifier { tokens: vec![self.token.clone()], shared_keys: BTreeMap::new() };
-        let carrier =
-            Twilio::new(self.twilio.client_account(TWILIO_API), Http::in_process(self.twilio.in_process()));
+        let carrier = self.carrier();
         Ok(Blueprint {
-            database: database.to_owned(),
+            db,
             clock: self.clock.clone(),
             settings,
             confirm_for: SignedDuration::from_mins(5),
@@ -97,9 +97,20 @@ impl Peers {
             members: Vec::new(),
             model,
             library: self.library()?,
-            channels: Channels { carrier: Some(Arc::new(carrier)), terminal: Arc::new(Terminal) },
+            channels: Channels { carrier: Some(carrier), terminal: Arc::new(Terminal) },
             trust: Some(Arc::new(Trust { verifier, public_url: self.public_url.clone() })),
+            missed: None,
         })
+    }
+
+    /// The simulated carrier's record of texts to us, for a program that is to find those it missed.
+    pub fn missed(&self) -> Missed {
+        Missed { twilio: self.carrier(), number: Address::new(OUR_NUMBER) }
+    }
+
+    fn carrier(&self) -> Arc<Twilio> {
+        let account = self.twilio.client_account(TWILIO_API);
+        Arc::new(Twilio::new(account, Http::in_process(self.twilio.in_process())))
     }
 
     /// The changes since the last look.

@@ -1,4 +1,5 @@
 DROP TABLE audit_log;
+DROP TABLE offsets;
 DROP TABLE delivery_events;
 DROP TABLE pending_actions;
 DROP TABLE outbox;

@@ -74,6 +74,7 @@ CREATE TABLE inbound_events (        -- the ledger of received texts
   state TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending','processing','completed','failed')),
   outcome TEXT CHECK (outcome IN ('replied','failed_notified','skipped')),
   outcome_reason TEXT,
+  attempts INTEGER NOT NULL DEFAULT 0,          -- beginnings that failed
   not_before INTEGER NOT NULL DEFAULT 0,
   turn_id INTEGER REFERENCES turns(id),
   updated_at INTEGER NOT NULL,
@@ -236,6 +237,12 @@ CREATE TABLE delivery_events (       -- status callbacks as they came; they may 
   PRIMARY KEY (provider_sid, status)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX ix_delivery_outbox ON delivery_events(outbox_id, attempt) WHERE outbox_id IS NOT NULL;
+
+CREATE TABLE offsets (               -- how far a carrier's list of texts has been read
+  source TEXT NOT NULL PRIMARY KEY,  -- 'twilio:+15550100000'
+  cursor_at INTEGER NOT NULL,        -- texts before this are all admitted
+  updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE audit_log (             -- append-only: writes, deletions, refusals
   id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 pub use crate::conversation::transcript::MediaKind;
+use crate::conversation::trouble::{Effect, Trouble};
 
 /// A movie as Radarr holds it or finds it in its catalogue.
 #[derive(Debug, Clone, PartialEq)]
@@ -219,8 +220,16 @@ pub enum ArrError {
 }
 
 impl ArrError {
+    pub fn trouble(&self) -> Trouble {
+        match self {
+            Self::Unreachable(_) | Self::Unavailable(_) => Trouble::PASSING,
+            Self::NoAnswer(_) | Self::Server { .. } | Self::Unreadable(_) => Trouble::UNKNOWN,
+            Self::Unauthorized | Self::WrongUrl(_) | Self::Refused(_) | Self::NotFound => Trouble::LASTING,
+        }
+    }
+
     /// Whether a write that ended like this may have happened all the same.
     pub fn outcome_unknown(&self) -> bool {
-        matches!(self, Self::NoAnswer(_) | Self::Server { .. } | Self::Unreadable(_))
+        self.trouble().effect == Effect::Unknown
     }
 }

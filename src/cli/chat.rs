@@ -20,6 +20,8 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
         None => PhoneNumber::parse(NOBODY)?,
     };
     blueprint.admin = Some(admin.clone());
+    // The service fetches what it missed; here only the terminal talks.
+    blueprint.missed = None;
     let app = App::start(blueprint).await?;
     wiring::tell_what_is_missing(config);
     eprintln!("Talk to Dialarr. Ctrl-D ends, \"commands\" tells what you can say.");

@@ -19,6 +19,7 @@ use crate::conversation::transcript::PhoneNumber;
 use crate::http::Http;
 use crate::messaging::fake::{Delivery, FakeTwilio, SentText};
 use crate::simulation::{self, Peers};
+use crate::store::db::Db;
 use crate::web;
 use jiff::tz::TimeZone;
 
@@ -36,7 +37,7 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
     let peers = Peers::new(Clock::System, radarr, sonarr, &format!("http://{address}"));
     let mut settings = simulation::settings(TimeZone::system());
     settings.coalesce = Duration::from_millis(300);
-    let mut blueprint = peers.blueprint(database, settings, None)?;
+    let mut blueprint = peers.blueprint(Db::open(database)?, settings, None)?;
     blueprint.admin = Some(PhoneNumber::parse(PHONE)?);
     let app = App::start(blueprint).await?;
 

@@ -6,12 +6,13 @@ mod eval;
 mod serve;
 mod wiring;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 use crate::config::{Config, Log, LogFormat};
+use crate::store::db;
 use crate::telemetry;
 
 /// What a demo shows of its log.
@@ -35,6 +36,11 @@ pub enum Command {
     Serve,
     /// Talk in the terminal, with the real configuration and libraries
     Chat,
+    /// Write a consistent copy of the database, also while the service runs
+    Backup {
+        /// New file for the copy
+        file: PathBuf,
+    },
     /// Play a scenario file and tell which scenarios end as they should
     Eval {
         /// JSON file with the scenarios
@@ -63,12 +69,21 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             }
             Command::Serve => serve::run(&configured()?).await,
             Command::Chat => chat::run(&configured()?).await,
+            Command::Backup { file } => backup(&configured()?, file),
             Command::Eval { file } => {
                 telemetry::start(&Log { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;
                 eval::run(file).await
             }
         }
     })
+}
+
+fn backup(config: &Config, file: &Path) -> anyhow::Result<()> {
+    let database = config.database.to_str().context("use a database path that is not UTF-8")?;
+    let copy = file.to_str().context("use a file name that is not UTF-8")?;
+    db::backup(database, copy)?;
+    eprintln!("copied {database} to {copy}");
+    Ok(())
 }
 
 fn configured() -> anyhow::Result<Config> {
@@ -106,6 +121,12 @@ mod tests {
         check("dialarr demo --script texts.txt", &demo(Some("texts.txt"), false));
         check("dialarr demo --no-prompt", &demo(None, true));
         check("dialarr demo --no-prompt --script texts.txt", &Err(ErrorKind::ArgumentConflict));
+    }
+
+    #[test]
+    fn a_backup_needs_a_file_to_write() {
+        check("dialarr backup copy.db", &Ok(Command::Backup { file: PathBuf::from("copy.db") }));
+        check("dialarr backup", &Err(ErrorKind::MissingRequiredArgument));
     }
 
     #[test]

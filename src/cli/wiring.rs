@@ -6,13 +6,14 @@ use std::sync::Arc;
 use anyhow::Context;
 use jiff::SignedDuration;
 
-use crate::app::Blueprint;
+use crate::app::{Blueprint, Missed};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::clock::Clock;
 use crate::config::{self, Config, ConfirmCode};
 use crate::conversation::consent::Language;
 use crate::conversation::deletion::CodePolicy;
+use crate::conversation::transcript::Address;
 use crate::conversation::turn::Limits;
 use crate::engine::{Codes, Settings};
 use crate::http::Http;
@@ -24,6 +25,7 @@ use crate::messaging::outbox::Channels;
 use crate::messaging::signature::Verifier;
 use crate::messaging::terminal::Terminal;
 use crate::messaging::twilio::{Credentials, Sender, Twilio, TwilioAccount};
+use crate::store::db::Db;
 use crate::tools::library::{Instance, Library};
 use crate::web::Trust;
 
@@ -32,9 +34,10 @@ const MODEL_CALLS: usize = 8;
 
 pub(super) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
     let http = Http::network().context("set up the HTTP client; hint: install ca-certificates")?;
+    let twilio = config.twilio.as_ref().map(|twilio| Arc::new(carrier(twilio, &http)));
     let database = config.database.to_str().context("use a database path that is not UTF-8")?;
     Ok(Blueprint {
-        database: database.to_owned(),
+        db: Db::open(database)?,
         clock: Clock::System,
         settings: settings(config)?,
         confirm_for: SignedDuration::try_from(config.conversation.confirm)?,
@@ -43,10 +46,13 @@ pub(super) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
         model: config.llm.as_ref().map(model).transpose()?,
         library: library(&config.libraries, &http),
         channels: Channels {
-            carrier: config.twilio.as_ref().map(|twilio| carrier(twilio, &http)),
+            carrier: twilio.clone().map(|twilio| twilio as Arc<dyn Channel>),
             terminal: Arc::new(Terminal),
         },
         trust: config.twilio.as_ref().map(|twilio| Arc::new(trust(twilio))),
+        missed: twilio
+            .zip(config.twilio.as_ref())
+            .map(|(twilio, account)| Missed { twilio, number: Address::new(account.phone_number.as_str()) }),
     })
 }
 
@@ -132,7 +138,7 @@ fn library(libraries: &config::Libraries, http: &Http) -> Library {
     }
 }
 
-fn carrier(twilio: &config::Twilio, http: &Http) -> Arc<dyn Channel> {
+fn carrier(twilio: &config::Twilio, http: &Http) -> Twilio {
     let account = TwilioAccount {
         api_url: twilio.api_url.as_str().to_owned(),
         account_sid: twilio.account_sid.clone(),
@@ -150,7 +156,7 @@ fn carrier(twilio: &config::Twilio, http: &Http) -> Arc<dyn Channel> {
         },
         public_url: twilio.public_url.as_str().to_owned(),
     };
-    Arc::new(Twilio::new(account, http.clone()))
+    Twilio::new(account, http.clone())
 }
 
 fn trust(twilio: &config::Twilio) -> Trust {

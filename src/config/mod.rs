@@ -20,6 +20,14 @@ use url::Url;
 use crate::conversation::transcript::PhoneNumber;
 pub use problems::{Problem, Problems};
 
+/// Where a crash test wants the program to die: `FAILPOINT=outbox.sent@2` is the second visit of that place.
+#[cfg(feature = "failpoints")]
+pub fn failpoint() -> Option<(String, u32)> {
+    let value = std::env::var("FAILPOINT").ok()?;
+    let (name, visit) = value.split_once('@').unwrap_or((&value, "1"));
+    Some((name.to_owned(), visit.parse().ok()?))
+}
+
 /// Everything that an operator decides. Its debug output shows no secret and no whole phone number.
 #[derive(Debug, Clone)]
 pub struct Config {

@@ -8,5 +8,6 @@ pub mod reaction;
 pub mod route;
 pub mod text;
 pub mod transcript;
+pub mod trouble;
 pub mod turn;
 pub mod words;

@@ -1,6 +1,6 @@
 //! What one received text is, given who sent it and what is open: the order of PRODUCT rules before any model.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::consent::{self, Code, Language};
 use super::deletion::Ending;
@@ -56,6 +56,7 @@ pub enum Route {
     Skip(Skip),
     /// Any question is denied, and nothing is sent until the person opts in.
     OptOut,
+    /// Only lifts an opt-out.
     OptIn,
     /// The open question is claimed and carried out.
     Confirm,
@@ -64,11 +65,15 @@ pub enum Route {
     RepeatQuestion,
     /// Unclear a second time: the question is closed and nothing goes.
     CloseQuestion,
+    /// Found only long after it was sent: it is told that it was missed, and nothing is done.
+    TooOld,
     /// A yes or no after the question ended: code says what became of it.
     LateAnswer,
     Clear,
     Commands,
     More,
+    /// Media without words, which nobody here can read.
+    OnlyMedia,
     Turn(Brain),
 }
 
@@ -106,15 +111,23 @@ pub enum Urgency {
     AtOnce,
     /// The running turn is taken back.
     EndsTurn,
+    /// The person opts out: the running turn is taken back, and nothing more is sent.
+    OptsOut,
+    /// The running turn is taken back, unless a question is open, which it answers.
+    EndsTurnOrAnswers,
 }
 
 pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
     let opt_word = words::opt_word(&received.body);
     let command = words::command(&received.body);
-    if command == Some(Command::Clear)
-        || (received.channel == ChannelKind::Twilio && opt_word == Some(OptWord::Out))
-    {
+    if received.channel == ChannelKind::Twilio && opt_word == Some(OptWord::Out) {
+        return Urgency::OptsOut;
+    }
+    if command == Some(Command::Clear) {
         return Urgency::EndsTurn;
+    }
+    if words::takes_back(&received.body) {
+        return Urgency::EndsTurnOrAnswers;
     }
     let answer = consent::read(&received.body, None, languages);
     if answer != consent::Answer::Other || opt_word.is_some() || command.is_some() {
@@ -122,6 +135,12 @@ pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
     } else {
         Urgency::MayWait
     }
+}
+
+/// Whether a text by an opted-out person turns texting on again. YES does, and is an answer besides.
+pub fn lifts_opt_out(event: &InboundEvent) -> bool {
+    event.channel == ChannelKind::Twilio
+        && matches!(words::opt_word(&event.body), Some(OptWord::In | OptWord::Yes))
 }
 
 pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
@@ -139,25 +158,34 @@ pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
         Some(OptWord::In) if by_carrier => return Route::OptIn,
         Some(OptWord::Help) if by_carrier => return Route::Skip(Skip::CarrierHelp),
         Some(OptWord::Help) => return Route::Commands,
-        // YES lifts an opt-out at the carrier, and is an answer like any other.
-        Some(OptWord::Yes) => {}
-        Some(OptWord::In | OptWord::Out) | None if situation.user.opted_out => {
-            return Route::Skip(Skip::OptedOut);
-        }
-        Some(OptWord::In | OptWord::Out) | None => {}
+        Some(_) | None if situation.user.opted_out => return Route::Skip(Skip::OptedOut),
+        Some(OptWord::In | OptWord::Out | OptWord::Yes) | None => {}
     }
-    if event.body.trim().is_empty() && event.media.is_empty() {
+    let wordless = event.body.trim().is_empty();
+    if wordless && event.media.is_empty() {
         return Route::Skip(Skip::Empty);
+    }
+    if is_too_old(event) {
+        return Route::TooOld;
     }
     match situation.question {
         Some(question) => with_open_question(situation, question, event),
+        None if wordless => Route::OnlyMedia,
         None => without_question(situation, event),
     }
 }
 
+/// A text that was fetched this long after it was sent is not acted on: much may have changed since.
+const TOO_OLD: SignedDuration = SignedDuration::from_hours(1);
+
+/// Whether the text was missed, and found too late to be acted on.
+pub fn is_too_old(event: &InboundEvent) -> bool {
+    event.via == Via::Recovery && event.received_at.duration_since(event.sent_at) > TOO_OLD
+}
+
 fn with_open_question(situation: &Situation<'_>, question: &OpenQuestion, event: &InboundEvent) -> Route {
     let unclear = if question.repeats == 0 { Route::RepeatQuestion } else { Route::CloseQuestion };
-    if reaction::looks_like_reaction(&event.body) {
+    if reaction::looks_like_reaction(&event.body) || event.body.trim().is_empty() {
         return unclear;
     }
     match consent::read(&event.body, question.code, situation.languages) {
@@ -207,7 +235,7 @@ fn talk(situation: &Situation<'_>, event: &InboundEvent) -> Route {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::transcript::{Address, EventId, PhoneNumber, Rights, Role, UserId};
+    use crate::conversation::transcript::{Address, EventId, Media, PhoneNumber, Rights, Role, UserId};
 
     fn second(n: i64) -> Timestamp {
         Timestamp::from_second(n).unwrap()
@@ -232,6 +260,7 @@ mod tests {
             body: body.into(),
             media: Vec::new(),
             via: Via::Webhook,
+            sent_at: second(100),
             received_at: second(100),
         }
     }
@@ -291,7 +320,9 @@ mod tests {
         let gone = User { opted_out: true, ..ann() };
         check(&gone, None, &text("add dune"), Route::Skip(Skip::OptedOut));
         check(&gone, None, &text("START"), Route::OptIn);
-        check(&gone, None, &text("yes"), Route::Turn(Brain::Model));
+        check(&gone, None, &text("yes please"), Route::Skip(Skip::OptedOut));
+        let lifted = ["START", "unstop", "Yes", "yes please", "hi"].map(|body| lifts_opt_out(&text(body)));
+        assert_eq!(lifted, [true, true, true, false, false]);
         check(&ann(), None, &text("HELP"), Route::Skip(Skip::CarrierHelp));
     }
 
@@ -328,6 +359,16 @@ mod tests {
         let ann = ann();
         let listed = Situation { last_list: LastList::Code, ..situation(&ann) };
         assert_eq!(route(&listed, &text("2")), Route::Turn(Brain::Keyword));
+    }
+
+    #[test]
+    fn media_without_words_is_no_answer_and_no_talk() {
+        let media = vec![Media { url: "https://x.example/1".into(), content_type: "image/jpeg".into() }];
+        let picture = InboundEvent { media, ..text(" ") };
+        check(&ann(), None, &picture, Route::OnlyMedia);
+        check(&ann(), Some(&open()), &picture, Route::RepeatQuestion);
+        check(&ann(), None, &InboundEvent { body: "status".into(), ..picture }, Route::Turn(Brain::Keyword));
+        check(&ann(), None, &text(" "), Route::Skip(Skip::Empty));
     }
 
     #[test]

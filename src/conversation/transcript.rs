@@ -192,6 +192,8 @@ pub struct InboundEvent {
     pub body: String,
     pub media: Vec<Media>,
     pub via: Via,
+    /// When it was sent, as far as the carrier tells.
+    pub sent_at: Timestamp,
     pub received_at: Timestamp,
 }
 

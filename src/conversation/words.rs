@@ -10,6 +10,9 @@ use super::consent::Language;
 pub const COMMANDS_TEXT: &str = "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING, \
     MORE, or RESET to start over. A number picks from a list.";
 
+/// What a picture or a recording without words is answered with.
+pub const ONLY_TEXT: &str = "I can only read text. What would you like to watch?";
+
 /// The keyword brain's answer to a text that it cannot read.
 pub const OFF_TEXT: &str = "The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, \
     REMOVE title, STATUS, UPCOMING.";
@@ -270,6 +273,24 @@ fn season_numbers(text: &str) -> Option<Vec<u16>> {
     seasons.sort_unstable();
     seasons.dedup();
     (!seasons.is_empty()).then_some(seasons)
+}
+
+/// Words that take back what was just asked.
+pub fn takes_back(text: &str) -> bool {
+    let plain = plain_title(text);
+    matches!(
+        plain.as_str(),
+        "never mind"
+            | "nevermind"
+            | "nvm"
+            | "forget it"
+            | "cancel"
+            | "cancel that"
+            | "cancel it"
+            | "stop"
+            | "stop that"
+            | "stop it"
+    )
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Taking a text in: it is stored for good, and what cannot wait for its turn happens with it.
 
 use super::Engine;
-use crate::conversation::route;
+use crate::conversation::route::{self, Urgency};
 use crate::conversation::transcript::Received;
 use crate::store::db::DbError;
 use crate::store::ledger::{self, Admission, Pace};
-use crate::store::turns;
+use crate::store::{outbox, pending, turns, users};
 
 /// A text of a burst is waited for this long after the first, at most.
 const LONGEST_WAIT_MS: i64 = 4_000;
@@ -21,10 +21,10 @@ impl Engine {
         let languages = &self.0.parts.settings.languages;
         let urgency = route::urgency(&received, languages);
         let quiet_ms = match urgency {
-            route::Urgency::MayWait => {
+            Urgency::MayWait => {
                 i64::try_from(self.0.parts.settings.coalesce.as_millis()).unwrap_or(LONGEST_WAIT_MS)
             }
-            route::Urgency::AtOnce | route::Urgency::EndsTurn => 0,
+            Urgency::AtOnce | Urgency::EndsTurn | Urgency::OptsOut | Urgency::EndsTurnOrAnswers => 0,
         };
         let pace = Pace { quiet_ms, at_most_ms: LONGEST_WAIT_MS };
         let admission = self
@@ -33,8 +33,22 @@ impl Engine {
             .db
             .write_or_busy(move |conn| {
                 let admission = ledger::admit(conn, &received, pace)?;
-                if let (Admission::New { user, .. }, route::Urgency::EndsTurn) = (admission, urgency) {
-                    turns::request_cancel(conn, user, received.received_at)?;
+                let Admission::New { user, .. } = admission else { return Ok(admission) };
+                let now = received.received_at;
+                match urgency {
+                    Urgency::OptsOut => {
+                        // At once, not in its turn: what a running turn still writes must not be sent.
+                        users::opt_out(conn, user, now)?;
+                        outbox::suppress_all(conn, user, now)?;
+                        turns::request_cancel(conn, user, now)?;
+                    }
+                    Urgency::EndsTurn => turns::request_cancel(conn, user, now)?,
+                    Urgency::EndsTurnOrAnswers => {
+                        if pending::open(conn, user)?.is_none() {
+                            turns::request_cancel(conn, user, now)?;
+                        }
+                    }
+                    Urgency::AtOnce | Urgency::MayWait => {}
                 }
                 Ok(admission)
             })

@@ -11,9 +11,10 @@ use super::stream::Recorder;
 use crate::conversation::prompt::{self, Context, Material, ModelRequest};
 use crate::conversation::transcript::{Brain, Stop};
 use crate::conversation::turn::{Ask, Failure};
+use crate::failpoint;
 use crate::llm::{Model, ModelError, StepOut};
-use crate::store::history;
 use crate::store::steps::{self, Attempt, NewCall, Response};
+use crate::store::{history, turns};
 
 /// Longest time a model may take for one response.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,11 +31,37 @@ impl Engine {
         let attempt = Attempt { turn: scene.live.id, step: ask.step, attempt: ask.attempt };
         let (brain, name, now) = (ask.brain, model.name().to_owned(), self.now());
         self.0.parts.db.write(move |conn| steps::start(conn, attempt, brain, &name, now)).await?;
-        match self.call(&*model, &request, attempt).await {
+        failpoint::reached("step.started");
+        let answer = tokio::select! {
+            answer = self.call(&*model, &request, attempt) => answer,
+            () = self.taken_back(scene) => {
+                // Dropping the call closes the connection, which ends the model's work.
+                let now = self.now();
+                let abandon = move |conn: &mut _| steps::abandon(conn, attempt, Failure::Interrupted, "taken back", now);
+                self.0.parts.db.write(abandon).await?;
+                return Ok(Progress::GoesOn);
+            }
+        };
+        failpoint::reached("step.answered");
+        match answer {
             Ok(answer) => self.record_step(attempt, answer).await?,
             Err(error) => self.record_failure(attempt, &error).await?,
         }
+        failpoint::reached("step.recorded");
         Ok(Progress::GoesOn)
+    }
+
+    /// Returns once the user has taken the turn back. Every text of theirs rings the bell.
+    async fn taken_back(&self, scene: &Scene) {
+        let Some(bell) = self.bell(scene.user.id) else { return std::future::pending().await };
+        let turn = scene.live.id;
+        loop {
+            bell.notified().await;
+            // Where the database does not answer, the turn goes on to its next record and meets the error there.
+            if self.0.parts.db.read(move |conn| turns::cancel_requested(conn, turn)).await.unwrap_or(false) {
+                return;
+            }
+        }
     }
 
     fn mind(&self, brain: Brain) -> Arc<dyn Model> {
@@ -103,12 +130,12 @@ impl Engine {
             let mut off = self.0.model_off_until.lock().unwrap_or_else(PoisonError::into_inner);
             *off = Some(now + MODEL_OFF_FOR);
         }
-        let retry_after = match error {
-            ModelError::RateLimited { retry_after } => *retry_after,
-            _ => None,
+        let trouble = error.trouble();
+        let failure = if trouble.retriable {
+            Failure::Transient { at: now, retry_after: trouble.retry_after }
+        } else {
+            Failure::Lasting
         };
-        let failure =
-            if error.retriable() { Failure::Transient { at: now, retry_after } } else { Failure::Lasting };
         let message = error.to_string();
         self.0.parts.db.write(move |conn| steps::abandon(conn, attempt, failure, &message, now)).await?;
         Ok(())

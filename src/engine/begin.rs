@@ -8,8 +8,10 @@ use crate::conversation::consent::{self, Code};
 use crate::conversation::deletion;
 use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Route, Situation};
 use crate::conversation::text;
-use crate::conversation::transcript::{Brain, ConversationId, EventId, InboundEvent, User, UserId};
+use crate::conversation::transcript::{Brain, ConversationId, EventId, InboundEvent, Status, User, UserId};
+use crate::conversation::turn::Excuse;
 use crate::conversation::words;
+use crate::failpoint;
 use crate::store::conversations::{self, EndReason};
 use crate::store::ledger::{self, Outcome};
 use crate::store::pending::{self, Claim, Closing};
@@ -37,6 +39,7 @@ impl Engine {
             .db
             .write(move |conn| Beginning { conn, settings: &settings, now, model: brain }.begin(user))
             .await?;
+        failpoint::reached("turn.begun");
         self.0.parts.outbox.ring();
         Ok(begun)
     }
@@ -46,6 +49,25 @@ impl Engine {
         let off = self.0.model_off_until.lock().is_ok_and(|until| until.is_some_and(|until| now < until));
         if self.0.parts.model.is_none() || off { Brain::Keyword } else { Brain::Model }
     }
+}
+
+/// A text whose work cannot even begin is given up after `tries`, with one honest answer to an active user.
+pub(super) fn count_failed_beginning(
+    conn: &mut Conn,
+    user: UserId,
+    tries: i64,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let Some((event, failures)) = ledger::count_failure(conn, user, now)? else { return Ok(()) };
+    if failures < tries {
+        return Ok(());
+    }
+    ledger::give_up(conn, event.id, now)?;
+    let user = users::get(conn, user)?;
+    if user.status == Status::Active && !user.opted_out {
+        outbox::queue(conn, &WayBack::notice(&user, &event, Excuse::WentWrong.text()), now)?;
+    }
+    Ok(())
 }
 
 struct Beginning<'a> {
@@ -61,7 +83,11 @@ impl Beginning<'_> {
         pending::expire(self.conn, user, self.now)?;
         let waiting = ledger::waiting(self.conn, user, TEXTS_PER_TURN)?;
         let Some(first) = waiting.first() else { return Ok(Begun::Answered) };
-        let user = users::get(self.conn, user)?;
+        let mut user = users::get(self.conn, user)?;
+        if user.opted_out && route::lifts_opt_out(first) {
+            users::opt_in(self.conn, user.id, self.now)?;
+            user.opted_out = false;
+        }
         let scene = self.scene(&user, &waiting)?;
         let route = route::route(&scene.situation(&user, self.settings), first);
         self.follow(route, &user, &scene, &waiting)
@@ -107,7 +133,6 @@ impl Beginning<'_> {
             }
             Route::OptOut => self.opt_out(user, first[0].id),
             Route::OptIn => {
-                users::opt_in(self.conn, user.id, self.now)?;
                 ledger::skip(self.conn, first[0].id, "opted_in", self.now)?;
                 Ok(Begun::Answered)
             }
@@ -129,9 +154,11 @@ impl Beginning<'_> {
                     scene.ended.as_ref().map(|ended| deletion::late_answer(ended.ending, &ended.names));
                 self.answer(user, Kind::Command, first, text.as_deref().unwrap_or("Nothing is open."))
             }
+            Route::TooOld => self.missed(user, waiting),
             Route::Clear => self.clear(user, scene, first),
             Route::Commands => self.answer(user, Kind::Command, first, words::COMMANDS_TEXT),
             Route::More => self.more(user, first),
+            Route::OnlyMedia => self.answer(user, Kind::Command, first, words::ONLY_TEXT),
             Route::Turn(brain) => self.turn(user, scene, waiting, brain),
         }
     }
@@ -150,7 +177,7 @@ impl Beginning<'_> {
             Claim::Claimed => Ok(Begun::Turn(live)),
             Claim::Lost => {
                 let text = format!("That question is closed. {}", scene.kept());
-                self.end_by_code(user, live, events, &text)
+                self.end_by_code(&WayBack::back(user.clone(), live.id, events), &text)
             }
         }
     }
@@ -164,6 +191,14 @@ impl Beginning<'_> {
             End { turn: live.id, outcome: Outcome::Replied, answer: Some(&text.body), texts: Vec::new() };
         turns::finish(self.conn, &end, self.now)?;
         Ok(Begun::Answered)
+    }
+
+    /// One text for all that were missed for too long.
+    fn missed(&mut self, user: &User, waiting: &[InboundEvent]) -> QueryResult<Begun> {
+        let count = waiting.iter().take_while(|event| route::is_too_old(event)).count();
+        let texts = if count == 1 { "your text".to_owned() } else { format!("{count} of your texts") };
+        let text = format!("I was offline and missed {texts}. Please send again what you still need.");
+        self.answer(user, Kind::Command, &waiting[..count], &text)
     }
 
     fn clear(&mut self, user: &User, scene: &Scene, events: &[InboundEvent]) -> QueryResult<Begun> {
@@ -185,7 +220,9 @@ impl Beginning<'_> {
             None => None,
         };
         let rest = said.and_then(|answer| text::first_page(&answer).rest);
-        self.answer(user, Kind::Command, events, rest.as_deref().unwrap_or("There is nothing more."))
+        let live = self.open_turn(user, Kind::Command, &Plan::by(Brain::Keyword), events)?;
+        let back = WayBack::back(user.clone(), live.id, events).keeping_emoji();
+        self.end_by_code(&back, rest.as_deref().unwrap_or("There is nothing more."))
     }
 
     /// Begins a chat turn with every waiting text that belongs to it.
@@ -196,7 +233,6 @@ impl Beginning<'_> {
         waiting: &[InboundEvent],
         brain: Brain,
     ) -> QueryResult<Begun> {
-        users::opt_in(self.conn, user.id, self.now)?;
         let plain = Scene { pending: None, question: None, ended: None, ..scene.clone() };
         let situation = plain.situation(user, self.settings);
         let together = match brain {
@@ -219,20 +255,13 @@ impl Beginning<'_> {
 
     fn answer(&mut self, user: &User, kind: Kind, events: &[InboundEvent], text: &str) -> QueryResult<Begun> {
         let live = self.open_turn(user, kind, &Plan::by(Brain::Keyword), events)?;
-        self.end_by_code(user, live, events, text)
+        self.end_by_code(&WayBack::back(user.clone(), live.id, events), text)
     }
 
-    fn end_by_code(
-        &mut self,
-        user: &User,
-        live: Live,
-        events: &[InboundEvent],
-        text: &str,
-    ) -> QueryResult<Begun> {
-        let back = WayBack::back(user.clone(), live.id, events);
+    fn end_by_code(&mut self, back: &WayBack, text: &str) -> QueryResult<Begun> {
         let (whole, page) = back.page(text);
         let end = End {
-            turn: live.id,
+            turn: back.turn,
             outcome: Outcome::Replied,
             answer: Some(&whole),
             texts: vec![back.reply(page.text)],

@@ -12,6 +12,7 @@ use crate::conversation::deletion;
 use crate::conversation::transcript::{
     CallFailure, CallResult, CallRow, CallState, FrozenItem, MediaRef, Tier, ToolCall,
 };
+use crate::failpoint;
 use crate::store::calls::{self, Note, Start};
 use crate::store::ledger;
 use crate::store::pending::{self, Hold};
@@ -20,6 +21,8 @@ use crate::tools::{Settled, Tool, ToolError, World};
 
 /// Pause before looking what became of a write whose answer was lost: it may still be under way.
 pub(super) const GRACE: Duration = Duration::from_secs(3);
+/// Longest report that is put ahead of a question.
+const MAX_BEFORE_QUESTION: usize = 600;
 /// Starts of one write before its outcome is given up on.
 pub(super) const MAX_STARTS: i64 = 3;
 
@@ -66,8 +69,10 @@ impl Engine {
         if self.0.parts.db.write(move |conn| calls::start(conn, row, now)).await? == Start::NotStartable {
             return Ok(Progress::GoesOn);
         }
+        failpoint::reached("call.started");
         let world = self.world(scene);
         let ended = tokio::time::timeout(tool.timeout(), tool.run(cleared, &world)).await;
+        failpoint::reached("call.ran");
         let state = match ended {
             Ok(Ok(result)) => {
                 let note = (call.tier == Tier::Write).then(|| note(scene, "write", row, &result.for_model));
@@ -169,7 +174,11 @@ impl Engine {
         let settings = &self.0.parts.settings;
         let code = settings.code_policy.needs_code(items).then(|| settings.codes.draw());
         let question = deletion::question(items, code.as_deref());
-        let said = if before.is_empty() { question.clone() } else { format!("{before} {question}") };
+        // The question is what must be read whole; what was done before it stands in the conversation.
+        let said = match before.len() {
+            1..=MAX_BEFORE_QUESTION => format!("{before} {question}"),
+            _ => question.clone(),
+        };
         let text = scene.way_back().question(&said);
         let (turn, conversation, user) = (scene.live.id, scene.live.conversation, scene.user.id);
         let (items, now) = (items.to_vec(), self.now());
@@ -187,6 +196,7 @@ impl Engine {
             pending::hold(conn, &hold, now)
         };
         self.0.parts.db.write(hold).await?;
+        failpoint::reached("question.held");
         self.0.parts.outbox.ring();
         Ok(())
     }
@@ -209,6 +219,7 @@ impl Engine {
             calls::finish(conn, row, &state, now)
         };
         self.0.parts.db.write(record).await?;
+        failpoint::reached("call.recorded");
         Ok(Progress::GoesOn)
     }
 

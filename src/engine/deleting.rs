@@ -7,6 +7,7 @@ use super::calling::{GRACE, MAX_STARTS, status};
 use super::run::Scene;
 use crate::conversation::deletion::{self, ItemOutcome};
 use crate::conversation::transcript::{CallRow, FrozenItem, UserId};
+use crate::failpoint;
 use crate::store::calls::{self, Note};
 use crate::store::ledger::{self, Outcome};
 use crate::store::pending::{self, Claimed, Item, ItemState, Start};
@@ -24,6 +25,16 @@ impl Engine {
                 .iter()
                 .find(|item| matches!(item.state, ItemState::Held | ItemState::Running));
             let Some(item) = open else { return self.report(&scene, claimed).await };
+            if scene.turn.resumes > self.0.parts.settings.limits.resumes {
+                // It keeps failing under us: what was not started is not started again, what was started is not guessed.
+                let outcome = match item.state {
+                    ItemState::Running => ItemOutcome::Unknown,
+                    ItemState::Held | ItemState::Ended(_) | ItemState::Canceled => ItemOutcome::Failed,
+                };
+                let (call, ord) = (claimed.call(), item.ord);
+                self.0.parts.db.write(move |conn| pending::end_item(conn, call, ord, outcome)).await?;
+                continue;
+            }
             let outcome = match self.0.parts.tools.get(claimed.tool()) {
                 None => Some(ItemOutcome::Failed),
                 Some(tool) => match item.state {
@@ -36,6 +47,7 @@ impl Engine {
             if let Some(outcome) = outcome {
                 let (call, ord) = (claimed.call(), item.ord);
                 self.0.parts.db.write(move |conn| pending::end_item(conn, call, ord, outcome)).await?;
+                failpoint::reached("item.recorded");
             }
         }
     }
@@ -76,8 +88,11 @@ impl Engine {
         {
             return Ok(None);
         }
+        failpoint::reached("item.started");
         let world = self.world(scene);
-        Ok(match tokio::time::timeout(tool.timeout(), tool.run(&cleared, &world)).await {
+        let ended = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &world)).await;
+        failpoint::reached("item.ran");
+        Ok(match ended {
             Ok(Ok(result)) if status(&result) == Some("already_gone") => Some(ItemOutcome::AlreadyGone),
             Ok(Ok(_)) => Some(ItemOutcome::Deleted),
             Ok(Err(ToolError::TellModel(failure))) if failure.code == "changed" => Some(ItemOutcome::Changed),

@@ -2,7 +2,7 @@
 
 use crate::conversation::text::{self, Emoji, Page};
 use crate::conversation::transcript::{Address, InboundEvent, TurnId, User};
-use crate::conversation::turn::Answer;
+use crate::conversation::turn::{Answer, Excuse};
 use crate::messaging::segments::Segments;
 use crate::store::outbox::{NewText, TextKind};
 
@@ -25,9 +25,26 @@ impl Route {
         Self { user, turn, to, from, emoji: Emoji::as_used_in(&said) }
     }
 
-    /// The first page of an answer, as it will be sent, and the rest for MORE.
+    /// A text about `event` that no turn stands behind.
+    pub(super) fn notice(user: &User, event: &InboundEvent, body: &str) -> NewText {
+        let back = Self::back(user.clone(), TurnId(0), std::slice::from_ref(event));
+        NewText {
+            key: format!("event:{}:failed", event.id),
+            turn: None,
+            ..back.text("notice", TextKind::Reply, body.to_owned())
+        }
+    }
+
+    /// For words that were made fit before: what they kept, they keep.
+    pub(super) fn keeping_emoji(self) -> Self {
+        Self { emoji: Emoji::Keep, ..self }
+    }
+
+    /// The first page of an answer, as it will be sent, and the rest for MORE. Never empty: carriers refuse that.
     pub(super) fn page(&self, answer: &str) -> (String, Page) {
-        let whole = text::for_sms(answer, self.emoji);
+        let fit = |emoji| Some(text::for_sms(answer, emoji)).filter(|text| !text.is_empty());
+        let whole = fit(self.emoji).or_else(|| fit(Emoji::Keep));
+        let whole = whole.unwrap_or_else(|| Excuse::NothingFound.text().to_owned());
         let page = text::first_page(&whole);
         (whole, page)
     }
@@ -46,7 +63,7 @@ impl Route {
         NewText {
             key: format!("turn:{}:{part}", self.turn),
             user: self.user.id,
-            turn: self.turn,
+            turn: Some(self.turn),
             kind,
             to: self.to.clone(),
             from: self.from.clone(),

@@ -81,6 +81,8 @@ struct Inner {
     tasks: TaskTracker,
     /// No new turn begins.
     draining: CancellationToken,
+    /// Turns begin from here on; texts are taken in before.
+    open: CancellationToken,
     /// What runs is dropped where it stands.
     aborting: CancellationToken,
 }
@@ -94,6 +96,7 @@ impl Engine {
             scheduler: scheduler::Scheduler::default(),
             tasks: TaskTracker::new(),
             draining: CancellationToken::new(),
+            open: CancellationToken::new(),
             aborting: CancellationToken::new(),
         }))
     }

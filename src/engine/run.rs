@@ -4,6 +4,7 @@ use super::Engine;
 use super::ending::{self, Route};
 use crate::conversation::transcript::{InboundEvent, User, UserId};
 use crate::conversation::turn::{Answer, Excuse, Step, Turn};
+use crate::failpoint;
 use crate::store::ledger::{self, Outcome};
 use crate::store::turns::{self, End, Kind, Live, Plan};
 use crate::store::users;
@@ -44,7 +45,6 @@ impl Engine {
         loop {
             let scene = self.scene(user, live).await?;
             let step = scene.turn.next(self.now(), &self.0.parts.settings.limits);
-            tracing::debug!(turn = %live.id, ?step, "next");
             let progress = match step {
                 Step::AskModel(ask) => self.ask(&scene, &ask).await?,
                 Step::StartCalls(calls) => self.start_calls(&scene, &calls).await?,
@@ -119,6 +119,7 @@ impl Engine {
         let end =
             move |conn: &mut _| turns::finish(conn, &End { turn, outcome, answer: Some(&whole), texts }, now);
         self.0.parts.db.write(end).await?;
+        failpoint::reached("turn.ended");
         self.0.parts.outbox.ring();
         Ok(())
     }

@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use super::Engine;
-use super::begin::Begun;
+use super::begin::{self, Begun};
 use crate::conversation::transcript::UserId;
 use crate::store::db::DbError;
-use crate::store::{boot, ledger, turns};
+use crate::store::{ledger, turns};
 
 /// Pause after the database or a turn failed under us.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -99,18 +99,10 @@ impl Engine {
         });
     }
 
-    /// Takes up whatever the last start left unfinished. There is no other recovery.
+    /// Takes up whatever is unfinished, and lets turns begin. There is no other recovery.
     pub async fn recover(&self) -> Result<(), DbError> {
-        let now = self.now();
-        let users = self
-            .0
-            .parts
-            .db
-            .write(move |conn| {
-                boot::begin(conn, now)?;
-                ledger::users_with_work(conn)
-            })
-            .await?;
+        let users = self.0.parts.db.read(ledger::users_with_work).await?;
+        self.0.open.cancel();
         for user in users {
             self.wake(user);
         }
@@ -131,6 +123,10 @@ impl Engine {
     }
 
     async fn attend(&self, user: UserId) {
+        tokio::select! {
+            () = self.0.open.cancelled() => {}
+            () = self.0.draining.cancelled() => return,
+        }
         loop {
             let look = std::panic::AssertUnwindSafe(self.look(user)).catch_unwind().await;
             match look {
@@ -140,6 +136,10 @@ impl Engine {
                     if self.0.scheduler.retire(user) {
                         return;
                     }
+                }
+                Ok(Err(error)) if is_passing(&error) => {
+                    tracing::warn!(%user, error = format!("{error:#}"), "work on a user's texts has to wait");
+                    self.0.parts.clock.sleep(PAUSE).await;
                 }
                 Ok(Err(error)) => {
                     tracing::error!(%user, error = format!("{error:#}"), "work on a user's texts failed");
@@ -178,9 +178,13 @@ impl Engine {
         }
     }
 
+    pub(super) fn bell(&self, user: UserId) -> Option<Arc<Notify>> {
+        self.0.scheduler.bell(user)
+    }
+
     async fn wait_until(&self, user: UserId, at: Timestamp) {
         let wait = Duration::try_from(at.duration_since(self.now())).unwrap_or_default();
-        let Some(bell) = self.0.scheduler.bell(user) else { return };
+        let Some(bell) = self.bell(user) else { return };
         tokio::select! {
             () = self.0.parts.clock.sleep(wait) => {}
             () = bell.notified() => {}
@@ -188,21 +192,28 @@ impl Engine {
         }
     }
 
-    /// A turn that keeps failing under us ends after a few resumes, so that it cannot block the user's next text.
+    /// What keeps failing under us ends after a few tries, so that it cannot block the user's next text.
     async fn count_failure(&self, user: UserId) {
         let now = self.now();
+        let tries = i64::from(self.0.parts.settings.limits.resumes);
         let counted = self
             .0
             .parts
             .db
             .write(move |conn| match turns::live(conn, user)? {
-                Some(live) => turns::count_resume(conn, live.id, now).map(drop),
-                None => Ok(()),
+                Some(live) => turns::count_resume(conn, live.id, now),
+                None => begin::count_failed_beginning(conn, user, tries, now),
             })
             .await;
+        self.0.parts.outbox.ring();
         if let Err(error) = counted {
-            tracing::error!(%user, %error, "a failed turn could not be counted");
+            tracing::error!(%user, %error, "a failure could not be counted");
         }
         self.0.parts.clock.sleep(PAUSE).await;
     }
+}
+
+/// A database that is busy or full is not the text's fault.
+fn is_passing(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<DbError>().is_some_and(|error| error.trouble().retriable)
 }

@@ -15,6 +15,7 @@ use async_trait::async_trait;
 
 use crate::conversation::prompt::ModelRequest;
 use crate::conversation::transcript::{Arguments, Stop};
+use crate::conversation::trouble::Trouble;
 
 #[async_trait]
 pub trait Model: Send + Sync {
@@ -90,11 +91,14 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// Whether the same request may succeed shortly.
-    pub fn retriable(&self) -> bool {
+    /// A model call changes nothing, so it may always be made again; whether that helps differs.
+    pub fn trouble(&self) -> Trouble {
         match self {
-            Self::RateLimited { .. } | Self::Unavailable(_) | Self::Timeout | Self::Garbled(_) => true,
-            Self::ContextTooLong | Self::Unauthorized(_) | Self::QuotaSpent(_) | Self::Rejected(_) => false,
+            Self::RateLimited { retry_after } => Trouble::PASSING.after(*retry_after),
+            Self::Unavailable(_) | Self::Timeout | Self::Garbled(_) => Trouble::PASSING,
+            Self::ContextTooLong | Self::Unauthorized(_) | Self::QuotaSpent(_) | Self::Rejected(_) => {
+                Trouble::LASTING
+            }
         }
     }
 }

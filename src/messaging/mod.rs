@@ -2,7 +2,9 @@
 
 pub mod error_codes;
 pub mod fake;
+mod messages;
 pub mod outbox;
+pub mod recovery;
 pub mod segments;
 pub mod signature;
 pub mod terminal;
@@ -14,12 +16,22 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use crate::conversation::transcript::{Address, OutboxId};
+use crate::conversation::trouble::Trouble;
 
 #[async_trait]
 pub trait Channel: Send + Sync {
     /// Hands one text over, once. Retrying is the outbox's business.
     async fn send(&self, text: &Outgoing) -> Result<Accepted, SendError>;
+
+    /// Looks for a text whose fate is unknown among those that the carrier took since `since`. Several may match: two
+    /// equal texts to one person are legitimate, and which of them are accounted for, the outbox knows.
+    async fn find(&self, text: &Outgoing, since: Timestamp) -> Result<Vec<Accepted>, LookError>;
 }
+
+/// The carrier's record could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("read the carrier's list of messages: {0}")]
+pub struct LookError(pub String);
 
 /// One outbox row on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,4 +71,16 @@ pub enum SendError {
     /// Nothing will be taken until an operator acts: wrong token, unregistered number.
     #[error("send: an operator must act: {code:?} {meaning}")]
     Misconfigured { code: Option<u32>, meaning: String },
+}
+
+impl SendError {
+    pub fn trouble(&self) -> Trouble {
+        match self {
+            Self::Later { retry_after, .. } => Trouble::PASSING.after(*retry_after),
+            Self::Unknown(_) => Trouble::UNKNOWN,
+            // Sent once an operator has acted; until then it is tried rarely.
+            Self::Misconfigured { .. } => Trouble::PASSING.after(Some(Duration::MAX)),
+            Self::OptedOut | Self::Permanent { .. } => Trouble::LASTING,
+        }
+    }
 }

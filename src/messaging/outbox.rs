@@ -9,19 +9,22 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Channel, Outgoing, SendError};
+use super::{Accepted, Channel, LookError, Outgoing, SendError};
 use crate::clock::Clock;
-use crate::conversation::transcript::OutboxId;
+use crate::conversation::transcript::{Address, OutboxId};
+use crate::conversation::trouble::Pace;
+use crate::failpoint;
 use crate::store::db::{Db, DbError};
-use crate::store::outbox::{self, Agenda, Claim, Due, Failed, Taken};
+use crate::store::outbox::{self, Agenda, Claim, Due, Failed, Taken, Todo};
 
 /// The sender address that marks texts of the terminal.
 pub const LOCAL: &str = "local";
 /// Texts on their way at the same time.
 const PARALLEL: usize = 4;
-/// First pause after a text was certainly not taken; each further one is twice as long.
-const FIRST_PAUSE: Duration = Duration::from_secs(2);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// How often a text is tried that was certainly not taken.
+const SEND_PACE: Pace = Pace { first: Duration::from_secs(2), factor: 2, longest: Duration::from_secs(300) };
+/// Pause before the carrier's list is asked again when it did not answer.
+const LOOK_PAUSE: Duration = Duration::from_secs(30);
 /// The relay looks by itself this often, should a wake-up be lost.
 const SWEEP: Duration = Duration::from_secs(30);
 
@@ -86,7 +89,7 @@ impl Relay {
                 Ok(next) => next.map_or(SWEEP, |at| self.until(at).min(SWEEP)),
                 Err(error) => {
                     tracing::error!(%error, "the outbox could not be read");
-                    FIRST_PAUSE
+                    SEND_PACE.first
                 }
             };
             tokio::select! {
@@ -107,8 +110,8 @@ impl Relay {
             if due.is_empty() {
                 return Ok(());
             }
-            for id in due {
-                self.send(id).await?;
+            for (id, todo) in due {
+                self.see_to(id, todo).await?;
             }
         }
     }
@@ -134,12 +137,12 @@ impl Relay {
     async fn look(&self) -> Result<Option<Timestamp>, DbError> {
         let now = self.clock.now();
         let Agenda { due, next_ms } = self.db.read(move |conn| outbox::agenda(conn, now)).await?;
-        for id in due {
+        for (id, todo) in due {
             let Ok(place) = self.places.clone().acquire_owned().await else { break };
             let relay = self.clone();
             self.sending.spawn(async move {
                 tokio::select! {
-                    sent = relay.send(id) => if let Err(error) = sent {
+                    sent = relay.see_to(id, todo) => if let Err(error) = sent {
                         tracing::error!(outbox = %id, %error, "a text's fate could not be recorded");
                     },
                     () = relay.aborting.cancelled() => {}
@@ -155,45 +158,82 @@ impl Relay {
         Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default()
     }
 
+    async fn see_to(&self, id: OutboxId, todo: Todo) -> Result<(), DbError> {
+        match todo {
+            Todo::Send => self.send(id).await,
+            Todo::Look => self.look_for(id).await,
+        }
+    }
+
     async fn send(&self, id: OutboxId) -> Result<(), DbError> {
         let now = self.clock.now();
         let due = match self.db.write(move |conn| outbox::claim(conn, id, now)).await? {
             Claim::Send(due) => due,
             Claim::Dropped | Claim::Taken => return Ok(()),
         };
+        failpoint::reached("outbox.claimed");
         let attempt = due.attempt;
         let outcome = self.hand_over(due).await;
-        self.record(id, attempt, outcome).await
+        failpoint::reached("outbox.sent");
+        self.record(id, attempt, outcome).await?;
+        failpoint::reached("outbox.recorded");
+        Ok(())
     }
 
-    async fn hand_over(&self, due: Due) -> Result<super::Accepted, SendError> {
-        let channel = if due.from.as_str() == LOCAL {
-            self.channels.terminal.clone()
-        } else {
-            match &self.channels.carrier {
-                Some(carrier) => carrier.clone(),
-                None => {
-                    let reason = "no account is configured".to_owned();
-                    return Err(SendError::Later { retry_after: Some(LONGEST_PAUSE), reason });
+    /// Finds out whether a text was taken, before anything is sent again.
+    async fn look_for(&self, id: OutboxId) -> Result<(), DbError> {
+        let now = self.clock.now();
+        let Some(sought) = self.db.read(move |conn| outbox::sought(conn, id)).await? else { return Ok(()) };
+        let attempt = sought.due.attempt;
+        if let Some(sid) = sought.reported {
+            return self.record(id, attempt, Ok(Accepted { sid, created_at: None })).await;
+        }
+        let found = match self.channel(&sought.due.from) {
+            Some(channel) => channel.find(&outgoing(sought.due), sought.since).await,
+            None => Err(LookError("no account is configured".to_owned())),
+        };
+        match found {
+            Ok(candidates) => {
+                let sids: Vec<String> = candidates.iter().map(|candidate| candidate.sid.clone()).collect();
+                let first = self.db.read(move |conn| outbox::unclaimed(conn, &sids)).await?;
+                match first.and_then(|first| candidates.into_iter().nth(first)) {
+                    Some(candidate) => self.record(id, attempt, Ok(candidate)).await,
+                    None => {
+                        self.db.write(move |conn| outbox::not_found(conn, id, now)).await.map(|missing| {
+                            tracing::info!(outbox = %id, ?missing, "a text is not in the carrier's list");
+                        })
+                    }
                 }
             }
+            Err(error) => {
+                tracing::warn!(outbox = %id, %error, "a text's fate could not be looked up");
+                let at = now + LOOK_PAUSE;
+                self.db.write(move |conn| outbox::look_later(conn, id, at, now)).await
+            }
+        }
+    }
+
+    fn channel(&self, from: &Address) -> Option<Arc<dyn Channel>> {
+        if from.as_str() == LOCAL {
+            Some(self.channels.terminal.clone())
+        } else {
+            self.channels.carrier.clone()
+        }
+    }
+
+    async fn hand_over(&self, due: Due) -> Result<Accepted, SendError> {
+        let Some(channel) = self.channel(&due.from) else {
+            let reason = "no account is configured".to_owned();
+            return Err(SendError::Later { retry_after: Some(SEND_PACE.longest), reason });
         };
-        let text = Outgoing {
-            id: due.id,
-            attempt: due.attempt,
-            to: due.to,
-            from: due.from,
-            body: due.body,
-            media: Vec::new(),
-        };
-        channel.send(&text).await
+        channel.send(&outgoing(due)).await
     }
 
     async fn record(
         &self,
         id: OutboxId,
         attempt: u32,
-        outcome: Result<super::Accepted, SendError>,
+        outcome: Result<Accepted, SendError>,
     ) -> Result<(), DbError> {
         let now = self.clock.now();
         let confirm_for = self.confirm_for;
@@ -209,13 +249,9 @@ impl Relay {
                     })
                     .await
             }
-            Err(SendError::Later { retry_after, reason }) => {
-                let at = now + retry_after.unwrap_or_else(|| pause(attempt)).min(LONGEST_PAUSE);
-                self.db.write(move |conn| outbox::later(conn, id, at, &reason, now)).await
-            }
-            Err(SendError::Misconfigured { code, meaning }) => {
-                let reason = format!("an operator must act: {meaning} ({code:?})");
-                let at = now + LONGEST_PAUSE;
+            Err(error @ (SendError::Later { .. } | SendError::Misconfigured { .. })) => {
+                let at = now + SEND_PACE.pause(attempt, error.trouble().retry_after);
+                let reason = error.to_string();
                 self.db.write(move |conn| outbox::later(conn, id, at, &reason, now)).await
             }
             Err(SendError::Unknown(reason)) => {
@@ -233,6 +269,7 @@ impl Relay {
     }
 }
 
-fn pause(attempt: u32) -> Duration {
-    FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1))).min(LONGEST_PAUSE)
+fn outgoing(due: Due) -> Outgoing {
+    let Due { id, attempt, to, from, body } = due;
+    Outgoing { id, attempt, to, from, body, media: Vec::new() }
 }

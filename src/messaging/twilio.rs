@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::error_codes::{Class, class_of_status, look_up};
-use super::{Accepted, Channel, Outgoing, SendError};
+use super::{Accepted, Channel, LookError, Outgoing, SendError};
 use crate::http::{Http, HttpError};
 
 /// Where Twilio brings texts and the fate of ours, below the public URL.
@@ -62,6 +62,31 @@ impl Twilio {
         Self { account, http }
     }
 
+    pub(super) fn http(&self) -> &Http {
+        &self.http
+    }
+
+    pub(super) fn messages_url(&self) -> String {
+        self.account.messages_url()
+    }
+
+    pub(super) fn authorization(&self) -> String {
+        self.account.authorization()
+    }
+
+    /// The carrier's own links have no host.
+    pub(super) fn absolute(&self, path: &str) -> String {
+        format!("{}{path}", self.account.api_url.trim_end_matches('/'))
+    }
+
+    /// The address in Twilio's record of a text; a messaging service chooses its own.
+    pub(super) fn sends_from<'a>(&self, text: &'a Outgoing) -> Option<&'a str> {
+        match self.account.sender {
+            Sender::Number => Some(text.from.as_str()),
+            Sender::MessagingService(_) => None,
+        }
+    }
+
     fn request(&self, text: &Outgoing) -> Result<Request<Bytes>, SendError> {
         let account = &self.account;
         let callback = account.status_callback(text);
@@ -97,6 +122,10 @@ impl Channel for Twilio {
                 Err(SendError::Unknown(with_source(&error)))
             }
         }
+    }
+
+    async fn find(&self, text: &Outgoing, since: Timestamp) -> Result<Vec<Accepted>, LookError> {
+        self.candidates(text, since).await
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -11,6 +12,7 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::Conn;
+use crate::conversation::trouble::Trouble;
 
 pub(super) const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 /// Jobs that share one commit, and so one disk sync.
@@ -30,6 +32,15 @@ pub enum DbError {
     Busy,
     #[error("use the database after it was closed")]
     Closed,
+}
+
+impl DbError {
+    pub fn trouble(&self) -> Trouble {
+        match self {
+            Self::Busy | Self::Commit(_) => Trouble::PASSING,
+            Self::Query(_) | Self::Closed => Trouble::LASTING,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -55,9 +66,17 @@ type Job = Box<dyn FnOnce(&mut Conn) -> Answer + Send>;
 /// A handle to the open database; clones share it.
 #[derive(Clone)]
 pub struct Db {
-    jobs: mpsc::Sender<Job>,
+    writer: Writer,
     readers: Readers,
-    writer: Arc<Mutex<Option<std::thread::JoinHandle<()>>>>,
+}
+
+/// Who runs the writes, one after the other.
+#[derive(Clone)]
+enum Writer {
+    /// A thread of its own, which commits what has gathered in one go.
+    Thread { jobs: mpsc::Sender<Job>, thread: Arc<Mutex<Option<JoinHandle<()>>>> },
+    /// The runtime's blocking pool. A paused clock waits for that, and not for a thread.
+    Pool(Arc<Mutex<(Conn, File)>>),
 }
 
 #[derive(Clone)]
@@ -69,20 +88,19 @@ struct Readers {
 impl Db {
     /// Opens and migrates the file, and keeps every other process out of it.
     pub fn open(path: &str) -> Result<Self, OpenError> {
-        let lock = lock(path)?;
-        let mut writer = connect(path, WRITER_PRAGMAS)?;
-        writer
-            .run_pending_migrations(MIGRATIONS)
-            .map_err(|source| OpenError::Migrate { path: path.to_owned(), source })?;
-        let free = (0..READERS).map(|_| connect(path, READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
-        let readers =
-            Readers { permits: Arc::new(Semaphore::new(READERS)), free: Arc::new(Mutex::new(free)) };
+        let (conn, lock, readers) = prepare(path)?;
         let (jobs, queue) = mpsc::channel(QUEUE);
         let thread = std::thread::Builder::new()
             .name("db-writer".into())
-            .spawn(move || write_until_closed(writer, queue, &lock))
+            .spawn(move || write_until_closed(conn, queue, &lock))
             .map_err(OpenError::Thread)?;
-        Ok(Self { jobs, readers, writer: Arc::new(Mutex::new(Some(thread))) })
+        Ok(Self { writer: Writer::Thread { jobs, thread: Arc::new(Mutex::new(Some(thread))) }, readers })
+    }
+
+    /// The same for a simulation under a paused clock.
+    pub fn open_on_pool(path: &str) -> Result<Self, OpenError> {
+        let (conn, lock, readers) = prepare(path)?;
+        Ok(Self { writer: Writer::Pool(Arc::new(Mutex::new((conn, lock)))), readers })
     }
 
     /// Runs `work` in a transaction of its own; what it returns is on disk when this returns. An `Err` undoes only
@@ -92,7 +110,10 @@ impl Db {
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
         let (job, answer) = job(work);
-        self.jobs.send(job).await.map_err(|_| DbError::Closed)?;
+        match &self.writer {
+            Writer::Thread { jobs, .. } => jobs.send(job).await.map_err(|_| DbError::Closed)?,
+            Writer::Pool(conn) => on_pool(conn.clone(), job).await?,
+        }
         answer.await.map_err(|_| DbError::Closed)?
     }
 
@@ -101,8 +122,9 @@ impl Db {
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
+        let Writer::Thread { jobs, .. } = &self.writer else { return self.write(work).await };
         let (job, answer) = job(work);
-        self.jobs.try_send(job).map_err(|error| match error {
+        jobs.try_send(job).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => DbError::Busy,
             mpsc::error::TrySendError::Closed(_) => DbError::Closed,
         })?;
@@ -129,10 +151,12 @@ impl Db {
 
     /// Waits until everything queued is on disk and the write-ahead log is folded in. Call when no handle is used any more.
     pub async fn close(self) {
-        let Self { jobs, readers, writer } = self;
+        let Self { writer, readers } = self;
         readers.permits.close();
-        drop((jobs, readers));
-        let thread = writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(readers);
+        let Writer::Thread { jobs, thread } = writer else { return };
+        drop(jobs);
+        let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
             let joined = tokio::task::spawn_blocking(move || thread.join()).await;
             if !matches!(joined, Ok(Ok(()))) {
@@ -140,6 +164,48 @@ impl Db {
             }
         }
     }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    #[error("find {0}")]
+    Missing(String),
+    #[error("write {0}: the file exists")]
+    Exists(String),
+    #[error("open the database")]
+    Connect(#[from] ConnectionError),
+    #[error("copy the database")]
+    Copy(#[from] QueryError),
+}
+
+/// Writes a consistent copy of the database at `path` to the new file `to`, also while a program is using it.
+pub fn backup(path: &str, to: &str) -> Result<(), BackupError> {
+    if !std::path::Path::new(path).exists() {
+        return Err(BackupError::Missing(path.to_owned()));
+    }
+    if std::path::Path::new(to).exists() {
+        return Err(BackupError::Exists(to.to_owned()));
+    }
+    let mut conn = Conn::establish(path)?;
+    conn.batch_execute("PRAGMA busy_timeout=5000;")?;
+    diesel::sql_query("VACUUM INTO ?").bind::<diesel::sql_types::Text, _>(to).execute(&mut conn)?;
+    Ok(())
+}
+
+fn prepare(path: &str) -> Result<(Conn, File, Readers), OpenError> {
+    let lock = lock(path)?;
+    let mut writer = connect(path, WRITER_PRAGMAS)?;
+    writer
+        .run_pending_migrations(MIGRATIONS)
+        .map_err(|source| OpenError::Migrate { path: path.to_owned(), source })?;
+    let free = (0..READERS).map(|_| connect(path, READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
+    let readers = Readers { permits: Arc::new(Semaphore::new(READERS)), free: Arc::new(Mutex::new(free)) };
+    Ok((writer, lock, readers))
+}
+
+async fn on_pool(conn: Arc<Mutex<(Conn, File)>>, job: Job) -> Result<(), DbError> {
+    let work = move || commit(&mut conn.lock().unwrap_or_else(PoisonError::into_inner).0, &mut vec![job]);
+    tokio::task::spawn_blocking(work).await.map_err(|_| DbError::Closed)
 }
 
 const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
@@ -170,21 +236,26 @@ fn connect(path: &str, pragmas: &str) -> Result<Conn, OpenError> {
 fn write_until_closed(mut conn: Conn, mut queue: mpsc::Receiver<Job>, _lock: &File) {
     let mut jobs = Vec::with_capacity(BATCH);
     while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
-        let mut answers: Vec<Answer> = Vec::with_capacity(jobs.len());
-        let committed = conn
-            .immediate_transaction(|conn| {
-                answers.extend(jobs.drain(..).map(|job| job(conn)));
-                Ok::<(), QueryError>(())
-            })
-            .map_err(|error| error.to_string());
-        // Where BEGIN failed, no job ran: dropping them tells their callers.
-        jobs.clear();
-        for answer in answers {
-            answer(committed.clone());
-        }
+        commit(&mut conn, &mut jobs);
     }
     if let Err(error) = conn.batch_execute("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
         tracing::warn!(%error, "could not fold in the write-ahead log");
+    }
+}
+
+/// Runs the jobs in one transaction and tells each of them how it ended.
+fn commit(conn: &mut Conn, jobs: &mut Vec<Job>) {
+    let mut answers: Vec<Answer> = Vec::with_capacity(jobs.len());
+    let committed = conn
+        .immediate_transaction(|conn| {
+            answers.extend(jobs.drain(..).map(|job| job(conn)));
+            Ok::<(), QueryError>(())
+        })
+        .map_err(|error| error.to_string());
+    // Where BEGIN failed, no job ran: dropping them tells their callers.
+    jobs.clear();
+    for answer in answers {
+        answer(committed.clone());
     }
 }
 

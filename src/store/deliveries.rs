@@ -1,11 +1,12 @@
 //! What the carrier reports of texts it took. Reports come late, twice and in any order, so a state only moves forward.
 
 use diesel::prelude::*;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::Conn;
 use super::codec::ms;
-use super::schema::{delivery_events, outbox};
+use super::outbox::{self, Taken};
+use super::schema::{delivery_events, outbox as rows};
 use crate::conversation::transcript::OutboxId;
 
 /// One status callback.
@@ -25,7 +26,12 @@ pub enum Recorded {
     Known,
 }
 
-pub fn record(conn: &mut Conn, report: &Report, now: Timestamp) -> QueryResult<Recorded> {
+pub fn record(
+    conn: &mut Conn,
+    report: &Report,
+    confirm_for: SignedDuration,
+    now: Timestamp,
+) -> QueryResult<Recorded> {
     let inserted = diesel::insert_into(delivery_events::table)
         .values((
             delivery_events::provider_sid.eq(&report.sid),
@@ -40,6 +46,11 @@ pub fn record(conn: &mut Conn, report: &Report, now: Timestamp) -> QueryResult<R
     if inserted == 0 {
         return Ok(Recorded::Known);
     }
+    if let Some(id) = report.outbox {
+        // Any report proves that the text was taken, whatever became of the answer to our request.
+        let taken = Taken { sid: &report.sid, created_at: None };
+        outbox::taken_by_report(conn, id, &taken, confirm_for, now)?;
+    }
     advance(conn, &report.sid, &report.status, now)?;
     Ok(Recorded::New)
 }
@@ -47,17 +58,17 @@ pub fn record(conn: &mut Conn, report: &Report, now: Timestamp) -> QueryResult<R
 /// Moves a text's delivery state, never backwards.
 pub(super) fn advance(conn: &mut Conn, sid: &str, status: &str, now: Timestamp) -> QueryResult<()> {
     let Some(rank) = rank(status) else { return Ok(()) };
-    let row: Option<(i64, Option<String>)> = outbox::table
-        .filter(outbox::provider_sid.eq(sid))
-        .select((outbox::id, outbox::delivery))
+    let row: Option<(i64, Option<String>)> = rows::table
+        .filter(rows::provider_sid.eq(sid))
+        .select((rows::id, rows::delivery))
         .first(conn)
         .optional()?;
     let Some((id, known)) = row else { return Ok(()) };
     if known.as_deref().and_then(self::rank).is_some_and(|known| known >= rank) {
         return Ok(());
     }
-    diesel::update(outbox::table.find(id))
-        .set((outbox::delivery.eq(status), outbox::updated_at.eq(ms(now))))
+    diesel::update(rows::table.find(id))
+        .set((rows::delivery.eq(status), rows::updated_at.eq(ms(now))))
         .execute(conn)
         .map(drop)
 }
@@ -77,5 +88,5 @@ fn rank(status: &str) -> Option<u8> {
 
 /// The delivery state of a row, for tests and the operator.
 pub fn state(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<String>> {
-    outbox::table.find(id.0).select(outbox::delivery).first(conn)
+    rows::table.find(id.0).select(rows::delivery).first(conn)
 }

@@ -6,7 +6,7 @@ use super::schema::{inbound_events, outbox, turns};
 use super::{Conn, steps};
 use crate::conversation::prompt::PastTurn;
 use crate::conversation::route::LastList;
-use crate::conversation::transcript::{Brain, CallState, ConversationId, ModelStep, TurnId, UserId};
+use crate::conversation::transcript::{Brain, ConversationId, TurnId, UserId};
 
 /// Finished turns that are read for a window; the prompt cuts further.
 const TURNS_READ: i64 = 20;
@@ -54,20 +54,21 @@ pub fn last_answer(conn: &mut Conn, conversation: ConversationId) -> QueryResult
     Ok(answer.flatten())
 }
 
-/// Who wrote the last answer, where it was a list of search results.
+/// Who wrote the last answer, where it was a numbered list.
 pub fn last_list(conn: &mut Conn, conversation: ConversationId) -> QueryResult<LastList> {
-    let last: Option<i64> = turns::table
+    let last: Option<(i64, Option<String>)> = turns::table
         .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
         .order(turns::id.desc())
-        .select(turns::id)
+        .select((turns::id, turns::response_text))
         .first(conn)
         .optional()?;
-    let Some(turn) = last.map(TurnId) else { return Ok(LastList::ModelOrNone) };
-    let steps = steps::of_turns(conn, &[turn])?.remove(&turn).unwrap_or_default();
-    let listed = |step: &ModelStep| {
-        step.brain == Brain::Keyword && step.calls.iter().any(|call| matches!(call.state, CallState::Done(_)))
-    };
-    Ok(if steps.iter().any(listed) { LastList::Code } else { LastList::ModelOrNone })
+    let Some((turn, Some(answer))) = last else { return Ok(LastList::ModelOrNone) };
+    if !answer.contains("1. ") {
+        return Ok(LastList::ModelOrNone);
+    }
+    let steps = steps::of_turns(conn, &[TurnId(turn)])?.remove(&TurnId(turn)).unwrap_or_default();
+    let by_code = steps.last().is_some_and(|step| step.brain == Brain::Keyword);
+    Ok(if by_code { LastList::Code } else { LastList::ModelOrNone })
 }
 
 /// Texts of both sides that a reaction may quote, newest first.

@@ -72,6 +72,7 @@ struct Row {
     body: String,
     media: Option<String>,
     via: String,
+    provider_at: i64,
     received_at: i64,
 }
 
@@ -84,6 +85,7 @@ impl Row {
             body: self.body,
             media: media(self.media.as_deref())?,
             via: via(&self.via)?,
+            sent_at: time(self.provider_at)?,
             received_at: time(self.received_at)?,
         })
     }
@@ -146,6 +148,35 @@ pub fn skip(conn: &mut Conn, event: EventId, reason: &str, now: Timestamp) -> Qu
             inbound_events::state.eq("completed"),
             inbound_events::outcome.eq("skipped"),
             inbound_events::outcome_reason.eq(reason),
+            inbound_events::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Counts a failed beginning of work on the user's next text, and tells which text that is and how often it failed.
+pub fn count_failure(
+    conn: &mut Conn,
+    user: UserId,
+    now: Timestamp,
+) -> QueryResult<Option<(InboundEvent, i64)>> {
+    let Some(event) = waiting(conn, user, 1)?.into_iter().next() else { return Ok(None) };
+    let attempts: i64 = diesel::update(inbound_events::table.find(event.id.0))
+        .set((
+            inbound_events::attempts.eq(inbound_events::attempts + 1),
+            inbound_events::updated_at.eq(ms(now)),
+        ))
+        .returning(inbound_events::attempts)
+        .get_result(conn)?;
+    Ok(Some((event, attempts)))
+}
+
+/// Ends a text that cannot be worked on; its sender is told.
+pub fn give_up(conn: &mut Conn, event: EventId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(inbound_events::table.find(event.0))
+        .set((
+            inbound_events::state.eq("failed"),
+            inbound_events::outcome.eq("failed_notified"),
             inbound_events::updated_at.eq(ms(now)),
         ))
         .execute(conn)

@@ -9,6 +9,7 @@ pub mod db;
 pub mod deliveries;
 pub mod history;
 pub mod ledger;
+pub mod offsets;
 pub mod outbox;
 pub mod pending;
 mod schema;

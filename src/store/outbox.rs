@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::Conn;
-use super::codec::{ms, number};
+use super::codec::{ms, number, time};
 use super::schema::{delivery_events, outbox, pending_actions, users};
 use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
 
@@ -23,7 +23,8 @@ pub struct NewText {
     /// One row per key, ever: `turn:42:reply`.
     pub key: String,
     pub user: UserId,
-    pub turn: TurnId,
+    /// `None` for a text that no turn wrote.
+    pub turn: Option<TurnId>,
     pub kind: TextKind,
     pub to: Address,
     pub from: Address,
@@ -40,7 +41,7 @@ pub fn queue(conn: &mut Conn, text: &NewText, now: Timestamp) -> QueryResult<Out
         .values((
             outbox::dedupe_key.eq(&text.key),
             outbox::user_id.eq(text.user.0),
-            outbox::turn_id.eq(text.turn.0),
+            outbox::turn_id.eq(text.turn.map(|turn| turn.0)),
             outbox::kind.eq(kind),
             outbox::to_addr.eq(text.to.as_str()),
             outbox::from_addr.eq(text.from.as_str()),
@@ -70,28 +71,56 @@ pub struct Due {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Agenda {
     /// At most one row per user: a user's texts leave in order.
-    pub due: Vec<OutboxId>,
-    /// When the next waiting row may be sent, in milliseconds.
+    pub due: Vec<(OutboxId, Todo)>,
+    /// When the next waiting row is to be seen to, in milliseconds.
     pub next_ms: Option<i64>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Todo {
+    Send,
+    /// Its fate is unknown: look whether it was taken.
+    Look,
+}
+
+/// Times after a text's fate became unknown at which the carrier's list is looked at. The request itself may still
+/// arrive there until its time is up, and the list shows new texts late.
+const LOOK_AFTER_MS: [i64; 2] = [15_000, 75_000];
+
 pub fn agenda(conn: &mut Conn, now: Timestamp) -> QueryResult<Agenda> {
-    let rows: Vec<(i64, i64, String, i64)> = outbox::table
+    type Row = (i64, i64, String, i64, i64, Option<i64>);
+    let rows: Vec<Row> = outbox::table
         .filter(outbox::state.eq_any(["queued", "attempting", "unknown"]))
         .order((outbox::user_id, outbox::id))
-        .select((outbox::id, outbox::user_id, outbox::state, outbox::not_before))
+        .select((
+            outbox::id,
+            outbox::user_id,
+            outbox::state,
+            outbox::not_before,
+            outbox::looks,
+            outbox::unknown_at,
+        ))
         .load(conn)?;
     let mut agenda = Agenda::default();
     let mut last_user = None;
-    for (id, user, state, not_before) in rows {
-        // Only the oldest open row of each user counts; one that is under way holds up the rest.
-        if last_user.replace(user) == Some(user) || state != "queued" {
+    for (id, user, state, not_before, looks, unknown_at) in rows {
+        // Only the oldest open row of each user counts: one whose fate is open holds up the rest.
+        if last_user.replace(user) == Some(user) {
             continue;
         }
-        if not_before <= ms(now) {
-            agenda.due.push(OutboxId(id));
+        let (todo, at) = match state.as_str() {
+            "queued" => (Todo::Send, not_before),
+            "unknown" => {
+                let wait = usize::try_from(looks).ok().and_then(|looks| LOOK_AFTER_MS.get(looks));
+                let wait = wait.or(LOOK_AFTER_MS.last()).copied().unwrap_or_default();
+                (Todo::Look, not_before.max(unknown_at.unwrap_or_default() + wait))
+            }
+            _ => continue,
+        };
+        if at <= ms(now) {
+            agenda.due.push((OutboxId(id), todo));
         } else {
-            agenda.next_ms = Some(agenda.next_ms.map_or(not_before, |next: i64| next.min(not_before)));
+            agenda.next_ms = Some(agenda.next_ms.map_or(at, |next: i64| next.min(at)));
         }
     }
     Ok(agenda)
@@ -156,7 +185,7 @@ pub fn accepted(
     now: Timestamp,
 ) -> QueryResult<()> {
     let sid = taken.sid;
-    diesel::update(outbox::table.find(id.0))
+    let taken_up = diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
         .set((
             outbox::state.eq("accepted"),
             outbox::provider_sid.eq(sid),
@@ -165,20 +194,49 @@ pub fn accepted(
             outbox::updated_at.eq(ms(now)),
         ))
         .execute(conn)?;
-    let early: Option<String> = delivery_events::table
+    if taken_up == 0 {
+        // A callback was faster than the answer to our request.
+        return Ok(());
+    }
+    let early: Vec<String> = delivery_events::table
         .filter(delivery_events::provider_sid.eq(sid))
-        .order(delivery_events::received_at.desc())
         .select(delivery_events::status)
-        .first(conn)
-        .optional()?;
-    if let Some(status) = early {
+        .load(conn)?;
+    for status in early {
         super::deliveries::advance(conn, sid, &status, now)?;
     }
+    arm(conn, id, confirm_for, now)
+}
+
+/// A status report names this row: it was taken under that id, unless the row is known by another already.
+pub(super) fn taken_by_report(
+    conn: &mut Conn,
+    id: OutboxId,
+    taken: &Taken<'_>,
+    confirm_for: SignedDuration,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let open: Option<i64> = outbox::table
+        .find(id.0)
+        .filter(outbox::state.eq_any(["queued", "attempting", "unknown"]).and(outbox::attempts.gt(0)))
+        .select(outbox::id)
+        .first(conn)
+        .optional()?;
+    match open {
+        Some(_) if unclaimed(conn, &[taken.sid.to_owned()])?.is_some() => {
+            accepted(conn, id, taken, confirm_for, now)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A question is open from the moment it was accepted; a repeated one keeps its expiry, but only an answer to the
+/// repeat counts.
+fn arm(conn: &mut Conn, id: OutboxId, confirm_for: SignedDuration, now: Timestamp) -> QueryResult<()> {
     let question = pending_actions::table.filter(pending_actions::prompt_outbox_id.eq(id.0));
     diesel::update(question.filter(pending_actions::expires_at.is_null()))
         .set((pending_actions::armed_at.eq(ms(now)), pending_actions::expires_at.eq(ms(now + confirm_for))))
         .execute(conn)?;
-    // A repeated question keeps its expiry, but only an answer to the repeat counts.
     diesel::update(question).set(pending_actions::armed_at.eq(ms(now))).execute(conn).map(drop)
 }
 
@@ -206,10 +264,81 @@ pub fn unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> Q
     diesel::update(outbox::table.find(id.0))
         .set((
             outbox::state.eq("unknown"),
+            outbox::looks.eq(0),
             outbox::unknown_at.eq(ms(now)),
             outbox::error.eq(json!({ "meaning": reason }).to_string()),
             outbox::updated_at.eq(ms(now)),
         ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// A text whose fate is unknown, as it is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sought {
+    pub due: Due,
+    /// When it was first tried.
+    pub since: Timestamp,
+    /// The id that a status callback gave for it.
+    pub reported: Option<String>,
+}
+
+pub fn sought(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<Sought>> {
+    let row: Option<(i64, String, String, String, i64)> = outbox::table
+        .find(id.0)
+        .filter(outbox::state.eq("unknown"))
+        .select((outbox::attempts, outbox::to_addr, outbox::from_addr, outbox::body, outbox::created_at))
+        .first(conn)
+        .optional()?;
+    let Some((attempts, to, from, body, created_at)) = row else { return Ok(None) };
+    let reported: Option<String> = delivery_events::table
+        .filter(delivery_events::outbox_id.eq(id.0))
+        .select(delivery_events::provider_sid)
+        .first(conn)
+        .optional()?;
+    let attempt = number(attempts)?;
+    let due = Due { id, attempt, to: Address::new(to), from: Address::new(from), body };
+    Ok(Some(Sought { due, since: time(created_at)?, reported }))
+}
+
+/// The first of these ids that no other text is known by.
+pub fn unclaimed(conn: &mut Conn, sids: &[String]) -> QueryResult<Option<usize>> {
+    let claimed: Vec<Option<String>> =
+        outbox::table.filter(outbox::provider_sid.eq_any(sids)).select(outbox::provider_sid).load(conn)?;
+    Ok(sids.iter().position(|sid| !claimed.iter().flatten().any(|other| other == sid)))
+}
+
+/// What a look that found nothing leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    LookAgain,
+    /// Looked for often enough: it was not taken, and is sent again.
+    SendAgain,
+}
+
+pub fn not_found(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Missing> {
+    let looks: i64 = diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("unknown")))
+        .set((outbox::looks.eq(outbox::looks + 1), outbox::updated_at.eq(ms(now))))
+        .returning(outbox::looks)
+        .get_result(conn)?;
+    if usize::try_from(looks).is_ok_and(|looks| looks < LOOK_AFTER_MS.len()) {
+        return Ok(Missing::LookAgain);
+    }
+    diesel::update(outbox::table.find(id.0))
+        .set((
+            outbox::state.eq("queued"),
+            outbox::looks.eq(0),
+            outbox::not_before.eq(ms(now)),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    Ok(Missing::SendAgain)
+}
+
+/// The carrier's list could not be read: the look does not count.
+pub fn look_later(conn: &mut Conn, id: OutboxId, at: Timestamp, now: Timestamp) -> QueryResult<()> {
+    diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("unknown")))
+        .set((outbox::not_before.eq(ms(at)), outbox::updated_at.eq(ms(now))))
         .execute(conn)
         .map(drop)
 }

@@ -1,5 +1,4 @@
-// @generated from the migrations by `diesel print-schema`, with every Integer widened to BigInt:
-// times are milliseconds and ids are 64 bits wide.
+// @generated automatically by Diesel CLI.
 
 diesel::table! {
     audit_log (id) {
@@ -63,6 +62,7 @@ diesel::table! {
         state -> Text,
         outcome -> Nullable<Text>,
         outcome_reason -> Nullable<Text>,
+        attempts -> BigInt,
         not_before -> BigInt,
         turn_id -> Nullable<BigInt>,
         updated_at -> BigInt,
@@ -94,6 +94,14 @@ diesel::table! {
         error -> Nullable<Text>,
         started_at -> BigInt,
         finished_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    offsets (source) {
+        source -> Text,
+        cursor_at -> BigInt,
+        updated_at -> BigInt,
     }
 }
 
@@ -260,6 +268,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     inbound_events,
     instance,
     llm_steps,
+    offsets,
     outbox,
     pending_actions,
     stream_events,

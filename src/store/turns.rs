@@ -183,13 +183,17 @@ pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryRes
         .map(drop)
 }
 
-/// Counts a resume after a panic or a failure of our own, and tells how many there were.
-pub fn count_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<u32> {
-    let attempts: i64 = diesel::update(turns::table.find(id.0))
+pub fn cancel_requested(conn: &mut Conn, id: TurnId) -> QueryResult<bool> {
+    let at: Option<i64> = turns::table.find(id.0).select(turns::cancel_requested_at).first(conn)?;
+    Ok(at.is_some())
+}
+
+/// Counts a resume after a panic or a failure of our own.
+pub fn count_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(turns::table.find(id.0))
         .set((turns::attempts.eq(turns::attempts + 1), turns::updated_at.eq(ms(now))))
-        .returning(turns::attempts)
-        .get_result(conn)?;
-    number(attempts)
+        .execute(conn)
+        .map(drop)
 }
 
 pub(super) fn set_state(conn: &mut Conn, id: TurnId, state: &str, now: Timestamp) -> QueryResult<()> {

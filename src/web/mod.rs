@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use bytes::Bytes;
+use jiff::SignedDuration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -34,6 +35,8 @@ pub struct Webhooks {
     pub engine: Engine,
     pub db: Db,
     pub clock: Clock,
+    /// How long a question stays open once it was accepted.
+    pub confirm_for: SignedDuration,
     /// `None` without a Twilio account.
     pub twilio: Option<Arc<Trust>>,
 }

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::{Trust, Webhooks};
 use crate::conversation::transcript::{Address, ChannelKind, Media, Received, Via};
+use crate::failpoint;
 use crate::messaging::signature::{self, Claim, SETTINGS_HEADER, SIGNATURE_HEADER};
 
 /// Twilio's own limit is 64 kB; a text has at most 1,600 characters.
@@ -56,6 +57,7 @@ async fn admit(webhooks: &Webhooks, request: Request) -> Result<(), Refusal> {
     let received = read(&form, webhooks.clock.now())?;
     match webhooks.engine.admit(received).await {
         Ok(admission) => {
+            failpoint::reached("admit.stored");
             tracing::info!(?admission, "text received");
             Ok(())
         }

@@ -5,4 +5,7 @@
 
 mod confirmation;
 mod harness;
+mod inbound;
+mod people;
+mod texts;
 mod tidy;

@@ -182,6 +182,34 @@ fn the_example_file_names_exactly_the_variables_that_are_read() {
 }
 
 #[test]
+fn the_readme_describes_exactly_the_variables_of_the_example_file() {
+    let told =
+        "## Other\n| `NOT` | x |\n## Configuration\n| variable |\n| `PORT` | `NOT` |\n## More\n| `NOT` |";
+    assert_eq!(names_in_table(told), set(&["PORT"]));
+
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    assert_eq!(names_in_table(&readme), names_in(&example_file()));
+}
+
+#[test]
+fn links_between_documents_lead_to_headings_that_exist() {
+    let rule = |file: &File| {
+        findings_by_line(file, |line| {
+            let targets = line.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0));
+            targets
+                .filter(|target| !target.starts_with("https://"))
+                .any(|target| !leads_somewhere(file, target))
+        })
+    };
+    let counter_examples = [
+        ("README.md", "See [this](docs/NOWHERE.md)."),
+        ("docs/TOUR.md", "See [this](../README.md#no-such-heading)."),
+        ("docs/TOUR.md", "See [this](#below)."),
+    ];
+    check(&documents(), rule, &counter_examples);
+}
+
+#[test]
 fn the_example_file_as_it_is_changes_no_default() {
     let example = example_file();
     let value = |name: &str| {
@@ -309,6 +337,34 @@ fn says_nothing(type_name: &str) -> bool {
 fn names_in(example: &str) -> BTreeSet<String> {
     let lines = example.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect()
+}
+
+/// The variables in the first cells of the table under "Configuration".
+fn names_in_table(readme: &str) -> BTreeSet<String> {
+    let sections = readme.split("\n## ");
+    let section = sections.filter_map(|section| section.strip_prefix("Configuration\n"));
+    let rows = section.flat_map(str::lines).filter_map(|line| line.strip_prefix("| `"));
+    rows.filter_map(|row| Some(row.split_once('`')?.0.to_owned())).collect()
+}
+
+/// Whether a relative link in `file` names a file and, if it names one, a heading in it.
+fn leads_somewhere(file: &File, target: &str) -> bool {
+    let (path, heading) =
+        target.split_once('#').map_or((target, None), |(path, heading)| (path, Some(heading)));
+    let folder = root().join(&file.path).parent().map(Path::to_owned).unwrap_or_default();
+    let text = if path.is_empty() { Ok(file.text.clone()) } else { fs::read_to_string(folder.join(path)) };
+    let Ok(text) = text else { return false };
+    heading.is_none_or(|heading| {
+        let headings = text.lines().filter(|line| line.starts_with('#'));
+        headings.map(anchor).any(|anchor| anchor == heading)
+    })
+}
+
+/// The anchor that a heading gets when it is rendered.
+fn anchor(heading: &str) -> String {
+    let words = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = words.chars().filter(|&mark| mark.is_alphanumeric() || mark == ' ' || mark == '-');
+    kept.map(|mark| if mark == ' ' { '-' } else { mark }).collect()
 }
 
 fn set(names: &[&str]) -> BTreeSet<String> {

@@ -23,6 +23,7 @@ use crate::conversation::transcript::{
 use crate::engine::Codes;
 use crate::llm::scripted::Scripted;
 use crate::simulation::{self, OUR_NUMBER, Peers, Served, Write};
+use crate::store::db::Db;
 use crate::store::users::{self, Newcomer};
 use crate::store::{calls, pending};
 
@@ -68,7 +69,7 @@ impl Stage {
         if let Some(code) = &file.code {
             settings.codes = Codes::Fixed(code.parse().context("read the code")?);
         }
-        let mut blueprint = peers.blueprint(database, settings, Some(model.clone()))?;
+        let mut blueprint = peers.blueprint(Db::open(database)?, settings, Some(model.clone()))?;
         blueprint.confirm_for = SignedDuration::from_secs(file.confirm_ttl_s);
         let app = App::start(blueprint).await?;
         introduce(&app, file, start).await?;

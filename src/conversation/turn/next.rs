@@ -8,6 +8,11 @@ use serde_json::json;
 use super::judgement::{self, Verdict};
 use super::{Answer, Ask, AskStyle, Excuse, Failure, Limits, Nudge, Step, Turn};
 use crate::conversation::transcript::{Brain, CallFailure, CallResult, CallState, ModelStep, Tier, ToolCall};
+use crate::conversation::trouble::Pace;
+
+/// How soon the model is asked again. A turn has no time for a longer pause, so one that the server asks for ends the
+/// model's part in it.
+const MODEL_PACE: Pace = Pace { first: Duration::from_secs(1), factor: 4, longest: Duration::from_secs(120) };
 
 impl Turn {
     pub fn next(&self, now: Timestamp, limits: &Limits) -> Step {
@@ -142,8 +147,8 @@ impl Turn {
             Failure::Interrupted => Duration::ZERO,
             Failure::Lasting => return self.without_model(),
             Failure::Transient { at, retry_after } => {
-                let pause =
-                    retry_after.unwrap_or(Duration::from_secs(4_u64.pow(counted.saturating_sub(1) as u32)));
+                let attempt = u32::try_from(counted).unwrap_or(u32::MAX);
+                let pause = MODEL_PACE.pause(attempt, *retry_after);
                 let since = Duration::try_from(now.duration_since(*at)).unwrap_or_default();
                 pause.saturating_sub(since)
             }

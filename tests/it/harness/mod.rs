@@ -1,26 +1,31 @@
 //! The words in which whole-app tests are written: a running program among simulated peers.
 
 pub(crate) mod model;
+mod setup;
+mod stored;
+pub(crate) mod wire;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use dialarr::app::App;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
-use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{PhoneNumber, Rights, Role, Status};
-use dialarr::engine::{Codes, Settings};
+use dialarr::engine::Settings;
 use dialarr::http::Http;
-use dialarr::llm::Model;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
-use dialarr::simulation::{self, Peers};
+use dialarr::messaging::signature::Verifier;
+use dialarr::simulation::Peers;
+use dialarr::store::db::Db;
 use dialarr::store::users::{self, Newcomer};
 use dialarr::web;
 use http::{Request, Response};
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
+
+pub(crate) use setup::Setup;
 
 pub(crate) const ANN: &str = "+15550100002";
 pub(crate) const BOB: &str = "+15550100003";
@@ -42,40 +47,26 @@ pub(crate) struct TestApp {
 
 /// Everything that outlives a crash of the program.
 struct World {
+    setup: Setup,
     peers: Peers,
-    model: Option<Arc<Scripted>>,
-    settings: Settings,
     folder: tempfile::TempDir,
 }
 
 impl TestApp {
     /// With a model that plays a script.
     pub(crate) async fn start() -> Self {
-        Self::with(|_| {}).await
+        Setup::default().start().await
     }
 
     /// Without a model: the keyword brain answers.
     pub(crate) async fn start_without_model() -> Self {
-        Self::build(None, |_| {}).await
+        Setup::default().keyword_brain().start().await
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        Self::build(Some(Arc::new(Scripted::new(Vec::new()))), change).await
-    }
-
-    async fn build(model: Option<Arc<Scripted>>, change: impl FnOnce(&mut Settings)) -> Self {
-        let start: Timestamp = "2026-11-20T21:04:00Z".parse().unwrap();
-        let clock = Clock::manual(start);
-        let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
-        let peers = Peers::new(clock, radarr, sonarr, PUBLIC_URL);
-        let mut settings = simulation::settings(TimeZone::UTC);
-        settings.codes = Codes::Fixed(47);
-        change(&mut settings);
-        let world = World { peers, model, settings, folder: tempfile::tempdir().unwrap() };
-        let app = world.run().await;
-        let this = Self { app: Some(app), world };
-        this.knows(ANN, Has::EveryRight).await;
-        this
+        let mut setup = Setup::default();
+        change(&mut setup.settings);
+        setup.start().await
     }
 
     /// The program stops as if killed, and starts again on the same database.
@@ -103,7 +94,7 @@ impl TestApp {
     }
 
     pub(crate) fn model(&self) -> &Scripted {
-        self.world.model.as_ref().unwrap()
+        self.world.setup.scripted().unwrap()
     }
 
     /// What the model answers from here on.
@@ -196,10 +187,16 @@ impl TestApp {
 impl World {
     async fn run(&self) -> App {
         let database = self.folder.path().join("test.db");
-        let model = self.model.clone().map(|model| model as Arc<dyn Model>);
-        let mut blueprint =
-            self.peers.blueprint(database.to_str().unwrap(), self.settings.clone(), model).unwrap();
+        let db = Db::open(database.to_str().unwrap()).unwrap();
+        let setup = &self.setup;
+        let mut blueprint = self.peers.blueprint(db, setup.settings.clone(), setup.brain.model()).unwrap();
         blueprint.confirm_for = SignedDuration::from_mins(5);
+        blueprint.admin.clone_from(&setup.admin);
+        blueprint.members.clone_from(&setup.members);
+        if let Some(tokens) = &setup.tokens {
+            let verifier = Verifier { tokens: tokens.clone(), shared_keys: BTreeMap::new() };
+            blueprint.trust = Some(Arc::new(web::Trust { verifier, public_url: setup.public_url.clone() }));
+        }
         App::start(blueprint).await.unwrap()
     }
 }
@@ -207,7 +204,7 @@ impl World {
 impl Drop for TestApp {
     /// A script that was not played to its end means that the test did not test what it says.
     fn drop(&mut self) {
-        let left = self.world.model.as_ref().map_or(0, |model| model.left());
+        let left = self.world.setup.scripted().map_or(0, Scripted::left);
         if left > 0 && !std::thread::panicking() {
             panic!("{left} lines of the model's script were not played");
         }

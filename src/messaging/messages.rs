@@ -1,0 +1,165 @@
+//! Twilio's list of messages: the only record of what was taken from us and of what people sent while we were away.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http::header::AUTHORIZATION;
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
+use jiff::tz::TimeZone;
+use serde::Deserialize;
+
+use super::twilio::Twilio;
+use super::{Accepted, LookError, Outgoing};
+use crate::conversation::transcript::{Address, ChannelKind, Media, Received, Via};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Pages that are read of one list; a list whose next page never ends must not hang us.
+const MAX_PAGES: usize = 20;
+const PAGE_SIZE: &str = "100";
+/// What a trial account's texts begin with.
+const TRIAL_PREFIX: &str = "Sent from your Twilio trial account - ";
+/// The clocks of Twilio and of this machine may differ by this much.
+const CLOCK_SKEW: Duration = Duration::from_secs(60);
+
+/// One entry of the list. Everything may be missing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Entry {
+    sid: String,
+    direction: String,
+    status: String,
+    from: Option<String>,
+    to: Option<String>,
+    body: Option<String>,
+    num_media: Option<String>,
+    date_created: Option<String>,
+    uri: Option<String>,
+    #[serde(skip)]
+    created_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Page {
+    messages: Vec<Entry>,
+    #[serde(default)]
+    next_page_uri: Option<String>,
+}
+
+impl Twilio {
+    /// Messages to the receiver of `text` that could be it: ours, with its words, no older than its first attempt.
+    pub(super) async fn candidates(
+        &self,
+        text: &Outgoing,
+        since: Timestamp,
+    ) -> Result<Vec<Accepted>, LookError> {
+        let mut filter = vec![("To", text.to.as_str())];
+        if let Some(from) = self.sends_from(text) {
+            filter.push(("From", from));
+        }
+        // No date: what has not left Twilio's queue has none yet and would be filtered out.
+        let oldest = since - CLOCK_SKEW;
+        let entries = self.read_list(&filter, |entry| entry.created_at.is_some_and(|at| at < oldest)).await?;
+        let wanted = text.body.trim();
+        Ok(entries
+            .into_iter()
+            .filter(|entry| entry.direction.starts_with("outbound"))
+            .filter(|entry| entry.created_at.is_none_or(|at| at >= oldest))
+            .filter(|entry| said(entry) == wanted)
+            .map(|entry| Accepted { sid: entry.sid, created_at: entry.created_at })
+            .collect())
+    }
+
+    /// Texts that people sent to `number` at or after `since`, oldest first.
+    pub async fn received_since(
+        &self,
+        number: &Address,
+        since: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<Received>, LookError> {
+        let day = since.to_zoned(TimeZone::UTC).date().to_string();
+        let filter = [("To", number.as_str()), ("DateSent>", &day)];
+        let entries = self.read_list(&filter, |entry| entry.created_at.is_some_and(|at| at < since)).await?;
+        let mut texts: Vec<Received> = entries
+            .into_iter()
+            .filter(|entry| entry.direction == "inbound" && entry.status == "received")
+            .filter(|entry| entry.created_at.is_some_and(|at| at >= since))
+            .filter_map(|entry| received(entry, now))
+            .collect();
+        texts.sort_by(|a, b| (a.provider_at, &a.external_id).cmp(&(b.provider_at, &b.external_id)));
+        Ok(texts)
+    }
+
+    /// The list, newest first, up to the first entry that is `far_enough`.
+    async fn read_list(
+        &self,
+        filter: &[(&str, &str)],
+        far_enough: impl Fn(&Entry) -> bool,
+    ) -> Result<Vec<Entry>, LookError> {
+        let filter: Vec<(&str, &str)> = filter.iter().copied().chain([("PageSize", PAGE_SIZE)]).collect();
+        let query = serde_urlencoded::to_string(filter).map_err(|error| LookError(error.to_string()))?;
+        let mut url = format!("{}?{query}", self.messages_url());
+        let mut entries = Vec::new();
+        for _ in 0..MAX_PAGES {
+            let Page { messages, next_page_uri } = self.read_page(&url).await?;
+            let over = messages.is_empty();
+            for mut entry in messages {
+                // An entry without a readable time is kept: it may be the one that is looked for.
+                entry.created_at = entry
+                    .date_created
+                    .as_deref()
+                    .and_then(|date| DateTimeParser::new().parse_timestamp(date).ok());
+                if far_enough(&entry) {
+                    return Ok(entries);
+                }
+                entries.push(entry);
+            }
+            match next_page_uri {
+                Some(next) if !over => url = self.absolute(&next),
+                _ => return Ok(entries),
+            }
+        }
+        tracing::warn!(pages = MAX_PAGES, "the carrier's list of messages was not read to its end");
+        Ok(entries)
+    }
+
+    async fn read_page(&self, url: &str) -> Result<Page, LookError> {
+        let request = Request::get(url)
+            .header(AUTHORIZATION, self.authorization())
+            .body(Bytes::new())
+            .map_err(|error| LookError(error.to_string()))?;
+        let response =
+            self.http().send(request, TIMEOUT).await.map_err(|error| LookError(error.to_string()))?;
+        if !response.status().is_success() {
+            return Err(LookError(format!("status {}", response.status())));
+        }
+        serde_json::from_slice(response.body()).map_err(|error| LookError(error.to_string()))
+    }
+}
+
+/// The words of an entry as we sent them.
+fn said(entry: &Entry) -> &str {
+    let body = entry.body.as_deref().unwrap_or_default().trim();
+    body.strip_prefix(TRIAL_PREFIX.trim_end()).map_or(body, str::trim)
+}
+
+/// `None` for a sender that is no phone number: nobody could be answered.
+fn received(entry: Entry, now: Timestamp) -> Option<Received> {
+    let from = Address::new(entry.from?).phone().ok()?;
+    let count: usize = entry.num_media.as_deref().and_then(|count| count.parse().ok()).unwrap_or(0);
+    // The list has no addresses of media, and media is never fetched: that there was some is all that matters.
+    let place = entry.uri.unwrap_or_default();
+    let media = (0..count.min(10)).map(|_| Media { url: place.clone(), content_type: String::new() });
+    Some(Received {
+        channel: ChannelKind::Twilio,
+        external_id: entry.sid,
+        from,
+        to: Address::new(entry.to?),
+        body: entry.body.unwrap_or_default().replace('\0', "\u{fffd}"),
+        media: media.collect(),
+        via: Via::Recovery,
+        provider_at: entry.created_at?,
+        received_at: now,
+    })
+}

@@ -1,0 +1,82 @@
+//! Texts that never reached our webhook: found in the carrier's list and admitted like any other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::LookError;
+use super::twilio::Twilio;
+use crate::clock::Clock;
+use crate::conversation::transcript::{Address, Received};
+use crate::store::db::{Db, DbError};
+use crate::store::offsets;
+
+/// How often the list is read.
+pub const EVERY: Duration = Duration::from_secs(300);
+/// How soon it is read again when a text was too young.
+pub const SOON: Duration = Duration::from_secs(30);
+/// Read again before the cursor: the list may show a text later than it lists it.
+const OVERLAP: SignedDuration = SignedDuration::from_hours(1);
+/// The webhook of a text this young may still be under way, and what comes by it counts for more.
+const TOO_YOUNG: SignedDuration = SignedDuration::from_secs(30);
+
+/// The list of texts to one of our numbers.
+#[derive(Clone)]
+pub struct Inbox {
+    pub twilio: Arc<Twilio>,
+    pub number: Address,
+    pub db: Db,
+    pub clock: Clock,
+}
+
+/// What a reading of the list gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// Every text in the list, oldest first; admitting a known one changes nothing.
+    pub texts: Vec<Received>,
+    pub next: Next,
+    cursor: Timestamp,
+}
+
+/// When to read the list again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    Later,
+    /// A text was too young to be taken up.
+    Soon,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error(transparent)]
+    Look(#[from] LookError),
+    #[error(transparent)]
+    Db(#[from] DbError),
+}
+
+impl Inbox {
+    pub async fn read(&self) -> Result<Reading, FetchError> {
+        let source = self.source();
+        let now = self.clock.now();
+        let Some(cursor) = self.db.read(move |conn| offsets::get(conn, &source)).await? else {
+            // What was sent before the first start was not sent to this program.
+            return Ok(Reading { texts: Vec::new(), next: Next::Later, cursor: now });
+        };
+        let listed = self.twilio.received_since(&self.number, cursor - OVERLAP, now).await?;
+        let (texts, young): (Vec<_>, Vec<_>) =
+            listed.into_iter().partition(|text| text.provider_at <= now - TOO_YOUNG);
+        let cursor = texts.iter().map(|text| text.provider_at).fold(cursor, Ord::max);
+        Ok(Reading { texts, next: if young.is_empty() { Next::Later } else { Next::Soon }, cursor })
+    }
+
+    /// Moves the cursor past a reading; only once every text of it is admitted.
+    pub async fn admitted(&self, reading: &Reading) -> Result<(), DbError> {
+        let (source, cursor, now) = (self.source(), reading.cursor, self.clock.now());
+        self.db.write(move |conn| offsets::set(conn, &source, cursor, now)).await
+    }
+
+    fn source(&self) -> String {
+        format!("twilio:{}", self.number.as_str())
+    }
+}

@@ -1,0 +1,29 @@
+//! How far a carrier's list of received texts has been read.
+
+use diesel::prelude::*;
+use diesel::upsert::excluded;
+use jiff::Timestamp;
+
+use super::Conn;
+use super::codec::{ms, time};
+use super::schema::offsets;
+
+/// `None` before the first reading.
+pub fn get(conn: &mut Conn, source: &str) -> QueryResult<Option<Timestamp>> {
+    let at: Option<i64> = offsets::table.find(source).select(offsets::cursor_at).first(conn).optional()?;
+    at.map(time).transpose()
+}
+
+/// Call it only after every text up to `at` was admitted.
+pub fn set(conn: &mut Conn, source: &str, at: Timestamp, now: Timestamp) -> QueryResult<()> {
+    diesel::insert_into(offsets::table)
+        .values((offsets::source.eq(source), offsets::cursor_at.eq(ms(at)), offsets::updated_at.eq(ms(now))))
+        .on_conflict(offsets::source)
+        .do_update()
+        .set((
+            offsets::cursor_at.eq(excluded(offsets::cursor_at)),
+            offsets::updated_at.eq(excluded(offsets::updated_at)),
+        ))
+        .execute(conn)
+        .map(drop)
+}

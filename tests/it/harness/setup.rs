@@ -1,0 +1,106 @@
+//! What a test says about the program before it starts. Everything has a default.
+
+use std::sync::Arc;
+
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::clock::Clock;
+use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::engine::{Codes, Settings};
+use dialarr::llm::Model;
+use dialarr::llm::scripted::Scripted;
+use dialarr::simulation::{self, Peers};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use secrecy::SecretString;
+
+use super::model::Holding;
+use super::{ANN, Has, PUBLIC_URL, TestApp, World};
+
+pub(crate) struct Setup {
+    pub(super) settings: Settings,
+    pub(super) brain: Brain,
+    pub(super) public_url: String,
+    /// In place of the one token that the carrier signs with.
+    pub(super) tokens: Option<Vec<SecretString>>,
+    pub(super) admin: Option<PhoneNumber>,
+    pub(super) members: Vec<PhoneNumber>,
+}
+
+/// Who answers.
+pub(super) enum Brain {
+    Keyword,
+    Scripted(Arc<Scripted>),
+    Holding(Arc<Holding>),
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let mut settings = simulation::settings(TimeZone::UTC);
+        settings.codes = Codes::Fixed(47);
+        Self {
+            settings,
+            brain: Brain::Scripted(Arc::new(Scripted::new(Vec::new()))),
+            public_url: PUBLIC_URL.to_owned(),
+            tokens: None,
+            admin: None,
+            members: Vec::new(),
+        }
+    }
+}
+
+impl Setup {
+    pub(crate) fn keyword_brain(self) -> Self {
+        Self { brain: Brain::Keyword, ..self }
+    }
+
+    /// A model that keeps texts with the word "hold" waiting until it is let go.
+    pub(crate) fn holding(self, model: &Arc<Holding>) -> Self {
+        Self { brain: Brain::Holding(model.clone()), ..self }
+    }
+
+    pub(crate) fn public_url(self, url: &str) -> Self {
+        Self { public_url: url.to_owned(), ..self }
+    }
+
+    /// The auth tokens that we believe in.
+    pub(crate) fn tokens(self, tokens: &[&str]) -> Self {
+        let tokens = tokens.iter().map(|token| SecretString::from((*token).to_owned())).collect();
+        Self { tokens: Some(tokens), ..self }
+    }
+
+    /// `ADMIN_PHONE` and `PHONE_WHITELIST`.
+    pub(crate) fn people(self, admin: &str, members: &[&str]) -> Self {
+        let phone = |text: &str| PhoneNumber::parse(text).unwrap();
+        Self { admin: Some(phone(admin)), members: members.iter().map(|text| phone(text)).collect(), ..self }
+    }
+
+    pub(crate) async fn start(self) -> TestApp {
+        let start: Timestamp = "2026-11-20T21:04:00Z".parse().unwrap();
+        let clock = Clock::manual(start);
+        let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
+        let peers = Peers::new(clock, radarr, sonarr, &self.public_url);
+        let world = World { setup: self, peers, folder: tempfile::tempdir().unwrap() };
+        let app = world.run().await;
+        let this = TestApp { app: Some(app), world };
+        this.knows(ANN, Has::EveryRight).await;
+        this
+    }
+
+    pub(super) fn scripted(&self) -> Option<&Scripted> {
+        match &self.brain {
+            Brain::Scripted(model) => Some(model),
+            Brain::Keyword | Brain::Holding(_) => None,
+        }
+    }
+}
+
+impl Brain {
+    pub(super) fn model(&self) -> Option<Arc<dyn Model>> {
+        match self {
+            Self::Keyword => None,
+            Self::Scripted(model) => Some(model.clone()),
+            Self::Holding(model) => Some(model.clone()),
+        }
+    }
+}

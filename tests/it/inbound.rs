@@ -1,0 +1,414 @@
+//! Whatever comes to the webhook has one clear outcome: signatures, bodies, senders, duplicates, reports.
+
+use dialarr::arr::fake::item::movie;
+use dialarr::messaging::fake::Delivery;
+use http::Method;
+use http::header::CONTENT_TYPE;
+
+use crate::harness::model::{Holding, removes_movie, said, says};
+use crate::harness::wire::{Form, TAKEN, TOKEN, seen, through_proxy, to_host, unsigned};
+use crate::harness::{ANN, BOB, Has, Setup, TestApp};
+
+const NOTHING: [&str; 0] = [];
+
+/// What status a form gets, and which texts are stored after it.
+async fn check(form: &Form, status: u16, stored: &[&str]) {
+    let app = TestApp::start_without_model().await;
+    let response = app.request(form.request()).await;
+    assert_eq!(response.status().as_u16(), status);
+    app.settle().await;
+    assert_eq!(app.texts_stored().await, stored);
+}
+
+#[tokio::test]
+async fn a_text_is_acknowledged_with_a_document_that_says_nothing() {
+    let app = TestApp::start_without_model().await;
+    assert_eq!(seen(&app.request(Form::text().request()).await), TAKEN);
+    assert_eq!(app.texts_stored().await, ["hello"]);
+    app.settle().await;
+}
+
+#[tokio::test]
+async fn a_wrong_signature_is_refused_and_nothing_is_stored() {
+    check(&Form::text().signed_with("another-token"), 403, &NOTHING).await;
+}
+
+#[tokio::test]
+async fn an_empty_token_signs_nothing() {
+    check(&Form::text().signed_with(""), 403, &NOTHING).await;
+}
+
+#[tokio::test]
+async fn a_missing_signature_is_refused_and_nothing_is_stored() {
+    let app = TestApp::start_without_model().await;
+    assert_eq!(app.status_of(unsigned(Form::text().request())).await, 403);
+    assert_eq!(app.texts_stored().await, NOTHING);
+    assert_eq!(app.people().await, ["+15550100002 active admin"]);
+}
+
+#[tokio::test]
+async fn the_host_header_has_no_say_in_what_was_signed() {
+    let app = TestApp::start_without_model().await;
+    let elsewhere = Form::text().signed_for("https://evil.example/webhook/twilio").request();
+    assert_eq!(app.status_of(to_host(elsewhere, "evil.example")).await, 403);
+    assert_eq!(app.status_of(to_host(Form::text().request(), "10.0.0.7:3000")).await, 200);
+    app.settle().await;
+}
+
+#[tokio::test]
+async fn a_public_url_may_have_a_path_that_the_proxy_removes() {
+    let setup = Setup::default().keyword_brain().public_url("https://home.example/dialarr/");
+    let app = setup.start().await;
+    let request = app.text(ANN, "hello").arrive().unwrap();
+    assert_eq!(app.status_of(through_proxy(request, "/dialarr")).await, 200);
+    assert_eq!(app.texts_stored().await, ["hello"]);
+    app.settle().await;
+}
+
+#[tokio::test]
+async fn both_tokens_are_believed_while_one_replaces_the_other() {
+    let app = Setup::default().keyword_brain().tokens(&["the-next-token", TOKEN]).start().await;
+    let next = Form::text().set("MessageSid", "SM2").set("Body", "two").signed_with("the-next-token");
+    for (form, status) in
+        [(Form::text(), 200), (next, 200), (Form::text().signed_with("the-last-token"), 403)]
+    {
+        assert_eq!(app.status_of(form.request()).await, status);
+    }
+    assert_eq!(app.texts_stored().await, ["hello", "two"]);
+    app.settle().await;
+}
+
+#[tokio::test]
+async fn a_form_without_a_needed_field_is_refused() {
+    for field in ["MessageSid", "From", "To"] {
+        check(&Form::text().without(field), 400, &NOTHING).await;
+        check(&Form::text().set(field, ""), 400, &NOTHING).await;
+    }
+}
+
+#[tokio::test]
+async fn senders_that_are_no_phone_numbers_are_refused() {
+    for sender in ["12345", "DIALARR", "anonymous", "whatsapp:bob", "+", "+1555010000x"] {
+        check(&Form::text().set("From", sender), 400, &NOTHING).await;
+    }
+}
+
+#[tokio::test]
+async fn junk_is_refused_and_an_unsigned_junk_form_too() {
+    let app = TestApp::start_without_model().await;
+    for junk in ["", "&&&===", "%", "{\"MessageSid\":\"SM1\"}", "\0\0\0", "Body=%ZZ&Body&=&From"] {
+        assert_eq!(app.status_of(Form::text().with_body(junk)).await, 403, "{junk:?}");
+    }
+    assert_eq!(app.status_of(Form::of(&[]).request()).await, 400);
+    assert_eq!(app.status_of(Form::of(&[("", ""), ("a", "")]).request()).await, 400);
+    assert_eq!(app.texts_stored().await, NOTHING);
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_utf_8_are_replaced_whether_raw_or_encoded() {
+    let body = |last: &[u8]| {
+        let start = "MessageSid=SM1&From=%2B15550100002&To=%2B15550100000&Body=caf";
+        [start.as_bytes(), last].concat()
+    };
+    let signed =
+        Form::of(&[("MessageSid", "SM1"), ("From", ANN), ("To", "+15550100000"), ("Body", "caf\u{fffd}")]);
+    for bytes in [body(b"\xe9"), body(b"%E9")] {
+        let app = TestApp::start_without_model().await;
+        assert_eq!(app.status_of(signed.with_body(bytes)).await, 200);
+        assert_eq!(app.texts_stored().await, ["caf\u{fffd}"]);
+        app.settle().await;
+    }
+}
+
+#[tokio::test]
+async fn the_signature_decides_and_not_the_content_type() {
+    let app = TestApp::start_without_model().await;
+    for (form, content_type) in [
+        (Form::text(), "application/octet-stream"),
+        (Form::text().set("MessageSid", "SM2"), "application/x-www-form-urlencoded; charset=latin1"),
+        (Form::text().set("MessageSid", "SM3"), "???"),
+    ] {
+        let mut request = form.request();
+        request.headers_mut().insert(CONTENT_TYPE, content_type.parse().unwrap());
+        assert_eq!(app.status_of(request).await, 200, "{content_type}");
+    }
+    app.settle().await;
+}
+
+#[tokio::test]
+async fn ten_megabytes_are_refused_by_their_announcement() {
+    let app = TestApp::start_without_model().await;
+    assert_eq!(app.announce_ten_megabytes().await, 413);
+}
+
+#[tokio::test]
+async fn ten_megabytes_without_a_length_are_read_only_as_far_as_the_limit() {
+    let app = TestApp::start_without_model().await;
+    let (status, kilobytes) = app.pour_ten_megabytes().await;
+    assert_eq!(status, 413);
+    assert!(kilobytes <= 65, "{kilobytes} kB were read");
+}
+
+#[tokio::test]
+async fn a_text_that_does_not_fit_is_refused() {
+    check(&Form::text().set("Body", &"x".repeat(100_000)), 413, &NOTHING).await;
+}
+
+#[tokio::test]
+async fn a_long_text_is_stored_whole_and_shortened_for_the_model() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Quite a story.")]);
+    let story = "dune ".repeat(6_000);
+    assert_eq!(app.sms(&story).await, "Quite a story.");
+    assert_eq!(app.texts_stored().await, [story.as_str()]);
+    let requests = app.model().requests();
+    assert_eq!(said(&requests[0]).matches("dune").count(), 800);
+}
+
+#[tokio::test]
+async fn emoji_and_right_to_left_texts_reach_the_model_as_typed() {
+    let app = TestApp::start().await;
+    let texts =
+        ["\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467} night?", "מה יש לראות \u{200f}היום?", "هل لديك فيلم؟"];
+    for text in texts {
+        app.model_plays([says("Dune, perhaps.")]);
+        assert_eq!(app.sms(text).await, "Dune, perhaps.");
+        assert!(said(app.model().requests().last().unwrap()).ends_with(text));
+    }
+    assert_eq!(app.texts_stored().await, texts);
+}
+
+#[tokio::test]
+async fn a_nul_does_not_end_a_text() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Yes.")]);
+    assert_eq!(app.sms("have\0dune?").await, "Yes.");
+    assert_eq!(app.texts_stored().await, ["have\u{fffd}dune?"]);
+}
+
+#[tokio::test]
+async fn nul_bytes_in_names_and_addresses_do_no_harm() {
+    check(&Form::text().set("From", "+1555\x000100002"), 400, &NOTHING).await;
+    check(&Form::text().set("MessageSid", "SM\0"), 200, &["hello"]).await;
+}
+
+#[tokio::test]
+async fn a_text_without_words_and_media_is_stored_only() {
+    let app = TestApp::start().await;
+    assert_eq!(app.sms("  ").await, "");
+    assert_eq!(app.fates().await, ["  : skipped empty"]);
+}
+
+#[tokio::test]
+async fn a_picture_without_words_is_answered_without_the_model() {
+    let app = TestApp::start().await;
+    let picture = app.text(ANN, "").media("https://media.example/1", "image/jpeg");
+    assert_eq!(app.post(picture).await, 200);
+    app.settle().await;
+    assert_eq!(app.texts_to(ANN, 0), "I can only read text. What would you like to watch?");
+    assert_eq!(app.fates().await, [": replied"]);
+}
+
+#[tokio::test]
+async fn a_picture_is_no_answer_to_a_question() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    let question = app.sms("delete dune").await;
+    let before = app.twilio().sent().len();
+    app.pass(1);
+    app.post(app.text(ANN, "").media("https://media.example/1", "image/jpeg")).await;
+    app.settle().await;
+    assert_eq!(app.texts_to(ANN, before), question);
+    assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 21.4 GB.");
+}
+
+#[tokio::test]
+async fn the_same_person_is_answered_on_the_channel_they_write_on() {
+    let app = TestApp::start().await;
+    for prefix in ["whatsapp:", "rcs:", ""] {
+        app.model_plays([says("Hello.")]);
+        let before = app.twilio().sent().len();
+        app.post(app.text(ANN, "hello").over(prefix)).await;
+        app.settle().await;
+        let sent = &app.twilio().sent()[before..];
+        let ways: Vec<(&str, &str)> =
+            sent.iter().map(|text| (text.from.as_str(), text.to.as_str())).collect();
+        let (ours, theirs) = (format!("{prefix}+15550100000"), format!("{prefix}{ANN}"));
+        assert_eq!(ways, [(ours.as_str(), theirs.as_str())]);
+    }
+    assert_eq!(app.people().await, ["+15550100002 active admin"]);
+    assert_eq!(app.conversations().await, ["open"]);
+}
+
+#[tokio::test]
+async fn a_text_that_comes_twice_at_once_and_again_later_is_answered_once() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Hello.")]);
+    let form = Form::text();
+    let (one, two) = tokio::join!(app.request(form.request()), app.request(form.request()));
+    app.settle().await;
+    let three = app.request(form.request()).await;
+    app.settle().await;
+    assert_eq!([seen(&one), seen(&two), seen(&three)], [TAKEN; 3]);
+    assert_eq!(app.fates().await, ["hello: replied"]);
+    assert_eq!(app.texts_to(ANN, 0), "Hello.");
+}
+
+#[tokio::test]
+async fn one_persons_long_turn_does_not_keep_another_waiting() {
+    let model = Holding::closed();
+    let app = Setup::default().holding(&model).start().await;
+    app.knows(BOB, Has::AddRight).await;
+    let mut sent = app.twilio().subscribe();
+
+    app.post(app.text(ANN, "hold the line")).await;
+    app.post(app.text(BOB, "how are you?")).await;
+
+    assert_eq!(sent.recv().await.unwrap().to.as_str(), BOB);
+    model.let_go();
+    app.settle().await;
+    assert_eq!(app.texts_to(ANN, 0), "Fine.");
+}
+
+#[tokio::test]
+async fn the_acknowledgement_waits_for_no_model() {
+    let app = Setup::default().holding(&Holding::closed()).start().await;
+    for text in ["hold", "hold on", "hold it"] {
+        assert_eq!(seen(&app.request(app.text(ANN, text).arrive().unwrap()).await), TAKEN);
+    }
+    assert_eq!(app.texts_stored().await, ["hold", "hold on", "hold it"]);
+    assert_eq!(app.outbox().await, NOTHING);
+}
+
+#[tokio::test]
+async fn the_acknowledgement_waits_for_no_library_and_no_carrier() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.sonarr().hang_next();
+    app.radarr().hang_next();
+    app.twilio().hang_next();
+    for (who, text) in [(ANN, "status"), (ANN, "upcoming"), (BOB, "?"), (BOB, "commands")] {
+        assert_eq!(seen(&app.request(app.text(who, text).arrive().unwrap()).await), TAKEN);
+    }
+    assert_eq!(app.texts_stored().await, ["status", "upcoming", "?", "commands"]);
+    assert_eq!(app.texts_to(ANN, 0), "");
+}
+
+#[tokio::test]
+async fn a_yes_by_the_fallback_asks_again_in_place_of_deleting() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    let question = app.sms("delete dune").await;
+    let before = app.twilio().sent().len();
+
+    app.pass(1);
+    let yes = app.text(ANN, "yes").field("ErrorCode", "11200").field("ErrorUrl", "https://sms.example.org/");
+    assert_eq!(app.post(yes).await, 200);
+    app.settle().await;
+
+    assert_eq!(app.texts_to(ANN, before), question);
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 21.4 GB.");
+}
+
+#[tokio::test]
+async fn what_cannot_be_stored_is_not_acknowledged_and_taken_when_it_comes_again() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Hello.")]);
+    app.refuse_texts().await;
+    let form = Form::text();
+    assert_eq!(app.status_of(form.request()).await, 503);
+    assert_eq!(app.texts_stored().await, NOTHING);
+
+    app.accept_texts().await;
+    assert_eq!(app.status_of(form.request()).await, 200);
+    app.settle().await;
+    assert_eq!(app.texts_to(ANN, 0), "Hello.");
+}
+
+#[tokio::test]
+async fn only_what_is_meant_for_the_webhook_is_answered() {
+    let app = TestApp::start_without_model().await;
+    for (method, path, status) in [
+        (Method::GET, "/webhook/twilio", 405),
+        (Method::PUT, "/webhook/twilio", 405),
+        (Method::GET, "/webhook/twilio/status", 405),
+        (Method::POST, "/webhook/twilio/", 404),
+        (Method::POST, "/webhook/other", 404),
+        (Method::GET, "/", 404),
+        (Method::GET, "/../etc/passwd", 404),
+        (Method::POST, "/health", 405),
+        (Method::GET, "/health", 200),
+        (Method::GET, "/ready", 200),
+    ] {
+        assert_eq!(app.visit(method.clone(), path).await, status, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn the_state_of_a_delivery_only_moves_forward() {
+    let app = TestApp::start_without_model().await;
+    app.sms("?").await;
+    let text = &app.twilio().sent()[0];
+    for (told, known) in [
+        (Delivery::Sending, "sending"),
+        (Delivery::Queued, "sending"),
+        (Delivery::Delivered, "delivered"),
+        (Delivery::Sent, "delivered"),
+        (Delivery::Delivered, "delivered"),
+    ] {
+        assert_eq!(app.report(text, told).await, 204);
+        assert_eq!(app.deliveries().await, [known]);
+    }
+    assert_eq!(app.reports().await, ["delivered", "queued", "sending", "sent"]);
+}
+
+#[tokio::test]
+async fn a_failed_delivery_keeps_its_code() {
+    let app = TestApp::start_without_model().await;
+    app.sms("?").await;
+    assert_eq!(app.report(&app.twilio().sent()[0], Delivery::Undelivered(30003)).await, 204);
+    assert_eq!(app.deliveries().await, ["undelivered"]);
+    assert_eq!(app.reports().await, ["undelivered 30003"]);
+}
+
+#[tokio::test]
+async fn reports_that_overtake_our_own_answer_count_whatever_their_order() {
+    let twin = TestApp::start_without_model().await;
+    twin.sms("?").await;
+    let sid = twin.twilio().sent()[0].sid.clone();
+    let app = TestApp::start_without_model().await;
+    for status in ["delivered", "queued", "sent"] {
+        app.pass(1);
+        assert_eq!(app.report_of(&sid, status, "out=1&n=1").await, 204);
+    }
+    app.sms("?").await;
+    assert_eq!(app.twilio().sent()[0].sid, sid);
+    assert_eq!(app.deliveries().await, ["delivered"]);
+}
+
+#[tokio::test]
+async fn a_report_about_a_text_that_nobody_knows_is_kept() {
+    let app = TestApp::start_without_model().await;
+    assert_eq!(app.report_of("SM1", "delivered", "").await, 204);
+    assert_eq!(app.report_of("SM2", "sent", "out=99&n=x").await, 204);
+    assert_eq!(app.report_of("SM3", "teleported", "out=1").await, 204);
+    assert_eq!(app.reports().await, ["delivered", "sent", "teleported"]);
+}
+
+#[tokio::test]
+async fn a_report_that_is_not_the_carriers_changes_nothing() {
+    let app = TestApp::start_without_model().await;
+    app.sms("?").await;
+    let text = &app.twilio().sent()[0];
+    let report = app.twilio().status_callback(text, Delivery::Delivered).unwrap().unwrap();
+    assert_eq!(app.status_of(unsigned(report.clone())).await, 403);
+    let mut other_text = report.clone();
+    *other_text.uri_mut() = "/webhook/twilio/status?out=2&n=1".parse().unwrap();
+    assert_eq!(app.status_of(other_text).await, 403);
+    assert_eq!(app.deliveries().await, ["untold"]);
+    assert_eq!(app.status_of(report).await, 204);
+    assert_eq!(app.deliveries().await, ["delivered"]);
+}

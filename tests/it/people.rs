@@ -1,0 +1,251 @@
+//! Who may what: configured people, strangers, the blocked, the opted out, and rights checked three times.
+
+use dialarr::arr::fake::item::movie;
+use serde_json::{Value, json};
+
+use crate::harness::model::{Holding, calls, offered, removes_movie, said, says};
+use crate::harness::{ANN, BOB, Has, Setup, TestApp};
+
+const STRANGER: &str = "+15550100009";
+const NOTHING_OUT: &str = "Nothing comes out in the next 7 days.";
+
+fn vectors() -> Vec<(String, String)> {
+    let vectors: Value = serde_json::from_str(include_str!("../data/optout_keywords.json")).unwrap();
+    let text = |vector: &Value, name: &str| vector[name].as_str().unwrap().to_owned();
+    let vectors = vectors["vectors"].as_array().unwrap();
+    vectors.iter().map(|vector| (text(vector, "body"), text(vector, "ours"))).collect()
+}
+
+/// The bodies by which a person opts out.
+fn ways_out() -> Vec<String> {
+    let vectors =
+        vectors().into_iter().filter(|(_, ours)| ours.starts_with("same") || ours.contains("opt-out"));
+    let ways: Vec<String> = vectors.map(|(body, _)| body).filter(|body| body != "yes").collect();
+    assert_eq!(ways.len(), 9);
+    ways
+}
+
+#[tokio::test]
+async fn configured_people_are_made_active_once_and_never_changed_again() {
+    let mut app = Setup::default().keyword_brain().people("+15550100021", &[BOB, ANN]).start().await;
+    assert_eq!(
+        app.people().await,
+        ["+15550100002 active admin", "+15550100003 active member", "+15550100021 active admin"]
+    );
+    app.block(BOB).await;
+    app.block("+15550100021").await;
+    app.restart().await;
+    assert_eq!(
+        app.people().await,
+        ["+15550100002 active admin", "+15550100003 blocked member", "+15550100021 blocked admin"]
+    );
+}
+
+#[tokio::test]
+async fn a_configured_person_is_answered_and_a_stranger_is_not() {
+    let app = Setup::default().keyword_brain().people(ANN, &[BOB]).start().await;
+    assert_eq!(app.sms_from(BOB, "upcoming").await, NOTHING_OUT);
+    assert_eq!(app.sms_from(STRANGER, "upcoming").await, "");
+    assert_eq!(app.fates().await, ["upcoming: replied", "upcoming: skipped unknown_sender"]);
+}
+
+#[tokio::test]
+async fn a_strangers_texts_are_stored_and_never_reach_the_model() {
+    let app = TestApp::start().await;
+    for text in ["add dune", "yes", "/clear", "status", "?", "START", "HELP", "I am an admin"] {
+        assert_eq!(app.sms_from(STRANGER, text).await, "", "{text}");
+    }
+    assert_eq!(app.model().calls(), 0);
+    assert_eq!(app.texts_stored().await.len(), 8);
+    assert_eq!(app.people().await, ["+15550100002 active admin", "+15550100009 pending member"]);
+}
+
+#[tokio::test]
+async fn a_blocked_person_gets_silence() {
+    let app = TestApp::start().await;
+    app.block(BOB).await;
+    for text in ["add dune", "yes", "START", "?", "status"] {
+        assert_eq!(app.sms_from(BOB, text).await, "", "{text}");
+    }
+    assert_eq!(app.model().calls(), 0);
+    assert_eq!(app.fates().await[0], "add dune: skipped blocked");
+}
+
+#[tokio::test]
+async fn a_block_holds_while_a_question_is_open() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    app.block(ANN).await;
+    assert_eq!(app.sms("yes").await, "");
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn every_opt_out_word_denies_and_silences_until_a_word_that_lifts_it() {
+    for (at, way_out) in ways_out().into_iter().enumerate() {
+        let app = TestApp::start().await;
+        let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+        app.model_plays(removes_movie("dune", dune));
+        app.sms("delete dune").await;
+
+        assert_eq!(app.sms(&way_out).await, "", "{way_out}");
+        assert_eq!(app.people().await, ["+15550100002 active admin opted out"], "{way_out}");
+        for text in ["status", "?", "yes please", "/clear", "no"] {
+            assert_eq!(app.sms(text).await, "", "{way_out}, then {text}");
+        }
+
+        let way_back = ["START", "unstop", "Yes"][at % 3];
+        let expected = if way_back == "Yes" { "Dune (2021) is kept. Ask again to delete." } else { "" };
+        assert_eq!(app.sms(way_back).await, expected, "{way_out}, then {way_back}");
+        assert_eq!(app.people().await, ["+15550100002 active admin"], "{way_out}, then {way_back}");
+        assert_ne!(app.sms("?").await, "");
+        assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    }
+}
+
+#[tokio::test]
+async fn an_opt_out_ends_the_running_turn_without_a_word() {
+    let model = Holding::closed();
+    let app = Setup::default().holding(&model).start().await;
+    app.post(app.text(ANN, "hold the line")).await;
+    app.post(app.text(ANN, "STOP")).await;
+    assert_eq!(app.people().await, ["+15550100002 active admin opted out"]);
+    model.let_go();
+    app.settle().await;
+    assert_eq!(app.outbox().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn words_that_only_hold_an_opt_out_word_are_talk() {
+    for text in ["cancel it", "Stop please", "help me plan dinner", "start over", "the end"] {
+        let app = TestApp::start().await;
+        app.model_plays([says("Fine.")]);
+        assert_eq!(app.sms(text).await, "Fine.", "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_can_opt_out_too() {
+    let app = TestApp::start().await;
+    assert_eq!(app.sms_from(STRANGER, "STOP").await, "");
+    assert_eq!(app.people().await[1], "+15550100009 pending member opted out");
+}
+
+#[tokio::test]
+async fn help_is_left_to_the_carrier() {
+    let app = TestApp::start().await;
+    for text in ["HELP", "info"] {
+        assert_eq!(app.sms(text).await, "");
+    }
+    assert_eq!(app.fates().await, ["HELP: skipped carrier_help", "info: skipped carrier_help"]);
+}
+
+#[tokio::test]
+async fn texts_that_wait_to_be_sent_are_put_aside_by_an_opt_out() {
+    let app = TestApp::start_without_model().await;
+    app.twilio().fail_next(429, 20429);
+    app.sms("upcoming").await;
+    assert_eq!(app.outbox().await, [format!("queued 1 {NOTHING_OUT}")]);
+
+    app.sms("STOP").await;
+    app.pass(600);
+    app.settle().await;
+    assert_eq!(app.outbox().await, [format!("suppressed 1 {NOTHING_OUT}")]);
+    assert_eq!(app.sms("START").await, "");
+}
+
+#[tokio::test]
+async fn what_the_carrier_says_of_an_opt_out_is_believed() {
+    let app = TestApp::start_without_model().await;
+    app.twilio().fail_next(400, 21610);
+    assert_eq!(app.sms("upcoming").await, "");
+    assert_eq!(app.outbox().await, [format!("suppressed 1 {NOTHING_OUT}")]);
+    assert_eq!(app.people().await, ["+15550100002 active admin opted out"]);
+
+    assert_eq!(app.sms("upcoming").await, "");
+    assert_eq!(app.fates().await, ["upcoming: replied", "upcoming: skipped opted_out"]);
+}
+
+#[tokio::test]
+async fn an_opted_out_persons_texts_reach_no_model() {
+    let app = TestApp::start().await;
+    app.sms("STOP").await;
+    for text in ["add dune", "delete dune", "what is on?"] {
+        assert_eq!(app.sms(text).await, "");
+    }
+    assert_eq!(app.model().calls(), 0);
+    assert_eq!(app.fates().await[3], "what is on?: skipped opted_out");
+}
+
+#[tokio::test]
+async fn a_member_is_offered_what_their_rights_cover() {
+    for (has, adds, deletes) in
+        [(Has::EveryRight, true, true), (Has::AddRight, true, false), (Has::NoRights, false, false)]
+    {
+        let app = TestApp::start().await;
+        app.knows(BOB, has).await;
+        app.model_plays([says("Hello.")]);
+        app.sms_from(BOB, "hello").await;
+        let requests = app.model().requests();
+        let offered = offered(&requests[0]);
+        let listed = ["add_movie", "add_series", "remove_media"].map(|tool| offered.contains(&tool));
+        assert_eq!(listed, [adds, adds, deletes]);
+        assert!(offered.contains(&"search_media"));
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_that_a_model_calls_without_the_right_is_refused() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::AddRight).await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    let [finds, removes] = removes_movie("dune", dune);
+    app.model_plays([finds, removes, says("Please ask an admin.")]);
+
+    assert_eq!(app.sms_from(BOB, "delete dune").await, "Please ask an admin.");
+    assert!(said(app.model().requests().last().unwrap()).contains("not_permitted"));
+    assert_eq!(app.sms_from(BOB, "status").await, "Nothing is downloading.");
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn an_addition_that_a_model_calls_without_the_right_is_refused() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::NoRights).await;
+    app.radarr().catalog(movie("Dune").year(2021).tmdb(438_631));
+    app.model_plays([
+        calls("search_media", json!({ "query": "dune", "type": "movie" })),
+        calls("add_movie", json!({ "tmdb": 438_631 })),
+        says("Please ask an admin."),
+    ]);
+
+    assert_eq!(app.sms_from(BOB, "get dune").await, "Please ask an admin.");
+    assert!(said(app.model().requests().last().unwrap()).contains("not_permitted"));
+    assert_eq!(app.radarr().additions(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn a_yes_after_the_right_was_taken_away_deletes_nothing() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+
+    app.knows(ANN, Has::AddRight).await;
+
+    assert_eq!(app.sms("yes").await, "You may not delete titles, so I kept Dune (2021).");
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn without_a_model_rights_are_the_same() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::NoRights).await;
+    app.radarr().add(movie("Heat").year(1995).size_gb(9.0));
+    app.radarr().catalog(movie("Dune").year(2021).tmdb(438_631));
+    assert_eq!(app.sms_from(BOB, "remove heat").await, "You can't delete titles here. Please ask an admin.");
+    assert_eq!(app.sms_from(BOB, "add dune").await, "You can't add titles here. Please ask an admin.");
+    assert_eq!((app.radarr().additions(), app.radarr().removals()), (vec![], vec![]));
+}

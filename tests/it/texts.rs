@@ -1,0 +1,195 @@
+//! What leaves is plain, short and stored as sent; words that need no model; where conversations begin and end.
+
+use dialarr::arr::fake::item::movie;
+use dialarr::messaging::segments::Segments;
+
+use crate::harness::TestApp;
+use crate::harness::model::{said, says};
+
+/// A model's answer to `question`, as it is sent.
+async fn check(question: &str, answer: &str, sent: &str) {
+    let app = TestApp::start().await;
+    app.model_plays([says(answer)]);
+    assert_eq!(app.sms(question).await, sent);
+    let segments = Segments::of(sent).count;
+    assert_eq!(app.outbox().await, [format!("accepted {segments} {sent}")]);
+}
+
+/// Numbered sentences, so that a lost or repeated word shows.
+fn long_answer(sentences: usize) -> String {
+    let sentences: Vec<String> = (1..=sentences).map(|n| format!("Film number {n} is a good one.")).collect();
+    sentences.join(" ")
+}
+
+#[tokio::test]
+async fn a_long_answer_comes_a_page_at_a_time() {
+    let app = TestApp::start().await;
+    let answer = long_answer(25);
+    app.model_plays([says(&answer)]);
+
+    let mut pages = vec![app.sms("what is good?").await];
+    while pages.last().unwrap().ends_with("\nReply MORE") {
+        assert!(pages.len() < 9 && pages.last().unwrap().len() <= 320, "{pages:?}");
+        pages.push(app.sms("MORE").await);
+    }
+
+    let said: Vec<&str> =
+        pages.iter().map(|page| page.strip_suffix("\nReply MORE").unwrap_or(page)).collect();
+    assert_eq!((pages.len(), said.join(" ")), (3, answer));
+    assert_eq!(app.sms("more").await, "There is nothing more.");
+    assert_eq!(app.sms("more").await, "There is nothing more.");
+    assert_eq!(app.model().calls(), 1);
+}
+
+#[tokio::test]
+async fn more_of_nothing_is_nothing_more() {
+    let app = TestApp::start().await;
+    assert_eq!(app.sms("more").await, "There is nothing more.");
+    app.model_plays([says("Short.")]);
+    app.sms("hello").await;
+    assert_eq!(app.sms("more").await, "There is nothing more.");
+}
+
+#[tokio::test]
+async fn another_text_ends_the_pages_of_an_answer() {
+    let app = TestApp::start().await;
+    app.model_plays([says(&long_answer(20)), says("Sure.")]);
+    app.sms("what is good?").await;
+    app.sms("never mind that, tell me something else").await;
+    assert_eq!(app.sms("more").await, "There is nothing more.");
+}
+
+#[tokio::test]
+async fn the_longest_answer_is_cut_and_says_so() {
+    let app = TestApp::start().await;
+    app.model_plays([says(&long_answer(200))]);
+    let mut page = app.sms("what is good?").await;
+    let mut length = page.len();
+    while page.ends_with("\nReply MORE") {
+        page = app.sms("more").await;
+        length += page.len();
+    }
+    assert!(page.ends_with("..."), "{page}");
+    assert!(length < 1_700, "{length}");
+}
+
+#[tokio::test]
+async fn markdown_goes_and_its_words_stay() {
+    check(
+        "what is good?",
+        "## Tonight\n\n**Dune** (2021) is *great*.\n\n* `Heat`\n* __Alien__\n---\n",
+        "Tonight\n\nDune (2021) is great.\n\n- 'Heat'\n- Alien",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn links_go() {
+    check(
+        "what is dune?",
+        "[Dune](https://x.example/dune) is a film. See https://x.example/more or www.x.example.",
+        "Dune is a film. See or.",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn typographic_characters_become_cheap_ones() {
+    check(
+        "?!",
+        "\u{201c}Dune\u{201d} \u{2014} it\u{2019}s on\u{2026}\u{a0}soon",
+        "\"Dune\" - it's on... soon",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn emoji_are_used_only_with_people_who_use_them() {
+    check("hello", "Hi! \u{1f44b} Dune is on \u{1f37f}", "Hi! Dune is on").await;
+    check("hello \u{1f600}", "Hi! \u{1f44b} Dune is on", "Hi! \u{1f44b} Dune is on").await;
+}
+
+#[tokio::test]
+async fn the_pages_behind_the_first_keep_their_emoji_too() {
+    let app = TestApp::start().await;
+    app.model_plays([says(&format!("{} \u{1f44b}", long_answer(12)))]);
+    app.sms("what is good? \u{1f600}").await;
+    let rest = app.sms("more").await;
+    assert!(rest.ends_with("one. \u{1f44b}"), "{rest}");
+}
+
+#[tokio::test]
+async fn an_answer_of_nothing_but_markdown_is_no_empty_text() {
+    let app = TestApp::start().await;
+    app.model_plays([says("---")]);
+    assert_eq!(app.sms("hello").await, "Sorry, I could not work that out. Please try again.");
+    app.model_plays([says("\u{1f44d}")]);
+    assert_eq!(app.sms("see you").await, "\u{1f44d}");
+}
+
+#[tokio::test]
+async fn a_number_picks_from_a_list_that_code_wrote() {
+    let app = TestApp::start_without_model().await;
+    for (year, tmdb) in [(1984, 841), (2021, 438_631)] {
+        app.radarr().catalog(movie("Dune").year(year).tmdb(tmdb));
+    }
+    let list = app.sms("search dune").await;
+    assert!(list.starts_with("1. Dune (") && list.contains("\n2. Dune ("), "{list}");
+    app.sms("2").await;
+    assert_eq!(app.radarr().additions().len(), 1);
+}
+
+#[tokio::test]
+async fn a_number_without_a_list_goes_to_the_model() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Two what?")]);
+    assert_eq!(app.sms("2").await, "Two what?");
+}
+
+#[tokio::test]
+async fn a_cleared_conversation_is_no_longer_told_to_the_model() {
+    for word in ["/clear", "/reset", "RESET", "dialarr clear"] {
+        let app = TestApp::start().await;
+        app.model_plays([says("Noted."), says("Which one?")]);
+        app.sms("my cat is called Miso").await;
+        assert_eq!(app.sms(word).await, "OK, we start over.");
+        app.sms("what about it?").await;
+        assert!(!said(app.model().requests().last().unwrap()).contains("Miso"));
+        assert_eq!(app.conversations().await, ["cleared", "open"]);
+    }
+}
+
+#[tokio::test]
+async fn thirty_idle_minutes_end_a_conversation() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Noted."), says("Miso."), says("Which cat?")]);
+    app.sms("my cat is called Miso").await;
+    app.pass(29 * 60);
+    app.sms("what is my cat called?").await;
+    assert!(said(app.model().requests().last().unwrap()).contains("Miso"));
+    app.pass(30 * 60);
+    app.sms("what is it called?").await;
+    assert!(!said(app.model().requests().last().unwrap()).contains("Miso"));
+    assert_eq!(app.conversations().await, ["idle", "open"]);
+}
+
+#[tokio::test]
+async fn what_one_can_say_is_told_without_a_model() {
+    let app = TestApp::start().await;
+    for word in ["?", "commands", "Commands!", "commands please"] {
+        assert_eq!(
+            app.sms(word).await,
+            "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING, MORE, or RESET \
+             to start over. A number picks from a list."
+        );
+    }
+}
+
+#[tokio::test]
+async fn status_and_upcoming_ask_no_model() {
+    let app = TestApp::start().await;
+    app.radarr().download("Dune", 62, 14);
+    assert_eq!(app.sms("status").await, "Dune.1080p.WEB.H264-DEMO 62%, 14 min left.");
+    assert_eq!(app.sms("Upcoming?").await, "Nothing comes out in the next 7 days.");
+    assert_eq!(app.model().calls(), 0);
+}
