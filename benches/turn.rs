@@ -15,6 +15,7 @@ use dialarr::http::Http;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::FakeTwilio;
 use dialarr::simulation::{self, Peers};
+use dialarr::store::db::Db;
 use dialarr::web;
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -37,7 +38,7 @@ async fn run() -> Result<()> {
     let database = folder.path().join("turn.db");
     let model = Arc::new(Scripted::new(Vec::new()));
     let mut blueprint = peers.blueprint(
-        database.to_str().context("a path that is not UTF-8")?,
+        Db::open(database.to_str().context("a path that is not UTF-8")?)?,
         simulation::settings(TimeZone::UTC),
         Some(model.clone()),
     )?;

@@ -146,7 +146,7 @@ fn trust() -> Arc<Trust> {
 async fn program(path: &str) -> Result<App> {
     let (radarr, sonarr) = (FakeRadarr::at(Clock::System), FakeSonarr::at(Clock::System));
     let peers = Peers::new(Clock::System, radarr, sonarr, PUBLIC_URL);
-    let mut blueprint = peers.blueprint(path, simulation::settings(TimeZone::UTC), None)?;
+    let mut blueprint = peers.blueprint(Db::open(path)?, simulation::settings(TimeZone::UTC), None)?;
     blueprint.trust = Some(trust());
     Ok(App::start(blueprint).await?)
 }

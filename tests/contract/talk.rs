@@ -17,6 +17,7 @@ use dialarr::llm::dialect::Setting;
 use dialarr::llm::openai::{OpenAi, OpenAiSettings, Patience};
 use dialarr::messaging::fake::FakeTwilio;
 use dialarr::simulation::{self, Peers};
+use dialarr::store::db::Db;
 use dialarr::web;
 use jiff::tz::TimeZone;
 use url::Url;
@@ -67,7 +68,7 @@ impl Talk {
             patience: Patience::default(),
         })?;
         let mut blueprint = peers.blueprint(
-            database.to_str().context("a path that is not UTF-8")?,
+            Db::open(database.to_str().context("a path that is not UTF-8")?)?,
             simulation::settings(TimeZone::UTC),
             Some(Arc::new(model)),
         )?;
