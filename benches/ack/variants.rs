@@ -1,0 +1,225 @@
+//! The listeners that are compared: the program's own, and the same steps with another way to the disk.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::serve::ListenerExt;
+use dialarr::app::App;
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::clock::Clock;
+use dialarr::conversation::transcript::{Address, ChannelKind, Received, Via};
+use dialarr::messaging::signature::{self, Claim, SIGNATURE_HEADER, Verifier};
+use dialarr::messaging::twilio::WEBHOOK_PATH;
+use dialarr::simulation::{self, Peers};
+use dialarr::store::db::Db;
+use dialarr::store::ledger::{self, Pace};
+use dialarr::web::{self, Trust};
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, SqliteConnection};
+use jiff::tz::TimeZone;
+use secrecy::SecretString;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) const PUBLIC_URL: &str = "https://sms.example.org";
+const AT_ONCE: Pace = Pace { quiet_ms: 0, at_most_ms: 0 };
+const EMPTY_TWIML: &str = r#"<?xml version="1.0" encoding="UTF-8"?><Response/>"#;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Variant {
+    /// The program as it is: each text is stored, answered, then looked at by a task and skipped.
+    Program,
+    /// Stored by the program's writer, with nothing after it.
+    Admission,
+    /// Stored with a commit of its own by a connection behind a lock.
+    CommitEach,
+    /// Read and answered, never stored.
+    NoStore,
+}
+
+/// A listener and what to end with it.
+pub(crate) struct Stage {
+    pub(crate) url: String,
+    stop: CancellationToken,
+    server: JoinHandle<std::io::Result<()>>,
+    running: Running,
+    _folder: tempfile::TempDir,
+}
+
+enum Running {
+    App(Box<App>),
+    Db(Db),
+    Nothing,
+}
+
+/// Where a text goes once it is known to be Twilio's.
+#[derive(Clone)]
+enum Sink {
+    Writer(Db),
+    Lock(Arc<Mutex<SqliteConnection>>),
+    Nowhere,
+}
+
+#[derive(Clone)]
+struct Door {
+    trust: Arc<Trust>,
+    sink: Sink,
+}
+
+impl Variant {
+    pub(crate) const ALL: [Self; 4] = [Self::Program, Self::Admission, Self::CommitEach, Self::NoStore];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Program => "the program",
+            Self::Admission => "its writer, no work after it",
+            Self::CommitEach => "(a) one commit each",
+            Self::NoStore => "(b) no commit",
+        }
+    }
+
+    /// On a database of its own, so that none is larger than another's.
+    pub(crate) async fn start(self) -> Result<Stage> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("ack.db");
+        let path = path.to_str().context("a path that is not UTF-8")?;
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let stop = CancellationToken::new();
+        let (server, running) = match self {
+            Self::Program => {
+                let app = program(path).await?;
+                let server = tokio::spawn(web::serve(listener, app.webhooks.clone(), stop.clone()));
+                (server, Running::App(Box::new(app)))
+            }
+            Self::Admission => {
+                let db = Db::open(path)?;
+                let server = serve(listener, Sink::Writer(db.clone()), stop.clone());
+                (server, Running::Db(db))
+            }
+            Self::CommitEach => {
+                let lock = Sink::Lock(Arc::new(Mutex::new(connect(path).await?)));
+                (serve(listener, lock, stop.clone()), Running::Nothing)
+            }
+            Self::NoStore => (serve(listener, Sink::Nowhere, stop.clone()), Running::Nothing),
+        };
+        Ok(Stage { url, stop, server, running, _folder: folder })
+    }
+}
+
+impl Stage {
+    /// Waits for all work, so that it does not run into the next round.
+    pub(crate) async fn end(self) -> Result<()> {
+        self.stop.cancel();
+        self.server.await??;
+        match self.running {
+            Running::App(app) => {
+                app.engine.settled().await;
+                app.drain().await;
+                app.close().await;
+            }
+            Running::Db(db) => db.close().await,
+            Running::Nothing => {}
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn token() -> SecretString {
+    "a-simulated-token".into()
+}
+
+fn trust() -> Arc<Trust> {
+    let verifier = Verifier { tokens: vec![token()], shared_keys: BTreeMap::new() };
+    Arc::new(Trust { verifier, public_url: PUBLIC_URL.to_owned() })
+}
+
+async fn program(path: &str) -> Result<App> {
+    let (radarr, sonarr) = (FakeRadarr::at(Clock::System), FakeSonarr::at(Clock::System));
+    let peers = Peers::new(Clock::System, radarr, sonarr, PUBLIC_URL);
+    let mut blueprint = peers.blueprint(Db::open(path)?, simulation::settings(TimeZone::UTC), None)?;
+    blueprint.trust = Some(trust());
+    Ok(App::start(blueprint).await?)
+}
+
+/// A connection as the writer has it, to a database that the program prepared.
+async fn connect(path: &str) -> Result<SqliteConnection> {
+    Db::open(path)?.close().await;
+    let mut conn = SqliteConnection::establish(path)?;
+    conn.batch_execute(
+        "PRAGMA busy_timeout=5000; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; \
+         PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;",
+    )?;
+    Ok(conn)
+}
+
+fn serve(listener: TcpListener, sink: Sink, stop: CancellationToken) -> JoinHandle<std::io::Result<()>> {
+    let router = Router::new().route(WEBHOOK_PATH, post(receive)).with_state(Door { trust: trust(), sink });
+    let listener = listener.tap_io(|stream| {
+        // It would only be slower without.
+        let _ = stream.set_nodelay(true);
+    });
+    tokio::spawn(
+        async move { axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await },
+    )
+}
+
+async fn receive(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> Response {
+    let stored = match read(&door.trust, &headers, &body) {
+        Some(received) => door.sink.store(received).await,
+        None => return StatusCode::FORBIDDEN.into_response(),
+    };
+    match stored {
+        Ok(()) => ([(header::CONTENT_TYPE, "text/xml; charset=utf-8")], EMPTY_TWIML).into_response(),
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
+
+fn read(trust: &Trust, headers: &HeaderMap, body: &[u8]) -> Option<Received> {
+    let form: Vec<(String, String)> = serde_urlencoded::from_bytes(body).ok()?;
+    let claim = Claim { signature: headers.get(SIGNATURE_HEADER)?.to_str().ok()?, settings: None };
+    let url = signature::signed_url(&trust.public_url, WEBHOOK_PATH);
+    trust.verifier.verify(&url, signature::Body::Form(&form), claim).ok()?;
+    let field = |name: &str| form.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+    let now = Clock::System.now();
+    Some(Received {
+        channel: ChannelKind::Twilio,
+        external_id: field("MessageSid")?.to_owned(),
+        from: Address::new(field("From")?).phone().ok()?,
+        to: Address::new(field("To")?),
+        body: field("Body")?.to_owned(),
+        media: Vec::new(),
+        via: Via::Webhook,
+        provider_at: now,
+        received_at: now,
+    })
+}
+
+impl Sink {
+    async fn store(&self, received: Received) -> Result<()> {
+        match self {
+            Self::Writer(db) => {
+                db.write_or_busy(move |conn| ledger::admit(conn, &received, AT_ONCE)).await?;
+            }
+            Self::Lock(conn) => {
+                let conn = conn.clone();
+                let stored = tokio::task::spawn_blocking(move || {
+                    let mut conn = conn.lock().unwrap_or_else(PoisonError::into_inner);
+                    conn.immediate_transaction(|conn| ledger::admit(conn, &received, AT_ONCE))
+                });
+                stored.await??;
+            }
+            Self::Nowhere => {}
+        }
+        Ok(())
+    }
+}

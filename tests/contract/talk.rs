@@ -1,0 +1,105 @@
+//! A program among simulated peers whose model is another program, at a URL that the environment names.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{env, io};
+
+use anyhow::{Context, Result, ensure};
+use dialarr::app::App;
+use dialarr::arr::fake::item::{movie, series};
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::clock::Clock;
+use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::http::{Http, install_tls};
+use dialarr::llm::dialect::Setting;
+use dialarr::llm::openai::{OpenAi, OpenAiSettings, Patience};
+use dialarr::messaging::fake::FakeTwilio;
+use dialarr::simulation::{self, Peers};
+use dialarr::store::db::Db;
+use dialarr::web;
+use jiff::tz::TimeZone;
+use url::Url;
+
+/// The digits of the one person who texts, which no request may carry.
+pub(crate) const ANN: &str = "+15550100002";
+/// The key of the model's server, which belongs in a header alone.
+pub(crate) const KEY: &str = "a-key-for-headers-only";
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Where the environment says that a model's server is; told once where it does not.
+pub(crate) fn server(variable: &str) -> Result<Option<Url>> {
+    match env::var(variable) {
+        Ok(url) => Ok(Some(url.parse().with_context(|| format!("failed to read {variable}"))?)),
+        Err(_) => {
+            // Straight to the terminal, because what a passing test prints is kept back; to tell it is no part of the check.
+            drop(writeln!(io::stdout(), "skipped: {variable} names no server"));
+            Ok(None)
+        }
+    }
+}
+
+pub(crate) struct Talk {
+    app: App,
+    peers: Peers,
+    _folder: tempfile::TempDir,
+}
+
+impl Talk {
+    /// Ann, who may do everything, has Alien and Severance, and Dune is on its way.
+    pub(crate) async fn start(server: &Url) -> Result<Self> {
+        install_tls();
+        let clock = Clock::manual("2026-11-20T21:04:00Z".parse()?);
+        let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
+        radarr.add(movie("Alien").year(1979).id(7).size_gb(12.0));
+        radarr.add(movie("Dune").year(2021).id(8));
+        radarr.download("Dune", 60, 40);
+        sonarr.add(series("Severance").year(2022).id(9).size_gb(41.0));
+        let peers = Peers::new(clock, radarr, sonarr, "https://sms.example.org");
+        let folder = tempfile::tempdir()?;
+        let database = folder.path().join("talk.db");
+        let model = OpenAi::new(OpenAiSettings {
+            base_url: server.join("/v1")?,
+            key: Some(KEY.into()),
+            model: "any".to_owned(),
+            reasoning_effort: Setting::Auto,
+            token_field: Setting::Auto,
+            patience: Patience::default(),
+        })?;
+        let mut blueprint = peers.blueprint(
+            Db::open(database.to_str().context("a path that is not UTF-8")?)?,
+            simulation::settings(TimeZone::UTC),
+            Some(Arc::new(model)),
+        )?;
+        blueprint.admin = Some(PhoneNumber::parse(ANN)?);
+        Ok(Self { app: App::start(blueprint).await?, peers, _folder: folder })
+    }
+
+    /// Brings Ann's text to the webhook and returns what she is texted back.
+    pub(crate) async fn sms(&self, body: &str) -> Result<String> {
+        self.peers.clock.advance(Duration::from_secs(1));
+        let before = self.peers.twilio.sent().len();
+        let webhook = Http::in_process(web::in_process(self.app.webhooks.clone()));
+        let answer = FakeTwilio::deliver(self.peers.twilio.text(ANN, body).arrive()?, &webhook).await?;
+        ensure!(answer.status() == 200, "the webhook answers {}", answer.status());
+        self.app.engine.settled().await;
+        self.app.relay.settled().await?;
+        let sent = self.peers.twilio.sent();
+        Ok(sent[before..].iter().map(|text| text.body.as_str()).collect::<Vec<_>>().join("\n"))
+    }
+
+    pub(crate) async fn end(self) {
+        self.app.drain().await;
+        self.app.close().await;
+    }
+}
+
+/// What a page of the model's server says.
+pub(crate) async fn get(server: &Url, path: &str) -> Result<serde_json::Value> {
+    install_tls();
+    let request = http::Request::get(server.join(path)?.as_str()).body(bytes::Bytes::new())?;
+    let answer = Http::network()?.send(request, TIMEOUT).await?;
+    ensure!(answer.status() == 200, "{path} answers {}", answer.status());
+    Ok(serde_json::from_slice(answer.body())?)
+}
