@@ -120,7 +120,11 @@ impl Relay {
     pub async fn settled(&self) -> Result<(), DbError> {
         loop {
             self.flush().await?;
-            if self.db.read(outbox::on_the_way).await? == 0 {
+            let now = self.clock.now();
+            // In one snapshot: a text that is taken between two looks would let the next one through unseen.
+            let open = move |conn: &mut _| Ok((outbox::agenda(conn, now)?, outbox::on_the_way(conn)?));
+            let (agenda, on_the_way) = self.db.read(open).await?;
+            if agenda.due.is_empty() && on_the_way == 0 {
                 return Ok(());
             }
             tokio::time::sleep(GLANCE).await;
