@@ -69,6 +69,10 @@ pub fn ensure(
     newcomer: Newcomer,
     now: Timestamp,
 ) -> QueryResult<UserId> {
+    // Nearly everyone who texts is known: one look, and no write.
+    if let Some(known) = id_of(conn, phone)? {
+        return Ok(known);
+    }
     let (status, role) = match newcomer {
         Newcomer::Stranger => (Status::Pending, Role::Member),
         Newcomer::Member => (Status::Active, Role::Member),
@@ -85,9 +89,15 @@ pub fn ensure(
             users::created_at.eq(ms(now)),
             users::updated_at.eq(ms(now)),
         ))
-        .on_conflict_do_nothing()
-        .execute(conn)?;
-    users::table.filter(users::phone.eq(phone.as_str())).select(users::id).first(conn).map(UserId)
+        .returning(users::id)
+        .get_result(conn)
+        .map(UserId)
+}
+
+fn id_of(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {
+    let id: Option<i64> =
+        users::table.filter(users::phone.eq(phone.as_str())).select(users::id).first(conn).optional()?;
+    Ok(id.map(UserId))
 }
 
 pub fn set_rights(conn: &mut Conn, id: UserId, rights: Rights, now: Timestamp) -> QueryResult<()> {
