@@ -112,12 +112,15 @@ pub enum Urgency {
     EndsTurnOrAnswers,
 }
 
+/// Whether the text is a person's word that nothing more may be sent to them.
+pub fn opts_out(received: &Received) -> bool {
+    received.channel == ChannelKind::Twilio && words::opt_word(&received.body) == Some(OptWord::Out)
+}
+
 pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
     let opt_word = words::opt_word(&received.body);
     let command = words::command(&received.body);
-    if command == Some(Command::Clear)
-        || (received.channel == ChannelKind::Twilio && opt_word == Some(OptWord::Out))
-    {
+    if command == Some(Command::Clear) || opts_out(received) {
         return Urgency::EndsTurn;
     }
     if words::takes_back(&received.body) {

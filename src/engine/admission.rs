@@ -5,7 +5,7 @@ use crate::conversation::route;
 use crate::conversation::transcript::Received;
 use crate::store::db::DbError;
 use crate::store::ledger::{self, Admission, Pace};
-use crate::store::{pending, turns};
+use crate::store::{outbox, pending, turns, users};
 
 /// A text of a burst is waited for this long after the first, at most.
 const LONGEST_WAIT_MS: i64 = 4_000;
@@ -41,6 +41,11 @@ impl Engine {
                 };
                 if takes_back {
                     turns::request_cancel(conn, user, received.received_at)?;
+                }
+                if route::opts_out(&received) {
+                    // The text's turn may have to wait; nothing may be sent meanwhile.
+                    users::opt_out(conn, user, received.received_at)?;
+                    outbox::suppress_all(conn, user, received.received_at)?;
                 }
                 Ok(admission)
             })
