@@ -113,14 +113,14 @@ pub enum Urgency {
 }
 
 /// Whether the text is a person's word that nothing more may be sent to them.
-pub fn opts_out(received: &Received) -> bool {
-    received.channel == ChannelKind::Twilio && words::opt_word(&received.body) == Some(OptWord::Out)
+pub fn opts_out(channel: ChannelKind, body: &str) -> bool {
+    channel == ChannelKind::Twilio && words::opt_word(body) == Some(OptWord::Out)
 }
 
 pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
     let opt_word = words::opt_word(&received.body);
     let command = words::command(&received.body);
-    if command == Some(Command::Clear) || opts_out(received) {
+    if command == Some(Command::Clear) || opts_out(received.channel, &received.body) {
         return Urgency::EndsTurn;
     }
     if words::takes_back(&received.body) {

@@ -42,7 +42,7 @@ impl Engine {
                 if takes_back {
                     turns::request_cancel(conn, user, received.received_at)?;
                 }
-                if route::opts_out(&received) {
+                if route::opts_out(received.channel, &received.body) {
                     // The text's turn may have to wait; nothing may be sent meanwhile.
                     users::opt_out(conn, user, received.received_at)?;
                     outbox::suppress_all(conn, user, received.received_at)?;

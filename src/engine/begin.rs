@@ -84,8 +84,17 @@ impl Beginning<'_> {
         let waiting = ledger::waiting(self.conn, user, TEXTS_PER_TURN)?;
         let Some(first) = waiting.first() else { return Ok(Begun::Answered) };
         let user = users::get(self.conn, user)?;
+        if waiting[1..].iter().any(|event| route::opts_out(event.channel, &event.body)) {
+            // Whatever it asks, nothing may be sent any more.
+            ledger::skip(self.conn, first.id, route::Skip::OptedOut.reason(), self.now)?;
+            return Ok(Begun::Answered);
+        }
         let scene = self.scene(&user, &waiting)?;
         let route = route::route(&scene.situation(&user, self.settings), first);
+        if user.opted_out && !matches!(route, Route::Skip(_) | Route::OptOut | Route::OptIn) {
+            // Only a YES comes this far: the carrier has heard it too.
+            users::opt_in(self.conn, user.id, self.now)?;
+        }
         self.follow(route, &user, &scene, &waiting)
     }
 
@@ -227,7 +236,6 @@ impl Beginning<'_> {
         waiting: &[InboundEvent],
         brain: Brain,
     ) -> QueryResult<Begun> {
-        users::opt_in(self.conn, user.id, self.now)?;
         let plain = Scene { pending: None, question: None, ended: None, ..scene.clone() };
         let situation = plain.situation(user, self.settings);
         let together = match brain {

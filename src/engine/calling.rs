@@ -15,6 +15,7 @@ use crate::conversation::transcript::{
 use crate::failpoint;
 use crate::store::calls::{self, Note, Start};
 use crate::store::ledger;
+use crate::store::outbox::NewText;
 use crate::store::pending::{self, Hold};
 use crate::tools::approval::{self, Cleared, Decision, Words};
 use crate::tools::{Settled, Tool, ToolError, World};
@@ -23,6 +24,13 @@ use crate::tools::{Settled, Tool, ToolError, World};
 pub(super) const GRACE: Duration = Duration::from_secs(3);
 /// Starts of one write before its outcome is given up on.
 pub(super) const MAX_STARTS: i64 = 3;
+
+/// A question as it will be asked.
+pub(super) struct Question {
+    pub(super) words: String,
+    pub(super) code: Option<String>,
+    pub(super) text: NewText,
+}
 
 impl Engine {
     /// Starts the calls: several reads together, or one write or deletion.
@@ -162,37 +170,33 @@ impl Engine {
     }
 
     /// Stores the question and ends the turn with it. `before` is said ahead of the question.
-    pub(super) async fn hold(
+    async fn hold(
         &self,
         scene: &Scene,
         call: CallRow,
         items: &[FrozenItem],
         before: &str,
     ) -> anyhow::Result<()> {
-        let settings = &self.0.parts.settings;
-        let code = settings.code_policy.needs_code(items).then(|| settings.codes.draw());
-        let question = deletion::question(items, code.as_deref());
-        let said = if before.is_empty() { question.clone() } else { format!("{before} {question}") };
-        let text = scene.way_back().question(&said);
+        let Question { words, code, text } = self.question(scene, items, before);
         let (turn, conversation, user) = (scene.live.id, scene.live.conversation, scene.user.id);
         let (items, now) = (items.to_vec(), self.now());
         let hold = move |conn: &mut _| {
-            let hold = Hold {
-                turn,
-                call,
-                user,
-                conversation,
-                items: &items,
-                question: &question,
-                code: code.as_deref(),
-                text,
-            };
-            pending::hold(conn, &hold, now)
+            let (items, question, code) = (&items, &words, code.as_deref());
+            pending::hold(conn, &Hold { turn, call, user, conversation, items, question, code, text }, now)
         };
         self.0.parts.db.write(hold).await?;
         failpoint::reached("question.held");
         self.0.parts.outbox.ring();
         Ok(())
+    }
+
+    /// The question about `items`. `before` is said ahead of it.
+    pub(super) fn question(&self, scene: &Scene, items: &[FrozenItem], before: &str) -> Question {
+        let settings = &self.0.parts.settings;
+        let code = settings.code_policy.needs_code(items).then(|| settings.codes.draw());
+        let words = deletion::question(items, code.as_deref());
+        let said = if before.is_empty() { words.clone() } else { format!("{before} {words}") };
+        Question { code, text: scene.way_back().question(&said), words }
     }
 
     pub(super) async fn record(&self, row: CallRow, state: CallState) -> anyhow::Result<Progress> {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::Engine;
-use super::calling::{GRACE, MAX_STARTS, status};
+use super::calling::{GRACE, MAX_STARTS, Question, status};
 use super::run::Scene;
 use crate::conversation::deletion::{self, ItemOutcome};
-use crate::conversation::transcript::{CallRow, FrozenItem, UserId};
+use crate::conversation::transcript::{FrozenItem, UserId};
 use crate::failpoint;
 use crate::store::calls::{self, Note};
 use crate::store::ledger::{self, Outcome};
-use crate::store::pending::{self, Claimed, Item, ItemState, Start};
+use crate::store::pending::{self, Claimed, Hold, Item, ItemState, Start};
 use crate::store::turns::{self, End, Live};
 use crate::store::{steps, users};
 use crate::tools::approval::{self, Cleared, NotPermitted};
@@ -151,31 +151,27 @@ impl Engine {
             .map(|(item, _)| item.clone())
             .collect();
         let fresh = self.previewed(scene, &claimed, &changed).await;
+        let asked = (!fresh.is_empty()).then(|| self.question(scene, &fresh, &report));
         let (now, user, said, turn) = (self.now(), scene.user.id, report.clone(), scene.live.id);
-        let call = claimed.call();
+        let (call, conversation) = (claimed.call(), scene.live.conversation);
         let back = scene.way_back();
         let (whole, page) = back.page(&report);
         let text = back.reply(page.text);
-        let asks = !fresh.is_empty();
         let tool = claimed.tool().to_owned();
-        let again: Option<CallRow> = self
-            .0
-            .parts
-            .db
-            .write(move |conn| {
-                pending::end_claimed(conn, &claimed, &said, now)?;
-                let detail = serde_json::json!({ "told": said });
-                calls::note(conn, &Note { user, kind: "delete", call, detail }, now)?;
-                if asks {
-                    return steps::add_call(conn, turn, &tool, now).map(Some);
-                }
+        // All or nothing: a crash between the report and the question that follows from it would find neither.
+        let end = move |conn: &mut _| {
+            pending::end_claimed(conn, &claimed, &said, now)?;
+            let detail = serde_json::json!({ "told": said });
+            calls::note(conn, &Note { user, kind: "delete", call, detail }, now)?;
+            let Some(Question { words, code, text: asking }) = asked else {
                 let end = End { turn, outcome: Outcome::Replied, answer: Some(&whole), texts: vec![text] };
-                turns::finish(conn, &end, now).map(|()| None)
-            })
-            .await?;
-        if let Some(again) = again {
-            self.hold(scene, again, &fresh, &report).await?;
-        }
+                return turns::finish(conn, &end, now);
+            };
+            let call = steps::add_call(conn, turn, &tool, now)?;
+            let (items, question, code, text) = (&fresh, &words, code.as_deref(), asking);
+            pending::hold(conn, &Hold { turn, call, user, conversation, items, question, code, text }, now)
+        };
+        self.0.parts.db.write(end).await?;
         self.0.parts.outbox.ring();
         Ok(())
     }

@@ -184,7 +184,7 @@ impl Relay {
     async fn look_for(&self, id: OutboxId) -> Result<(), DbError> {
         let now = self.clock.now();
         let Some(sought) = self.db.read(move |conn| outbox::sought(conn, id)).await? else { return Ok(()) };
-        let attempt = sought.due.attempt;
+        let (attempt, looks) = (sought.due.attempt, sought.looks);
         if let Some(sid) = sought.reported {
             return self.record(id, attempt, Ok(Accepted { sid, created_at: None })).await;
         }
@@ -199,7 +199,8 @@ impl Relay {
                 match first.and_then(|first| candidates.into_iter().nth(first)) {
                     Some(candidate) => self.record(id, attempt, Ok(candidate)).await,
                     None => {
-                        self.db.write(move |conn| outbox::not_found(conn, id, now)).await.map(|missing| {
+                        let count = move |conn: &mut _| outbox::not_found(conn, id, looks, now);
+                        self.db.write(count).await.map(|missing| {
                             tracing::info!(outbox = %id, ?missing, "a text is not in the carrier's list");
                         })
                     }

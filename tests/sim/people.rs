@@ -18,7 +18,7 @@ pub(crate) fn text(world: &World, from: &str, body: &str, way: Way) {
     let straight = form.clone().arrive().unwrap();
     let fallback = form.field("ErrorUrl", "https://sms.example.org/webhook/twilio").arrive().unwrap();
     let world = world.clone();
-    tokio::spawn(async move {
+    world.clone().later(async move {
         let second = match way {
             Way::Lost => return,
             Way::Straight => None,
@@ -74,7 +74,7 @@ fn report(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
         let Ok(Some(request)) = world.peers.twilio.status_callback(sent, delivery) else { continue };
         for delay in &delays[..if twice { 2 } else { 1 }] {
             let (world, request, delay) = (world.clone(), request.clone(), *delay);
-            tokio::spawn(async move {
+            world.clone().later(async move {
                 pass(delay).await;
                 // Nobody sends a report again.
                 let _ = world.bring(request).await;
@@ -88,7 +88,7 @@ fn answer(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
     let soon = rng.within(1_500, 30_000);
     if plan.answers == Answers::Yes {
         let (world, from) = (world.clone(), sent.to.as_str().to_owned());
-        tokio::spawn(async move {
+        world.clone().later(async move {
             pass(Duration::from_millis(600)).await;
             text(&world, &from, yes, Way::Straight);
         });
@@ -110,7 +110,7 @@ fn answer(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
     for (after, body) in answers {
         let way = plan::way(rng, plan.webhooks / 2);
         let (world, from, body) = (world.clone(), from.clone(), body.to_owned());
-        tokio::spawn(async move {
+        world.clone().later(async move {
             pass(Duration::from_millis(after)).await;
             text(&world, &from, &body, way);
         });

@@ -1,6 +1,7 @@
 //! One schedule from its start to its verdict.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dialarr::app::App;
@@ -8,7 +9,7 @@ use dialarr::conversation::transcript::Role;
 
 use crate::checker;
 use crate::people;
-use crate::plan::{ANN, Act, Plan, Stop};
+use crate::plan::{Act, Plan, Stop};
 use crate::records::{Records, word};
 use crate::rng::Rng;
 use crate::world::{World, pass};
@@ -123,8 +124,7 @@ impl Stage {
             }
             Act::LosesRights(who) => {
                 if let Some(app) = &self.app {
-                    let role = if *who == ANN { Role::Admin } else { Role::Member };
-                    self.world.give_rights(&app.db, who, role, false).await;
+                    self.world.give_rights(&app.db, who, Role::Member, false).await;
                     self.world.journal.note(format!("{who} may not delete any more"));
                     self.lost_rights.push((who, self.world.now().as_millisecond()));
                 }
@@ -140,11 +140,14 @@ impl Stage {
         if self.app.is_none() {
             self.app = Some(self.world.start().await);
         }
-        // Late effects, callbacks and answers to questions are still under way.
-        pass(Duration::from_secs(420)).await;
+        // Late effects and lost answers are still under way.
+        pass(Duration::from_secs(60)).await;
         let deadline = tokio::time::Instant::now() + REST_WITHIN;
         loop {
-            let restless = restless(&self.world, &Records::of(&self.world.database));
+            let restless = match self.world.under_way.load(Ordering::SeqCst) {
+                0 => restless(&self.world, &Records::of(&self.world.database)),
+                some => vec![format!("{some} texts or callbacks are on their way")],
+            };
             if restless.is_empty() {
                 return Vec::new();
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -80,6 +80,8 @@ pub(crate) struct World {
     /// SIDs of the texts that people sent, and of those that were acknowledged.
     pub sent_in: Arc<Mutex<BTreeSet<String>>>,
     pub acknowledged: Arc<Mutex<BTreeSet<String>>>,
+    /// Texts and callbacks that people and the carrier have begun to send.
+    pub under_way: Arc<AtomicUsize>,
     pub database: PathBuf,
     pub settings: Settings,
     calm: Arc<AtomicBool>,
@@ -111,6 +113,7 @@ impl World {
             seen: Arc::default(),
             sent_in: Arc::default(),
             acknowledged: Arc::default(),
+            under_way: Arc::default(),
             database,
             settings,
             calm: Arc::default(),
@@ -118,6 +121,16 @@ impl World {
             plan: Arc::new(plan.clone()),
             starts: Arc::default(),
         }
+    }
+
+    /// Something that people or the carrier do in their own time.
+    pub(crate) fn later(&self, what: impl Future<Output = ()> + Send + 'static) {
+        self.under_way.fetch_add(1, Ordering::SeqCst);
+        let under_way = self.under_way.clone();
+        tokio::spawn(async move {
+            what.await;
+            under_way.fetch_sub(1, Ordering::SeqCst);
+        });
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -142,7 +155,9 @@ impl World {
 
     /// A start that does not get to its end.
     pub(crate) async fn start_in_vain(&self, after: Duration) {
-        drop(tokio::time::timeout(after, App::start(self.blueprint())).await);
+        if let Ok(app) = tokio::time::timeout(after, App::start(self.blueprint())).await {
+            app.unwrap().kill().await;
+        }
         pass(Duration::from_millis(500)).await;
     }
 
@@ -157,6 +172,8 @@ impl World {
         app.drain().await;
         self.close_door();
         app.close().await;
+        // A process that has ended holds nothing; here the last tasks have to be given the time to see it.
+        pass(Duration::from_millis(500)).await;
         self.journal.note("DRAINED");
     }
 
