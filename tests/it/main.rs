@@ -5,4 +5,5 @@
 
 mod confirmation;
 mod harness;
+mod replay;
 mod tidy;

@@ -28,6 +28,8 @@ use crate::run::{Verdict, run};
 
 /// Schedules in an ordinary run of the tests.
 const USUAL: u64 = 60;
+/// Failures after which no further seed is tried.
+const ENOUGH: usize = 20;
 /// Seeds that once failed; they stay for ever.
 const ONCE_FAILED: &str = include_str!("seeds.txt");
 
@@ -82,7 +84,9 @@ fn check(seeds: impl Iterator<Item = u64> + Send) -> Tally {
     let (seeds, failed, tally) = (Mutex::new(seeds), Mutex::new(Vec::new()), Mutex::new(Tally::default()));
     let count = AtomicU64::new(0);
     let work = || {
-        while let Some(seed) = { seeds.lock().unwrap().next() } {
+        while failed.lock().unwrap().len() < ENOUGH
+            && let Some(seed) = { seeds.lock().unwrap().next() }
+        {
             let played = catch_unwind(AssertUnwindSafe(|| ground.play(&Plan::of(seed))));
             let verdict = played.unwrap_or_else(|panic| Verdict {
                 violations: vec![format!("panicked: {:?}", panic.downcast_ref::<String>())],

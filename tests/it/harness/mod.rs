@@ -1,6 +1,7 @@
 //! The words in which whole-app tests are written: a running program among simulated peers.
 
 pub(crate) mod model;
+pub(crate) mod world;
 
 use std::sync::Arc;
 
