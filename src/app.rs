@@ -158,10 +158,9 @@ impl App {
             task.abort();
             let _ = task.await;
         }
-        let abort = relay_task.abort_handle();
         if tokio::time::timeout(LAST_TEXTS, relay_task).await.is_err() {
             // The intent to send stands; the next start finds out what became of it.
-            abort.abort();
+            relay.abort().await;
         }
         let now: Timestamp = clock.now();
         if let Err(error) = db.write(move |conn| boot::end(conn, now)).await {

@@ -87,7 +87,12 @@ impl Beginning<'_> {
         let waiting = ledger::waiting(self.conn, user, TEXTS_PER_TURN)?;
         let Some(first) = waiting.first() else { return Ok(Begun::Answered) };
         let mut user = users::get(self.conn, user)?;
-        if user.opted_out && route::lifts_opt_out(first) && !waiting[1..].iter().any(route::opts_out) {
+        if waiting[1..].iter().any(route::opts_out) {
+            // Whatever it asks, nothing may be sent any more.
+            ledger::skip(self.conn, first.id, route::Skip::OptedOut.reason(), self.now)?;
+            return Ok(Begun::Answered);
+        }
+        if user.opted_out && route::lifts_opt_out(first) {
             users::opt_in(self.conn, user.id, self.now)?;
             user.opted_out = false;
         }

@@ -13,7 +13,7 @@ use super::Engine;
 use super::begin::{self, Begun};
 use crate::conversation::transcript::UserId;
 use crate::store::db::DbError;
-use crate::store::{ledger, turns};
+use crate::store::{ledger, steps, turns};
 
 /// Pause after the database or a turn failed under us.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -212,7 +212,10 @@ impl Engine {
             .parts
             .db
             .write(move |conn| match turns::live(conn, user)? {
-                Some(live) => turns::count_resume(conn, live.id, now),
+                Some(live) => {
+                    steps::abandon_unfinished(conn, live.id, now)?;
+                    turns::count_resume(conn, live.id, now)
+                }
                 None => begin::count_failed_beginning(conn, user, tries, now),
             })
             .await;

@@ -119,8 +119,9 @@ fn tell(step: &StepOut, sink: DeltaSink<'_>) {
     }
 }
 
-/// That past arguments are objects needs no check: their type has no other form.
-fn check_request(request: &ModelRequest) -> Result<(), String> {
+/// Whether the strictest of servers would take the request. That past arguments are objects needs no check: their type
+/// has no other form.
+pub fn check_request(request: &ModelRequest) -> Result<(), String> {
     match request.messages.last() {
         None => return Err("there is no message".to_owned()),
         Some(Message::Assistant { .. }) => return Err("the last message is the assistant's".to_owned()),

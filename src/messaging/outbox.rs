@@ -187,11 +187,8 @@ impl Relay {
     /// Finds out whether a text was taken, before anything is sent again.
     async fn look_for(&self, id: OutboxId) -> Result<(), DbError> {
         let now = self.clock.now();
-        let until = now + LOOK_PAUSE;
-        let Some(sought) = self.db.write(move |conn| outbox::claim_look(conn, id, until, now)).await? else {
-            return Ok(());
-        };
-        let attempt = sought.due.attempt;
+        let Some(sought) = self.db.read(move |conn| outbox::sought(conn, id)).await? else { return Ok(()) };
+        let (attempt, looks) = (sought.due.attempt, sought.looks);
         if let Some(sid) = sought.reported {
             return self.record(id, attempt, Ok(Accepted { sid, created_at: None })).await;
         }
@@ -206,7 +203,8 @@ impl Relay {
                 match first.and_then(|first| candidates.into_iter().nth(first)) {
                     Some(candidate) => self.record(id, attempt, Ok(candidate)).await,
                     None => {
-                        self.db.write(move |conn| outbox::not_found(conn, id, now)).await.map(|missing| {
+                        let count = move |conn: &mut _| outbox::not_found(conn, id, looks, now);
+                        self.db.write(count).await.map(|missing| {
                             tracing::info!(outbox = %id, ?missing, "a text is not in the carrier's list");
                         })
                     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Conn;
 use super::codec::{failure_json, ms, result, result_json, to_json};
 use super::schema::{audit_log, tool_calls, turns};
-use crate::conversation::transcript::{CallRow, CallState, ConversationId, MediaRef, UserId};
+use crate::conversation::transcript::{CallRow, CallState, ConversationId, MediaRef, TurnId, UserId};
 
 /// Results of a conversation that are searched for the ids they showed.
 const RESULTS_SEARCHED: i64 = 200;
@@ -52,6 +52,20 @@ pub fn finish(conn: &mut Conn, call: CallRow, state: &CallState, now: Timestamp)
             tool_calls::response.eq(response),
             tool_calls::error.eq(error),
             tool_calls::finished_at.eq(finished_at),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Ends the calls that a turn asked for and never came to.
+pub(super) fn cancel_unstarted(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
+    let unstarted = tool_calls::turn_id.eq(turn.0).and(tool_calls::state.eq("created"));
+    diesel::update(tool_calls::table.filter(unstarted))
+        .set((
+            tool_calls::state.eq("canceled"),
+            tool_calls::error.eq(to_json(&"not_run")?),
+            tool_calls::finished_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
         ))
         .execute(conn)

@@ -2,8 +2,10 @@
 
 use std::fs::{File, TryLockError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -20,6 +22,8 @@ const BATCH: usize = 256;
 /// Jobs that may wait for the writer; past it a webhook is told to come back.
 const QUEUE: usize = 1024;
 const READERS: usize = 4;
+/// Longest wait of a simulated database around a piece of work.
+const LONGEST_WAIT_MS: u64 = 4;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
@@ -75,8 +79,21 @@ pub struct Db {
 enum Writer {
     /// A thread of its own, which commits what has gathered in one go.
     Thread { jobs: mpsc::Sender<Job>, thread: Arc<Mutex<Option<JoinHandle<()>>>> },
-    /// The runtime's blocking pool. A paused clock waits for that, and not for a thread.
-    Pool(Arc<Mutex<(Conn, File)>>),
+    /// The caller, for a simulation: a paused clock waits for no thread.
+    Caller { conn: Arc<Mutex<Conn>>, waits: Arc<Waits>, _lock: Arc<File> },
+}
+
+/// Short waits before and after each piece of work, so that a kill can fall on either side of a commit. The same
+/// number gives the same waits.
+#[derive(Debug)]
+struct Waits(AtomicU64);
+
+impl Waits {
+    async fn pass(&self) {
+        let mixed =
+            self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        tokio::time::sleep(Duration::from_millis((mixed >> 33) % LONGEST_WAIT_MS)).await;
+    }
 }
 
 #[derive(Clone)]
@@ -97,10 +114,12 @@ impl Db {
         Ok(Self { writer: Writer::Thread { jobs, thread: Arc::new(Mutex::new(Some(thread))) }, readers })
     }
 
-    /// The same for a simulation under a paused clock.
-    pub fn open_on_pool(path: &str) -> Result<Self, OpenError> {
+    /// The same for a simulation under a paused clock: work runs where it is asked for, after a wait that `seed` decides.
+    pub fn open_simulated(path: &str, seed: u64) -> Result<Self, OpenError> {
         let (conn, lock, readers) = prepare(path)?;
-        Ok(Self { writer: Writer::Pool(Arc::new(Mutex::new((conn, lock)))), readers })
+        let waits = Arc::new(Waits(AtomicU64::new(seed)));
+        let writer = Writer::Caller { conn: Arc::new(Mutex::new(conn)), waits, _lock: Arc::new(lock) };
+        Ok(Self { writer, readers })
     }
 
     /// Runs `work` in a transaction of its own; what it returns is on disk when this returns. An `Err` undoes only
@@ -112,7 +131,11 @@ impl Db {
         let (job, answer) = job(work);
         match &self.writer {
             Writer::Thread { jobs, .. } => jobs.send(job).await.map_err(|_| DbError::Closed)?,
-            Writer::Pool(conn) => on_pool(conn.clone(), job).await?,
+            Writer::Caller { conn, waits, .. } => {
+                waits.pass().await;
+                commit(&mut conn.lock().unwrap_or_else(PoisonError::into_inner), &mut vec![job]);
+                waits.pass().await;
+            }
         }
         answer.await.map_err(|_| DbError::Closed)?
     }
@@ -138,15 +161,21 @@ impl Db {
     ) -> Result<R, DbError> {
         let permit = self.readers.permits.clone().acquire_owned().await.map_err(|_| DbError::Closed)?;
         let free = self.readers.free.clone();
-        let result = tokio::task::spawn_blocking(move || {
+        let work = move || {
             let taken = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut conn = taken.ok_or(DbError::Closed)?;
             let result = conn.transaction(|conn| undo_on_panic(conn, work));
             free.lock().unwrap_or_else(PoisonError::into_inner).push(conn);
             drop(permit);
             result.map_err(DbError::from)
-        });
-        result.await.map_err(|_| DbError::Closed)?
+        };
+        match &self.writer {
+            Writer::Thread { .. } => tokio::task::spawn_blocking(work).await.map_err(|_| DbError::Closed)?,
+            Writer::Caller { waits, .. } => {
+                waits.pass().await;
+                work()
+            }
+        }
     }
 
     /// Waits until everything queued is on disk and the write-ahead log is folded in. Call when no handle is used any more.
@@ -201,11 +230,6 @@ fn prepare(path: &str) -> Result<(Conn, File, Readers), OpenError> {
     let free = (0..READERS).map(|_| connect(path, READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
     let readers = Readers { permits: Arc::new(Semaphore::new(READERS)), free: Arc::new(Mutex::new(free)) };
     Ok((writer, lock, readers))
-}
-
-async fn on_pool(conn: Arc<Mutex<(Conn, File)>>, job: Job) -> Result<(), DbError> {
-    let work = move || commit(&mut conn.lock().unwrap_or_else(PoisonError::into_inner).0, &mut vec![job]);
-    tokio::task::spawn_blocking(work).await.map_err(|_| DbError::Closed)
 }
 
 const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \

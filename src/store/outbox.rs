@@ -282,23 +282,26 @@ pub struct Sought {
     pub since: Timestamp,
     /// The id that a status callback gave for it.
     pub reported: Option<String>,
+    /// How often it was looked for in vain.
+    pub looks: i64,
 }
 
-/// Takes the look at a text whose fate is unknown; until `until` nobody else looks.
-pub fn claim_look(
-    conn: &mut Conn,
-    id: OutboxId,
-    until: Timestamp,
-    now: Timestamp,
-) -> QueryResult<Option<Sought>> {
-    let free =
-        outbox::table.find(id.0).filter(outbox::state.eq("unknown").and(outbox::not_before.le(ms(now))));
-    let row: Option<(i64, String, String, String, i64)> = diesel::update(free)
-        .set((outbox::not_before.eq(ms(until)), outbox::updated_at.eq(ms(now))))
-        .returning((outbox::attempts, outbox::to_addr, outbox::from_addr, outbox::body, outbox::created_at))
-        .get_result(conn)
+pub fn sought(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<Sought>> {
+    type Row = (i64, String, String, String, i64, i64);
+    let row: Option<Row> = outbox::table
+        .find(id.0)
+        .filter(outbox::state.eq("unknown"))
+        .select((
+            outbox::attempts,
+            outbox::to_addr,
+            outbox::from_addr,
+            outbox::body,
+            outbox::created_at,
+            outbox::looks,
+        ))
+        .first(conn)
         .optional()?;
-    let Some((attempts, to, from, body, created_at)) = row else { return Ok(None) };
+    let Some((attempts, to, from, body, created_at, looks)) = row else { return Ok(None) };
     let reported: Option<String> = delivery_events::table
         .filter(delivery_events::outbox_id.eq(id.0))
         .select(delivery_events::provider_sid)
@@ -306,7 +309,7 @@ pub fn claim_look(
         .optional()?;
     let attempt = number(attempts)?;
     let due = Due { id, attempt, to: Address::new(to), from: Address::new(from), body };
-    Ok(Some(Sought { due, since: time(created_at)?, reported }))
+    Ok(Some(Sought { due, since: time(created_at)?, reported, looks }))
 }
 
 /// The first of these ids that no other text is known by.
@@ -324,15 +327,15 @@ pub enum Missing {
     SendAgain,
 }
 
-pub fn not_found(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Missing> {
-    let looks: i64 = diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("unknown")))
-        .set((
-            outbox::looks.eq(outbox::looks + 1),
-            outbox::not_before.eq(ms(now)),
-            outbox::updated_at.eq(ms(now)),
-        ))
+/// Counts a look in vain. Of two that began after the same number of `looks` only one counts.
+pub fn not_found(conn: &mut Conn, id: OutboxId, looks: i64, now: Timestamp) -> QueryResult<Missing> {
+    let same = outbox::state.eq("unknown").and(outbox::looks.eq(looks));
+    let looks: Option<i64> = diesel::update(outbox::table.find(id.0).filter(same))
+        .set((outbox::looks.eq(outbox::looks + 1), outbox::updated_at.eq(ms(now))))
         .returning(outbox::looks)
-        .get_result(conn)?;
+        .get_result(conn)
+        .optional()?;
+    let Some(looks) = looks else { return Ok(Missing::LookAgain) };
     if usize::try_from(looks).is_ok_and(|looks| looks < LOOK_AFTER_MS.len()) {
         return Ok(Missing::LookAgain);
     }
@@ -349,7 +352,17 @@ pub fn not_found(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<M
 
 /// The carrier's list could not be read: the look does not count.
 pub fn look_later(conn: &mut Conn, id: OutboxId, at: Timestamp, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("unknown")))
+    let unknown = outbox::table.find(id.0).filter(outbox::state.eq("unknown"));
+    let too_old: i64 = unknown.filter(outbox::deadline_at.lt(ms(now))).count().get_result(conn)?;
+    if too_old > 0 {
+        return fail(
+            conn,
+            id,
+            &Failed { code: None, meaning: "nobody could tell whether it was taken" },
+            now,
+        );
+    }
+    diesel::update(unknown)
         .set((outbox::not_before.eq(ms(at)), outbox::updated_at.eq(ms(now))))
         .execute(conn)
         .map(drop)

@@ -188,7 +188,15 @@ pub fn abandon(
 
 /// Attempts that were running when the program stopped.
 pub(super) fn abandon_interrupted(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    diesel::update(llm_steps::table.filter(llm_steps::state.eq("started")))
+    let running: Vec<i64> =
+        llm_steps::table.filter(llm_steps::state.eq("started")).select(llm_steps::turn_id).load(conn)?;
+    running.into_iter().try_for_each(|turn| abandon_unfinished(conn, TurnId(turn), now))
+}
+
+/// The attempt that was running when the turn failed under us, if there was one: the next is a further one.
+pub fn abandon_unfinished(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
+    let running = llm_steps::turn_id.eq(turn.0).and(llm_steps::state.eq("started"));
+    diesel::update(llm_steps::table.filter(running))
         .set((
             llm_steps::state.eq("abandoned"),
             llm_steps::error.eq(to_json(&StoredFailure::Interrupted)?),

@@ -8,7 +8,7 @@ use super::codec::{brain, brain_word, from_json, ms, number, time, to_json, unre
 use super::ledger::{self, Outcome};
 use super::outbox::{self, NewText};
 use super::schema::turns;
-use super::{Conn, conversations, steps};
+use super::{Conn, calls, conversations, steps};
 use crate::conversation::transcript::{Brain, ConversationId, TurnId, UserId};
 use crate::conversation::turn::{TURN_TIME, Turn};
 
@@ -172,6 +172,7 @@ pub fn finish(conn: &mut Conn, end: &End<'_>, now: Timestamp) -> QueryResult<()>
     for text in &end.texts {
         outbox::queue(conn, text, now)?;
     }
+    calls::cancel_unstarted(conn, end.turn, now)?;
     ledger::end_events_of(conn, end.turn, end.outcome, now)
 }
 

@@ -8,6 +8,7 @@ mod confirmation;
 mod harness;
 mod inbound;
 mod people;
+mod replay;
 mod texts;
 mod tidy;
 mod tools;

@@ -146,6 +146,11 @@ impl FakeTwilio {
         self.state().faults.push_back(Fault::LoseAnswer);
     }
 
+    /// From here on every page of the list names a further one.
+    pub fn list_never_ends(&self) {
+        self.state().endless = true;
+    }
+
     /// How long each text takes to be taken: a manual clock moves on by it, a system clock waits.
     pub fn latency(&self, latency: Duration) {
         self.state().latency = latency;
@@ -182,6 +187,7 @@ pub(super) struct State {
     pub messages: Vec<Message>,
     pub faults: VecDeque<Fault>,
     pub latency: Duration,
+    pub endless: bool,
     opted_out: BTreeSet<String>,
     minted: u64,
 }

@@ -185,7 +185,8 @@ impl FakeTwilio {
             .and_then(|last| matching.iter().position(|message| message.sid == last))
             .map_or(0, |last| last + 1);
         let shown = &matching[start..matching.len().min(start + page_size)];
-        let next = shown.last().filter(|_| start + shown.len() < matching.len()).map(|last| {
+        let goes_on = state.endless || start + shown.len() < matching.len();
+        let next = shown.last().filter(|_| goes_on).map(|last| {
             let filters = query.iter().filter(|(name, _)| name != "Page" && name != "PageToken");
             let query = form_urlencoded::Serializer::new(String::new())
                 .extend_pairs(filters)

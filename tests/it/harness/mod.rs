@@ -5,6 +5,7 @@ pub(crate) mod model;
 mod setup;
 mod stored;
 pub(crate) mod wire;
+pub(crate) mod world;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,0 +1,147 @@
+//! The words for what happens around a program: it is killed, started, told of late. Time stands still but when it is
+//! let pass, so that hours cost nothing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use dialarr::app::App;
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::clock::Clock;
+use dialarr::conversation::prompt::Message;
+use dialarr::conversation::transcript::{PhoneNumber, Rights, Role};
+use dialarr::http::Http;
+use dialarr::llm::Model;
+use dialarr::llm::scripted::{Line, Scripted};
+use dialarr::messaging::fake::{FakeTwilio, InboundForm};
+use dialarr::simulation::{self, Peers};
+use dialarr::store::db::Db;
+use dialarr::store::users::{self, Newcomer};
+use dialarr::web;
+use http::Request;
+use jiff::tz::TimeZone;
+
+use super::{ANN, PUBLIC_URL};
+
+/// A program and its world; Ann, an admin, is the one who texts.
+pub(crate) struct World {
+    /// `None` while the program is down.
+    app: Option<App>,
+    peers: Peers,
+    script: Arc<Scripted>,
+    model: Arc<dyn Model>,
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    /// With a model that plays a script.
+    pub(crate) async fn start() -> Self {
+        let script = Arc::new(Scripted::new(Vec::new()));
+        Self::build(script.clone(), script).await
+    }
+
+    pub(crate) async fn start_with(model: Arc<dyn Model>) -> Self {
+        Self::build(Arc::new(Scripted::new(Vec::new())), model).await
+    }
+
+    async fn build(script: Arc<Scripted>, model: Arc<dyn Model>) -> Self {
+        let clock = Clock::runtime("2026-11-20T21:04:00Z".parse().unwrap());
+        let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
+        let peers = Peers::new(clock, radarr, sonarr, PUBLIC_URL);
+        let folder = tempfile::tempdir().unwrap();
+        let mut world = Self { app: None, peers, script, model, folder };
+        world.is_started().await;
+        world.knows_ann().await;
+        world.passes(1).await;
+        world
+    }
+
+    async fn knows_ann(&self) {
+        let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
+        let rights = Rights { role: Role::Admin, add: true, delete: true, four_k: true };
+        let know = move |conn: &mut _| {
+            let id = users::ensure(conn, &phone, Newcomer::Admin, now)?;
+            users::set_rights(conn, id, rights, now)
+        };
+        self.app.as_ref().unwrap().db.write(know).await.unwrap();
+    }
+
+    pub(crate) async fn is_killed(&mut self) {
+        self.app.take().unwrap().kill().await;
+        self.passes(1).await;
+    }
+
+    pub(crate) async fn is_started(&mut self) {
+        let db = Db::open_simulated(self.database().to_str().unwrap(), 1).unwrap();
+        let settings = simulation::settings(TimeZone::UTC);
+        let mut blueprint = self.peers.blueprint(db, settings, Some(self.model.clone())).unwrap();
+        blueprint.missed = Some(self.peers.missed());
+        self.app = Some(App::start(blueprint).await.unwrap());
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.folder.path().join("test.db")
+    }
+
+    pub(crate) async fn passes(&self, seconds: u64) {
+        let end = tokio::time::Instant::now() + Duration::from_secs(seconds);
+        tokio::time::sleep_until(end).await;
+    }
+
+    pub(crate) fn radarr(&self) -> &FakeRadarr {
+        &self.peers.radarr
+    }
+
+    pub(crate) fn twilio(&self) -> &FakeTwilio {
+        &self.peers.twilio
+    }
+
+    pub(crate) fn model_plays(&self, lines: impl IntoIterator<Item = Line>) {
+        self.script.play(lines.into_iter().collect());
+    }
+
+    /// What people said in the last request to the model.
+    pub(crate) fn model_was_told(&self) -> String {
+        let requests = self.script.requests();
+        let said = |message: &Message| match message {
+            Message::User(text) => Some(text.clone()),
+            Message::Assistant { .. } | Message::ToolResult { .. } => None,
+        };
+        requests.last().and_then(|request| request.messages.iter().rev().find_map(said)).unwrap_or_default()
+    }
+
+    fn text(&self, body: &str) -> InboundForm {
+        self.peers.twilio.text(ANN, body)
+    }
+
+    /// A text of Ann's that is taken in, whatever comes of it.
+    pub(crate) async fn texts(&self, body: &str) {
+        let status = self.bring(self.text(body).arrive().unwrap()).await;
+        assert_eq!(status, 200, "the webhook takes the text");
+    }
+
+    /// A text of Ann's, and what we have said altogether ten seconds later.
+    pub(crate) async fn sms(&self, body: &str) -> Vec<String> {
+        self.texts(body).await;
+        self.passes(10).await;
+        self.said()
+    }
+
+    /// A text of Ann's that the carrier has and never brings.
+    pub(crate) async fn misses(&self, body: &str) {
+        drop(self.text(body).arrive().unwrap());
+        self.passes(1).await;
+    }
+
+    pub(crate) async fn bring(&self, request: Request<Bytes>) -> u16 {
+        let webhook = Http::in_process(web::in_process(self.app.as_ref().unwrap().webhooks.clone()));
+        webhook.send(request, Duration::from_secs(20)).await.unwrap().status().as_u16()
+    }
+
+    /// Every text that the carrier has taken from us.
+    pub(crate) fn said(&self) -> Vec<String> {
+        self.peers.twilio.sent().into_iter().map(|text| text.body).collect()
+    }
+}

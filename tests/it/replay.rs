@@ -1,0 +1,222 @@
+//! Killed and started again: what a crash, a lost answer or a long absence leaves of the promises.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use dialarr::arr::fake::item::movie;
+use dialarr::conversation::prompt::{Message, ModelRequest};
+use dialarr::conversation::transcript::Stop;
+use dialarr::llm::{DeltaSink, Model, ModelError, StepOut};
+use dialarr::messaging::fake::Delivery;
+use dialarr::store::db::{self, Db, OpenError};
+
+use crate::harness::model::{removes_movie, says};
+use crate::harness::world::World;
+
+const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
+const DELETED: &str = "Deleted Dune (2021). Freed 21.4 GB.";
+
+/// A world in which Ann has asked for Dune to be deleted.
+async fn world_with_dune() -> (World, i64) {
+    let world = World::start().await;
+    let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    world.model_plays(removes_movie("dune", dune));
+    (world, dune)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_not_sent_before_a_crash_is_sent_after_it_and_can_be_answered() {
+    let (mut world, dune) = world_with_dune().await;
+    world.twilio().fail_next(429, 20429);
+    world.texts("delete dune").await;
+    world.passes(1).await;
+    assert_eq!(world.said(), Vec::<String>::new());
+
+    world.is_killed().await;
+    world.is_started().await;
+    world.passes(30).await;
+    assert_eq!(world.said(), [QUESTION]);
+
+    assert_eq!(world.sms("yes").await, [QUESTION, DELETED]);
+    assert_eq!(world.radarr().removals(), [dune]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_yes_taken_in_before_a_crash_deletes_once_after_it() {
+    let (mut world, dune) = world_with_dune().await;
+    world.sms("delete dune").await;
+    world.texts("yes").await;
+    world.is_killed().await;
+    world.is_started().await;
+    world.passes(30).await;
+    assert_eq!(world.said(), [QUESTION, DELETED]);
+    assert_eq!(world.radarr().removals(), [dune]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_taken_in_before_a_crash_is_answered_after_it() {
+    let mut world = World::start().await;
+    world.model_plays([says("Here I am.")]);
+    world.texts("are you there?").await;
+    world.is_killed().await;
+    assert_eq!(world.said(), Vec::<String>::new());
+    world.is_started().await;
+    world.passes(30).await;
+    assert_eq!(world.said(), ["Here I am."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn missed_texts_are_fetched_at_the_start_oldest_first() {
+    let mut world = World::start().await;
+    world.is_killed().await;
+    world.misses("first").await;
+    world.misses("second").await;
+    world.passes(60).await;
+    world.model_plays([says("Both heard.")]);
+    world.is_started().await;
+    world.passes(30).await;
+    assert_eq!(world.said(), ["Both heard."]);
+    assert!(world.model_was_told().ends_with("first\nsecond"), "{}", world.model_was_told());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_missed_while_running_is_found_within_minutes() {
+    let world = World::start().await;
+    world.model_plays([says("Found you.")]);
+    world.misses("hello?").await;
+    world.passes(400).await;
+    assert_eq!(world.said(), ["Found you."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_missed_for_more_than_an_hour_is_told_of_and_not_acted_on() {
+    let mut world = World::start().await;
+    world.is_killed().await;
+    world.misses("add dune").await;
+    world.passes(2 * 3600).await;
+    world.is_started().await;
+    world.passes(30).await;
+    assert_eq!(world.said(), ["I was offline and missed your text. Please send again what you still need."]);
+    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_never_ends_holds_nobody_up() {
+    let mut world = World::start().await;
+    world.is_killed().await;
+    world.twilio().list_never_ends();
+    world.misses("hello?").await;
+    world.passes(60).await;
+    world.model_plays([says("Hello."), says("And again.")]);
+    world.is_started().await;
+    world.passes(30).await;
+    assert_eq!(world.said(), ["Hello."]);
+    assert_eq!(world.sms("still there?").await, ["Hello.", "And again."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_whose_answer_was_lost_is_found_and_not_sent_again() {
+    let world = World::start().await;
+    world.model_plays([says("One."), says("Two.")]);
+    world.twilio().lose_next_answer();
+    assert_eq!(world.sms("one").await, ["One."]);
+    world.passes(300).await;
+    assert_eq!(world.sms("two").await, ["One.", "Two."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_that_is_not_found_twice_is_sent_again_once() {
+    let world = World::start().await;
+    world.model_plays([says("One.")]);
+    world.twilio().hang_next();
+    assert_eq!(world.sms("one").await, Vec::<String>::new());
+    world.passes(60).await;
+    assert_eq!(world.said(), Vec::<String>::new(), "one look is not enough");
+    world.passes(600).await;
+    assert_eq!(world.said(), ["One."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_later_text_waits_until_the_fate_of_the_one_before_is_known() {
+    let world = World::start().await;
+    world.model_plays([says("One."), says("Two.")]);
+    world.twilio().hang_next();
+    world.sms("one").await;
+    assert_eq!(world.sms("two").await, Vec::<String>::new());
+    world.passes(300).await;
+    assert_eq!(world.said(), ["One.", "Two."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_report_tells_the_fate_of_a_text_at_once() {
+    let world = World::start().await;
+    world.model_plays([says("One."), says("Two.")]);
+    world.twilio().lose_next_answer();
+    world.sms("one").await;
+    let sent = world.twilio().sent();
+    let report = world.twilio().status_callback(&sent[0], Delivery::Delivered).unwrap().unwrap();
+    assert_eq!(world.bring(report).await, 204);
+    assert_eq!(world.sms("two").await, ["One.", "Two."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_after_a_text_was_taken_sends_it_no_second_time() {
+    let mut world = World::start().await;
+    world.model_plays([says("One."), says("Two.")]);
+    world.twilio().lose_next_answer();
+    world.texts("one").await;
+    world.passes(2).await;
+    world.is_killed().await;
+    world.is_started().await;
+    world.passes(300).await;
+    assert_eq!(world.sms("two").await, ["One.", "Two."]);
+}
+
+/// Breaks down over one word, every time.
+struct Fragile;
+
+#[async_trait]
+impl Model for Fragile {
+    fn name(&self) -> &str {
+        "fragile"
+    }
+
+    async fn step(&self, request: &ModelRequest, _: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+        let last = request.messages.last();
+        assert!(!matches!(last, Some(Message::User(text)) if text.ends_with("curse")), "cursed");
+        let text = "All is well.".to_owned();
+        let (thinking, stop) = (String::new(), Stop::Done);
+        Ok(StepOut { text, thinking, calls: Vec::new(), stop, usage: None, response_id: None })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_whose_work_always_fails_gets_one_honest_answer_and_blocks_nobody() {
+    let world = World::start_with(Arc::new(Fragile)).await;
+    let sorry = "Something went wrong on my side. Please try again.";
+    assert_eq!(world.sms("curse").await, [sorry]);
+    assert_eq!(world.sms("and now?").await, [sorry, "All is well."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn texts_after_a_copy_of_the_database_come_back_when_it_is_restored() {
+    let mut world = World::start().await;
+    world.model_plays([says("One."), says("Two."), says("Two, again.")]);
+    world.sms("one").await;
+    let copy = world.database().with_file_name("copy.db");
+    db::backup(world.database().to_str().unwrap(), copy.to_str().unwrap()).unwrap();
+    world.sms("two").await;
+
+    world.is_killed().await;
+    std::fs::copy(copy, world.database()).unwrap();
+    world.is_started().await;
+    world.passes(60).await;
+    assert_eq!(world.said(), ["One.", "Two.", "Two, again."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_program_on_the_same_database_is_refused() {
+    let world = World::start().await;
+    let second = Db::open(world.database().to_str().unwrap());
+    assert!(matches!(second, Err(OpenError::InUse { .. })));
+}

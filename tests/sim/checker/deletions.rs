@@ -1,0 +1,140 @@
+//! I4: nothing is deleted but what one person was asked about and answered yes to, in time, straight and unmistakably.
+
+use serde_json::Value;
+
+use super::Evidence;
+use crate::plan::BOB;
+use crate::records::{by_id, number, word};
+use crate::weather::Seen;
+
+/// How long a question may be answered.
+const OPEN_MS: i64 = 5 * 60 * 1000;
+
+pub(super) fn check(evidence: &mut Evidence<'_>) {
+    let records = evidence.records;
+    for call in records.calls.iter().filter(|call| !call["confirmed_by"].is_null()) {
+        confirmed(evidence, call);
+    }
+    let deletions: Vec<&Seen> = evidence.seen.iter().filter(|seen| deletion(seen).is_some()).collect();
+    for seen in &deletions {
+        let target = deletion(seen).unwrap_or_default();
+        let at = seen.asked_at.as_millisecond();
+        let is_target =
+            |item: &&&Value| (word(item, "kind"), number(item, "item_id")) == (target.0, target.1);
+        let mut confirmed = records.items.iter().filter(|item| is_target(&item)).filter(|item| {
+            by_id(&records.calls, number(item, "tool_call_id"))
+                .is_some_and(|call| !call["confirmed_by"].is_null())
+        });
+        let began = |item: &Value| {
+            let call = by_id(&records.calls, number(item, "tool_call_id"));
+            call.and_then(|call| by_id(&records.turns, number(call, "run_turn_id")))
+                .map_or(i64::MAX, |turn| number(turn, "created_at"))
+        };
+        let asked = confirmed.clone().any(|item| began(item) <= at);
+        evidence.expect(asked, || format!("I4 a deletion that nobody confirmed: {seen:?}"));
+        let starts: i64 = confirmed.by_ref().map(|item| number(item, "attempts")).sum();
+        let times = deletions.iter().filter(|other| deletion(other) == Some(target)).count() as i64;
+        evidence.expect(times <= starts, || {
+            format!("I5 {target:?} was deleted {times} times in {starts} starts")
+        });
+    }
+    truths(evidence);
+}
+
+/// The kind and id that a request deletes.
+pub(super) fn deletion(seen: &Seen) -> Option<(&'static str, i64)> {
+    let path = seen.what.strip_prefix("DELETE /api/v3/")?;
+    let (kind, rest) = path.split_once('/')?;
+    let id = rest.split('?').next()?.parse().ok()?;
+    Some((if kind == "movie" { "movie" } else { "series" }, id))
+}
+
+fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
+    let records = evidence.records;
+    let row = |rows, column| by_id(rows, number(call, column)).cloned().unwrap_or_default();
+    let (yes, asked_in) = (row(&records.events, "confirmed_by"), row(&records.turns, "turn_id"));
+    let ran_in = row(&records.turns, "run_turn_id");
+    let user = number(&asked_in, "user_id");
+    let begun = number(&ran_in, "created_at");
+    let received = number(&yes, "received_at");
+    evidence.expect(number(&yes, "user_id") == user, || format!("I4 another's yes: {yes} for {call}"));
+    evidence.expect(word(&yes, "via") == "webhook", || format!("I4 a yes that does not count: {yes}"));
+    let to_user = |text: &&Value| number(text, "user_id") == user;
+    let said = |text: &&Value| !matches!(word(text, "state"), "failed" | "suppressed");
+    let prompts =
+        || records.outbox.iter().filter(to_user).filter(|text| word(text, "kind") == "confirm_prompt");
+    let last = prompts().rfind(|text| number(text, "created_at") < begun).cloned().unwrap_or_default();
+    let first = prompts().find(|text| text["turn_id"] == call["turn_id"]).cloned().unwrap_or_default();
+    let armed = number(&last, "accepted_at");
+    evidence
+        .expect(armed > 0 && armed < received, || format!("I4 a yes before its question: {yes} for {last}"));
+    let open_until = number(&first, "accepted_at") + OPEN_MS;
+    evidence
+        .expect(begun <= open_until, || format!("I4 an expired question was carried out: {first} by {yes}"));
+    let between = records
+        .outbox
+        .iter()
+        .filter(to_user)
+        .filter(said)
+        .find(|text| number(text, "id") > number(&last, "id") && number(text, "created_at") < received);
+    evidence
+        .expect(between.is_none(), || format!("I4 something was said between question and yes: {between:?}"));
+    let items: Vec<&Value> = records.items.iter().filter(|item| item["tool_call_id"] == call["id"]).collect();
+    for item in &items {
+        let print: Value = serde_json::from_str(word(item, "fingerprint")).unwrap_or_default();
+        let named = word(&last, "body").contains(word(&print, "title"));
+        evidence.expect(named, || format!("I4 the question did not name {item}: {last}"));
+    }
+    let coded = word(&last, "body").contains("YES 47");
+    evidence
+        .expect(!coded || word(&yes, "body").contains("47"), || format!("I4 a yes without its code: {yes}"));
+    let no = records.events.iter().find(|event| {
+        event["user_id"] == yes["user_id"]
+            && word(event, "body") == "no"
+            && (received..begun).contains(&number(event, "received_at"))
+            && number(event, "provider_at") > number(&yes, "provider_at")
+    });
+    evidence.expect(no.is_none(), || format!("I4 a no behind the yes was not heard: {no:?}"));
+    rights(evidence, user, &items);
+}
+
+fn rights(evidence: &mut Evidence<'_>, user: i64, items: &[&Value]) {
+    let phone =
+        by_id(&evidence.records.users, user).map(|user| word(user, "phone").to_owned()).unwrap_or_default();
+    for item in items {
+        // A moment passes between the look at the rights and the record of the start.
+        let lost = evidence
+            .lost_rights
+            .iter()
+            .any(|(who, since)| *who == phone && number(item, "started_at") > since + 50);
+        evidence.expect(!lost && phone != BOB, || format!("I4 {phone} may not delete: {item}"));
+    }
+}
+
+/// What was told of a deletion is so.
+fn truths(evidence: &mut Evidence<'_>) {
+    let records = evidence.records;
+    for item in &records.items {
+        let target = (word(item, "kind"), number(item, "item_id"));
+        let ended =
+            by_id(&records.calls, number(item, "tool_call_id")).map_or(0, |call| number(call, "finished_at"));
+        let gone = evidence
+            .seen
+            .iter()
+            .filter(|seen| {
+                deletion(seen) == Some((if target.0 == "movie" { "movie" } else { "series" }, target.1))
+            })
+            .any(|seen| {
+                seen.done.as_ref().is_some_and(|(at, status, _)| {
+                    (200..300).contains(status) && at.as_millisecond() <= ended
+                })
+            });
+        let told = word(item, "result");
+        let so = match told.trim_matches('"') {
+            "deleted" | "already_gone" => gone,
+            "failed" | "not_permitted" | "changed" => !gone,
+            _ => true,
+        };
+        evidence.expect(so, || format!("T1 {target:?} was told to be {told}, and gone is {gone}: {item}"));
+    }
+}

@@ -1,0 +1,223 @@
+//! Whether a schedule kept every promise: a judgement over the database and what the peers saw, and nothing else.
+
+mod deletions;
+mod texts;
+
+use serde_json::Value;
+
+use crate::records::{Records, number, word};
+use crate::weather::Seen;
+use crate::world::{SECRET, World};
+
+/// How often what a simulation is for has happened, so that an empty one is noticed.
+#[derive(Debug, Default)]
+pub(crate) struct Tally(Vec<(&'static str, usize)>);
+
+impl Tally {
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (what, times) in &other.0 {
+            match self.0.iter_mut().find(|(known, _)| known == what) {
+                Some((_, sum)) => *sum += times,
+                None => self.0.push((what, *times)),
+            }
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_everything_happened(&self) {
+        eprintln!("{:?}", self.0);
+        let never: Vec<_> = self.0.iter().filter(|(_, times)| *times == 0).collect();
+        assert!(never.is_empty(), "these never happened: {never:?}");
+    }
+}
+
+/// All that a judgement goes by.
+struct Evidence<'a> {
+    records: &'a Records,
+    seen: &'a [Seen],
+    lost_rights: &'a [(&'static str, i64)],
+    broken: Vec<String>,
+}
+
+impl Evidence<'_> {
+    fn expect(&mut self, holds: bool, broken: impl FnOnce() -> String) {
+        if !holds {
+            self.broken.push(broken());
+        }
+    }
+}
+
+pub(crate) fn check(
+    world: &World,
+    records: &Records,
+    lost_rights: &[(&'static str, i64)],
+) -> (Vec<String>, Tally) {
+    let seen = world.seen.lock().unwrap().clone();
+    let mut evidence = Evidence { records, seen: &seen, lost_rights, broken: Vec::new() };
+    admissions(&mut evidence, world);
+    outcomes(&mut evidence);
+    turns(&mut evidence);
+    model(&mut evidence, world);
+    calls(&mut evidence);
+    additions(&mut evidence);
+    deletions::check(&mut evidence);
+    texts::check(&mut evidence);
+    let secrets = format!("{records:?}").contains(SECRET);
+    evidence.expect(!secrets, || "I13 a row holds a secret".to_owned());
+    let broken = evidence.broken;
+    (broken, tally(records, &seen))
+}
+
+/// I1: every text that the carrier took is admitted, once.
+fn admissions(evidence: &mut Evidence<'_>, world: &World) {
+    let records = evidence.records;
+    for sid in world.sent_in.lock().unwrap().iter() {
+        let times = records.events.iter().filter(|event| word(event, "external_id") == sid).count();
+        evidence.expect(times == 1, || format!("I1 {sid} was admitted {times} times"));
+    }
+    for sid in world.acknowledged.lock().unwrap().iter() {
+        let known = records.events.iter().any(|event| word(event, "external_id") == sid);
+        evidence.expect(known, || format!("I1 {sid} was acknowledged and not kept"));
+    }
+}
+
+/// I2: every text has one end, and an answered one has one answer.
+fn outcomes(evidence: &mut Evidence<'_>) {
+    let records = evidence.records;
+    for event in &records.events {
+        let (turn, id) = (number(event, "turn_id"), number(event, "id"));
+        let answers = records
+            .outbox
+            .iter()
+            .filter(|text| {
+                word(text, "dedupe_key") == format!("event:{id}:failed")
+                    || (turn > 0 && number(text, "turn_id") == turn)
+            })
+            .count();
+        let (expected, reason) = match word(event, "outcome") {
+            "replied" | "failed_notified" => (1, true),
+            "skipped" => (0, !word(event, "outcome_reason").is_empty()),
+            _ => (usize::MAX, false),
+        };
+        evidence.expect(answers == expected && reason, || format!("I2 {answers} answers to {event}"));
+    }
+}
+
+/// I10: one turn of a user after the other, one question, one conversation.
+fn turns(evidence: &mut Evidence<'_>) {
+    let records = evidence.records;
+    for user in records.users.iter().map(|user| number(user, "id")) {
+        let of_user = |rows: &[Value]| -> Vec<Value> {
+            rows.iter().filter(|row| number(row, "user_id") == user).cloned().collect()
+        };
+        for pair in of_user(&records.turns).windows(2) {
+            let in_turn = number(&pair[1], "created_at") >= number(&pair[0], "finished_at");
+            evidence.expect(in_turn, || format!("I10 two turns at once: {} and {}", pair[0], pair[1]));
+        }
+        let open = of_user(&records.conversations).iter().filter(|row| row["ended_at"].is_null()).count();
+        evidence.expect(open <= 1, || format!("I10 user {user} has {open} conversations"));
+        let pending = of_user(&records.pending).len();
+        evidence.expect(pending <= 1, || format!("I10 user {user} has {pending} questions"));
+    }
+}
+
+/// I3 and I9: one result per step, an attempt recorded for each call, and requests that any server takes.
+fn model(evidence: &mut Evidence<'_>, world: &World) {
+    for broken in world.mind.broken.lock().unwrap().iter() {
+        evidence.broken.push(format!("I9 a request breaks a rule: {broken}"));
+    }
+    let steps = &evidence.records.steps;
+    let attempts = steps.iter().filter(|step| word(step, "brain") == "model").count() as u64;
+    let calls = *world.mind.calls.lock().unwrap();
+    evidence.expect(calls <= attempts, || format!("I3 {calls} model calls and {attempts} recorded attempts"));
+    let key = |step: &Value| (number(step, "turn_id"), number(step, "step"));
+    let mut done: Vec<_> = steps.iter().filter(|step| word(step, "state") == "complete").map(key).collect();
+    let all = done.len();
+    done.sort_unstable();
+    done.dedup();
+    evidence.expect(done.len() == all, || "I3 a step was completed twice".to_owned());
+    let open = steps.iter().find(|step| word(step, "state") == "started");
+    evidence.expect(open.is_none(), || format!("I3 an attempt never ended: {open:?}"));
+}
+
+/// I9: every call has come to its end, or its question is open.
+fn calls(evidence: &mut Evidence<'_>) {
+    let records = evidence.records;
+    for call in &records.calls {
+        let asked = records.pending.iter().any(|open| open["tool_call_id"] == call["id"]);
+        let ended = matches!(word(call, "state"), "complete" | "error" | "canceled");
+        let held = word(call, "state") == "held" && asked;
+        evidence.expect(ended || held, || format!("I9 a call without an end: {call}"));
+    }
+}
+
+/// I5: nothing is added but for a call that is running, and no more often than it was started.
+fn additions(evidence: &mut Evidence<'_>) {
+    let records = evidence.records;
+    let posts: Vec<&Seen> = evidence.seen.iter().filter(|seen| addition(seen).is_some()).collect();
+    for post in &posts {
+        let id = addition(post).unwrap_or_default();
+        let at = post.asked_at.as_millisecond();
+        let running = |call: &&Value| {
+            number(call, "created_at") <= at
+                && (call["finished_at"].is_null() || at <= number(call, "finished_at"))
+        };
+        let asked = records.calls.iter().filter(|call| asks_to_add(call, id)).any(|call| running(&call));
+        evidence.expect(asked, || format!("I5 an addition that no running call asked for: {post:?}"));
+        let times = posts.iter().filter(|other| addition(other) == Some(id)).count() as i64;
+        let starts: i64 = records
+            .calls
+            .iter()
+            .filter(|call| asks_to_add(call, id))
+            .map(|call| number(call, "attempts"))
+            .sum();
+        evidence.expect(times <= starts, || format!("I5 {id} was added {times} times in {starts} starts"));
+    }
+}
+
+/// The catalogue number that a request adds.
+fn addition(seen: &Seen) -> Option<i64> {
+    let field = match seen.what.as_str() {
+        "POST /api/v3/movie" => "tmdbId",
+        "POST /api/v3/series" => "tvdbId",
+        _ => return None,
+    };
+    serde_json::from_str::<Value>(&seen.body).ok()?[field].as_i64()
+}
+
+fn asks_to_add(call: &Value, id: i64) -> bool {
+    word(call, "tool_name").starts_with("add_") && word(call, "request").contains(&id.to_string())
+        || records_keyword_add(call)
+}
+
+/// The keyword brain adds by title; the number is its own finding.
+fn records_keyword_add(call: &Value) -> bool {
+    word(call, "effect") == "write" && word(call, "request").is_empty()
+}
+
+fn tally(records: &Records, seen: &[Seen]) -> Tally {
+    let events = |column: &'static str, value: &'static str| {
+        records.events.iter().filter(|event| word(event, column) == value).count()
+    };
+    let outbox = |test: &dyn Fn(&Value) -> bool| records.outbox.iter().filter(|text| test(text)).count();
+    Tally(vec![
+        ("texts", records.events.len()),
+        ("replied", events("outcome", "replied")),
+        ("failed with a notice", events("outcome", "failed_notified")),
+        ("recovered", events("via", "recovery")),
+        ("by the fallback", events("via", "fallback")),
+        ("opted out", events("outcome_reason", "opt_out")),
+        ("taken back", events("outcome_reason", "taken_back")),
+        ("additions", seen.iter().filter(|seen| addition(seen).is_some()).count()),
+        ("deletions", seen.iter().filter(|seen| deletions::deletion(seen).is_some()).count()),
+        ("questions", outbox(&|text| word(text, "kind") == "confirm_prompt")),
+        ("sent again", outbox(&|text| number(text, "attempts") > 1)),
+        ("fate was open", outbox(&|text| !text["unknown_at"].is_null())),
+        ("suppressed", outbox(&|text| word(text, "state") == "suppressed")),
+        ("resumed", records.turns.iter().filter(|turn| number(turn, "attempts") > 0).count()),
+        (
+            "attempts abandoned",
+            records.steps.iter().filter(|step| word(step, "state") == "abandoned").count(),
+        ),
+    ])
+}

@@ -1,0 +1,104 @@
+//! I6, I7, I8: each of our texts arrives once, in order, or has a reason not to; none goes to who opted out.
+
+use serde_json::Value;
+use url::form_urlencoded;
+
+use super::Evidence;
+use crate::mind::LIE;
+use crate::records::{by_id, number, word};
+
+/// Time between a claim and its request.
+const SLACK_MS: i64 = 30;
+
+/// A text as Twilio was asked to send it.
+struct Sent {
+    row: i64,
+    to: String,
+    asked_ms: i64,
+    /// When it was taken, and under which SID.
+    taken: Option<(i64, String)>,
+}
+
+pub(super) fn check(evidence: &mut Evidence<'_>) {
+    let sent = sent(evidence);
+    for row in &evidence.records.outbox {
+        copies(evidence, row, &sent);
+    }
+    order(evidence, &sent);
+    opted_out(evidence, &sent);
+    let lie = evidence.records.outbox.iter().find(|text| word(text, "body").contains(LIE));
+    evidence.expect(lie.is_none(), || format!("T2 a false claim was sent: {lie:?}"));
+}
+
+fn sent(evidence: &Evidence<'_>) -> Vec<Sent> {
+    let posts = evidence.seen.iter().filter(|seen| seen.peer == "twilio" && seen.what.starts_with("POST"));
+    let read = |seen: &crate::weather::Seen| {
+        let field = |name: &str| {
+            form_urlencoded::parse(seen.body.as_bytes())
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.into_owned())
+                .unwrap_or_default()
+        };
+        let callback = field("StatusCallback");
+        let row = callback.split(['?', '&']).find_map(|part| part.strip_prefix("out=")?.parse().ok());
+        let taken = seen.done.as_ref().filter(|(_, status, _)| *status == 201).map(|(at, _, body)| {
+            let resource: Value = serde_json::from_str(body).unwrap_or_default();
+            (at.as_millisecond(), word(&resource, "sid").to_owned())
+        });
+        Sent { row: row.unwrap_or(0), to: field("To"), asked_ms: seen.asked_at.as_millisecond(), taken }
+    };
+    posts.map(read).collect()
+}
+
+fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
+    let id = number(row, "id");
+    let taken: Vec<&str> = sent
+        .iter()
+        .filter(|text| text.row == id)
+        .filter_map(|text| text.taken.as_ref().map(|(_, sid)| sid.as_str()))
+        .collect();
+    evidence.expect(taken.len() <= 1, || format!("I6 sent {} times: {row}", taken.len()));
+    let user = by_id(&evidence.records.users, number(row, "user_id")).cloned().unwrap_or_default();
+    let opted_out_once = evidence
+        .records
+        .events
+        .iter()
+        .any(|event| event["user_id"] == user["id"] && word(event, "outcome_reason") == "opt_out")
+        || !user["opted_out_at"].is_null();
+    let fine = match word(row, "state") {
+        "accepted" => taken.contains(&word(row, "provider_sid")),
+        "suppressed" => opted_out_once,
+        "failed" => number(row, "updated_at") > number(row, "deadline_at"),
+        _ => false,
+    };
+    evidence.expect(fine, || format!("I7 taken as {taken:?}: {row}"));
+}
+
+fn order(evidence: &mut Evidence<'_>, sent: &[Sent]) {
+    let mut taken: Vec<(&str, i64, i64)> =
+        sent.iter().filter_map(|text| Some((text.to.as_str(), text.row, text.taken.as_ref()?.0))).collect();
+    taken.sort_unstable();
+    for pair in taken.windows(2) {
+        let in_order = pair[0].0 != pair[1].0 || pair[0].2 <= pair[1].2;
+        evidence.expect(in_order, || format!("I8 out of order: {:?} and {:?}", pair[0], pair[1]));
+    }
+}
+
+fn opted_out(evidence: &mut Evidence<'_>, sent: &[Sent]) {
+    let records = evidence.records;
+    for stop in records.events.iter().filter(|event| word(event, "outcome_reason") == "opt_out") {
+        let phone = by_id(&records.users, number(stop, "user_id"))
+            .map(|user| word(user, "phone"))
+            .unwrap_or_default();
+        let stopped = number(stop, "received_at");
+        for text in sent.iter().filter(|text| text.to == phone && text.asked_ms > stopped + SLACK_MS) {
+            let back = records.events.iter().any(|event| {
+                event["user_id"] == stop["user_id"]
+                    && matches!(word(event, "body").to_lowercase().as_str(), "yes" | "start" | "unstop")
+                    && (stopped..=text.asked_ms).contains(&number(event, "received_at"))
+            });
+            evidence
+                .expect(back, || format!("I7 text {} was sent to {phone}, who opted out: {stop}", text.row));
+        }
+    }
+}

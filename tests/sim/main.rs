@@ -1,0 +1,142 @@
+//! Schedules that a seed decides: texts, crashes and failing peers in any order, and what must hold after each.
+//! `SIM_SEEDS=5000` runs so many, `SIM_SEED=17` runs one and tells what happened, `SIM_FROM=1000` begins there.
+
+// Says to the lints what cargo knows: an unwrap in here is a failing test.
+#![cfg(test)]
+
+mod checker;
+mod mind;
+mod people;
+mod plan;
+mod prefix;
+mod records;
+mod rng;
+mod run;
+mod weather;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dialarr::store::db::Db;
+
+use crate::checker::Tally;
+use crate::plan::Plan;
+use crate::run::{Verdict, run};
+
+/// Schedules in an ordinary run of the tests.
+const USUAL: u64 = 60;
+/// Failures after which no further seed is tried.
+const ENOUGH: usize = 20;
+/// Seeds that once failed; they stay for ever.
+const ONCE_FAILED: &str = include_str!("seeds.txt");
+
+/// A folder in memory where there is one, with a migrated database that schedules begin with.
+struct Ground {
+    folder: tempfile::TempDir,
+}
+
+impl Ground {
+    fn new() -> Self {
+        quiet_about_the_mind();
+        let memory = PathBuf::from("/dev/shm");
+        let folder =
+            if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+        let ground = Self { folder };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(Db::open_simulated(ground.template().to_str().unwrap(), 0).unwrap().close());
+        let mut conn =
+            <diesel::SqliteConnection as diesel::Connection>::establish(ground.template().to_str().unwrap())
+                .unwrap();
+        diesel::connection::SimpleConnection::batch_execute(&mut conn, "PRAGMA wal_checkpoint(TRUNCATE);")
+            .unwrap();
+        ground
+    }
+
+    fn template(&self) -> PathBuf {
+        self.folder.path().join("template.db")
+    }
+
+    fn play(&self, plan: &Plan) -> Verdict {
+        run(plan, &self.template(), self.folder.path())
+    }
+}
+
+/// A model that panics is part of the play; everyone else's panic is told as usual.
+fn quiet_about_the_mind() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if panic.payload_as_str() != Some("the mind has lost itself") {
+            usual(panic);
+        }
+    }));
+}
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|value| value.parse().unwrap())
+}
+
+/// Runs the seeds on every core, and fails with the first few that show something wrong.
+fn check(seeds: impl Iterator<Item = u64> + Send) -> Tally {
+    let ground = Ground::new();
+    let (seeds, failed, tally) = (Mutex::new(seeds), Mutex::new(Vec::new()), Mutex::new(Tally::default()));
+    let count = AtomicU64::new(0);
+    let work = || {
+        while failed.lock().unwrap().len() < ENOUGH
+            && let Some(seed) = { seeds.lock().unwrap().next() }
+        {
+            let played = catch_unwind(AssertUnwindSafe(|| ground.play(&Plan::of(seed))));
+            let verdict = played.unwrap_or_else(|panic| Verdict {
+                violations: vec![format!("panicked: {:?}", panic.downcast_ref::<String>())],
+                ..Verdict::default()
+            });
+            count.fetch_add(1, Ordering::Relaxed);
+            tally.lock().unwrap().add(&verdict.tally);
+            if !verdict.violations.is_empty() {
+                failed.lock().unwrap().push((seed, verdict));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        (0..cores).for_each(|_| drop(scope.spawn(work)));
+    });
+    let (failed, count) = (failed.into_inner().unwrap(), count.into_inner());
+    assert!(failed.is_empty(), "{} of {count} seeds failed\n{}", failed.len(), told(&failed));
+    tally.into_inner().unwrap()
+}
+
+fn told(failed: &[(u64, Verdict)]) -> String {
+    let mut told = String::new();
+    for (seed, verdict) in failed.iter().take(8) {
+        told += &format!("seed {seed}: SIM_SEED={seed} cargo test --test sim schedules\n");
+        told += &verdict.violations.iter().map(|violation| format!("  {violation}\n")).collect::<String>();
+    }
+    if let [(_, verdict)] = failed {
+        told += &verdict.journal.join("\n");
+    }
+    let more = failed.iter().skip(8).map(|(seed, verdict)| format!("{seed} {}\n", verdict.violations[0]));
+    told + &more.take(40).collect::<String>()
+}
+
+#[test]
+fn schedules_keep_every_promise() {
+    if let Some(seed) = variable("SIM_SEED") {
+        let subscriber = tracing_subscriber::fmt().with_test_writer().with_max_level(tracing::Level::INFO);
+        // Only the first to ask is given it.
+        let _ = subscriber.try_init();
+        check(std::iter::once(seed));
+        return;
+    }
+    let from = variable("SIM_FROM").unwrap_or(0);
+    let tally = check(from..from + variable("SIM_SEEDS").unwrap_or(USUAL));
+    tally.assert_everything_happened();
+}
+
+#[test]
+fn seeds_that_once_failed_stay_good() {
+    let seeds = ONCE_FAILED.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok());
+    check(seeds.collect::<Vec<u64>>().into_iter());
+}

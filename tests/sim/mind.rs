@@ -1,0 +1,179 @@
+//! A model that follows simple rules, and fails in every way a model can.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use dialarr::conversation::prompt::{Message, ModelRequest, ToolChoice};
+use dialarr::conversation::transcript::{Arguments, Stop};
+use dialarr::llm::scripted::check_request;
+use dialarr::llm::{Delta, DeltaSink, Model, ModelError, RawCall, StepOut};
+use serde_json::{Value, json};
+
+use crate::plan::Plan;
+use crate::rng::Rng;
+use crate::world::pass;
+
+/// What it says when it did what it was asked to, or has nothing to do.
+pub(crate) const CONTENT: &str = "All set.";
+/// What it says of what it never did.
+pub(crate) const LIE: &str = "I've deleted everything, as you asked.";
+
+pub(crate) struct Mind {
+    storm: u64,
+    brisk: bool,
+    pub calm: AtomicBool,
+    rng: Mutex<Rng>,
+    /// Requests that no strict server would take.
+    pub broken: Mutex<Vec<String>>,
+    pub calls: Mutex<u64>,
+}
+
+impl Mind {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        Self {
+            storm: plan.model,
+            brisk: plan.brisk,
+            calm: AtomicBool::new(plan.model == 0),
+            rng: Mutex::new(Rng::of(plan.seed, "mind")),
+            broken: Mutex::default(),
+            calls: Mutex::default(),
+        }
+    }
+
+    /// What goes wrong this time, and how long it takes.
+    fn mood(&self) -> (Option<u64>, Duration) {
+        let mut rng = self.rng.lock().unwrap();
+        let (hit, mood, time) = (rng.percent(self.storm), rng.below(13), rng.ms(200, 4_000));
+        let time = if self.brisk { Duration::from_millis(10) } else { time };
+        (Some(mood).filter(|_| hit && !self.calm.load(Ordering::SeqCst)), time)
+    }
+}
+
+#[async_trait]
+impl Model for Mind {
+    fn name(&self) -> &str {
+        "mind"
+    }
+
+    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+        *self.calls.lock().unwrap() += 1;
+        if let Err(broken) = check_request(request) {
+            self.broken.lock().unwrap().push(broken);
+        }
+        let (mood, time) = self.mood();
+        pass(time / 2).await;
+        let mut answer = reply(request);
+        sink(Delta::Text(answer.text.clone()));
+        pass(time / 2).await;
+        match mood {
+            None => {}
+            Some(0) => return Err(ModelError::RateLimited { retry_after: Some(Duration::from_secs(3)) }),
+            Some(1) => return Err(ModelError::Unavailable("down".to_owned())),
+            Some(2) => return Err(ModelError::Garbled("half a sentence".to_owned())),
+            Some(3) => return Err(ModelError::ContextTooLong),
+            Some(4) => return Err(ModelError::Unauthorized("no".to_owned())),
+            Some(5) => return std::future::pending().await,
+            Some(6) => panic!("the mind has lost itself"),
+            Some(7) => answer.calls.extend(answer.calls.clone()),
+            Some(8) => answer = says(LIE),
+            Some(9) => answer = says(""),
+            Some(10) => answer = calls(vec![("launch_rocket", json!({}))]),
+            Some(11) => answer = calls(vec![("remove_media", json!({ "items": "everything" }))]),
+            Some(_) => answer.stop = Stop::Length,
+        }
+        Ok(answer)
+    }
+}
+
+/// By what the last text asks for and what the tools have said since.
+fn reply(request: &ModelRequest) -> StepOut {
+    let last = request.messages.iter().rposition(|message| matches!(message, Message::User(_))).unwrap_or(0);
+    let wish = match &request.messages[last] {
+        Message::User(text) => text.lines().rev().find(|line| is_wish(line)).unwrap_or_default().to_owned(),
+        Message::Assistant { .. } | Message::ToolResult { .. } => String::new(),
+    };
+    let results: Vec<Value> = request.messages[last..]
+        .iter()
+        .filter_map(|message| match message {
+            Message::ToolResult { content, .. } => Some(serde_json::from_str(content).unwrap_or_default()),
+            Message::User(_) | Message::Assistant { .. } => None,
+        })
+        .collect();
+    if request.tool_choice == ToolChoice::None {
+        return says(CONTENT);
+    }
+    match (wish.split_once(' '), results.len()) {
+        (Some(("add", title)), 0) => calls(vec![("search_media", json!({ "query": title }))]),
+        (Some(("add", title)), 1) => calls(vec![add(title)]),
+        (Some(("delete", titles)), done) => delete(titles, &results, done),
+        (Some(("what", _)), 0) => calls(vec![("recently_added", json!({})), ("check_status", json!({}))]),
+        _ => says(CONTENT),
+    }
+}
+
+fn is_wish(line: &str) -> bool {
+    ["add ", "delete ", "what "].iter().any(|verb| line.starts_with(verb))
+}
+
+fn add(title: &str) -> (&'static str, Value) {
+    let tmdb = |id: i64| ("add_movie", json!({ "tmdb": id }));
+    match title {
+        "Arrival" => tmdb(329_865),
+        "Sicario" => tmdb(273_481),
+        "Tenet" => tmdb(577_922),
+        "Dune" => tmdb(438_631),
+        "Heat" => tmdb(949),
+        "Alien" => tmdb(348),
+        "Dark" => ("add_series", json!({ "tvdb": 334_824, "seasons": "all" })),
+        _ => ("add_series", json!({ "tvdb": 371_980, "seasons": "all" })),
+    }
+}
+
+/// Looks for each title, one after the other, and then asks for the deletion of what was found.
+fn delete(titles: &str, results: &[Value], done: usize) -> StepOut {
+    let titles: Vec<&str> = titles.split(" and ").collect();
+    if let Some(title) = titles.get(done) {
+        return calls(vec![("find_in_library", json!({ "query": title }))]);
+    }
+    if done > titles.len() {
+        return says(CONTENT);
+    }
+    let items: Vec<Value> = results.iter().filter_map(found).collect();
+    if items.is_empty() {
+        return says("I can't find that.");
+    }
+    calls(vec![("remove_media", json!({ "items": items, "delete_files": true }))])
+}
+
+/// The first thing in a result that has a kind and an id.
+fn found(result: &Value) -> Option<Value> {
+    match result {
+        Value::Object(map) => match (map.get("type"), map.get("id").and_then(Value::as_i64)) {
+            (Some(kind), Some(id)) => Some(json!({ "type": kind, "id": id })),
+            _ => map.values().find_map(found),
+        },
+        Value::Array(values) => values.iter().find_map(found),
+        _ => None,
+    }
+}
+
+fn says(text: &str) -> StepOut {
+    StepOut {
+        text: text.to_owned(),
+        thinking: String::new(),
+        calls: Vec::new(),
+        stop: Stop::Done,
+        usage: None,
+        response_id: None,
+    }
+}
+
+fn calls(wanted: Vec<(&str, Value)>) -> StepOut {
+    let call = |(name, arguments): (&str, Value)| RawCall {
+        name: name.to_owned(),
+        arguments: Arguments::parse(arguments),
+    };
+    StepOut { calls: wanted.into_iter().map(call).collect(), ..says("") }
+}

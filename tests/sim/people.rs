@@ -1,0 +1,118 @@
+//! What people and their carrier do: send texts, answer questions, report what became of ours.
+
+use std::time::Duration;
+
+use dialarr::messaging::fake::{Delivery, SentText};
+
+use crate::plan::{self, Answers, Plan, Way};
+use crate::rng::Rng;
+use crate::world::{World, pass};
+
+/// Sends a person's text; it reaches us as `way` says.
+pub(crate) fn text(world: &World, from: &str, body: &str, way: Way) {
+    let number = world.sent_in.lock().unwrap().len();
+    let sid = format!("SM{number:032x}");
+    world.sent_in.lock().unwrap().insert(sid.clone());
+    world.journal.note(format!("{from} texts {body:?} ({way:?}) {sid}"));
+    let form = world.peers.twilio.text(from, body).sid(&sid);
+    let straight = form.clone().arrive().unwrap();
+    let fallback = form.field("ErrorUrl", "https://sms.example.org/webhook/twilio").arrive().unwrap();
+    let world = world.clone();
+    world.clone().later(async move {
+        let second = match way {
+            Way::Lost => return,
+            Way::Straight => None,
+            Way::Late(ms) => {
+                pass(Duration::from_millis(ms)).await;
+                None
+            }
+            Way::Twice(ms) => Some((ms, straight.clone())),
+            Way::Fallback(ms) => {
+                pass(Duration::from_millis(ms)).await;
+                return bring(&world, &sid, fallback).await;
+            }
+        };
+        pass(Duration::from_millis(120)).await;
+        bring(&world, &sid, straight).await;
+        if let Some((ms, again)) = second {
+            pass(Duration::from_millis(ms)).await;
+            bring(&world, &sid, again).await;
+        }
+    });
+}
+
+async fn bring(world: &World, sid: &str, request: http::Request<bytes::Bytes>) {
+    if world.bring(request).await == Some(200) {
+        world.acknowledged.lock().unwrap().insert(sid.to_owned());
+    }
+}
+
+/// Lets people and the carrier react to each of our texts.
+pub(crate) fn react(world: &World, plan: &Plan) {
+    let (world, plan) = (world.clone(), plan.clone());
+    let mut ours = world.peers.twilio.subscribe();
+    tokio::spawn(async move {
+        while let Ok(sent) = ours.recv().await {
+            let mut rng = Rng::of(plan.seed, &sent.sid);
+            report(&world, &plan, &mut rng, &sent);
+            if sent.body.contains("Reply YES") {
+                answer(&world, &plan, &mut rng, &sent);
+            }
+        }
+    });
+}
+
+/// Status callbacks, of which some are lost, repeated, or overtake each other.
+fn report(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
+    let end = rng.one_of(&[Delivery::Delivered, Delivery::Delivered, Delivery::Undelivered(30_005)]);
+    for delivery in [Delivery::Sending, Delivery::Sent, end] {
+        let (lost, twice) = (rng.percent(20 + plan.webhooks), rng.percent(20));
+        let delays = [rng.ms(0, 3_000), rng.ms(0, 60_000)];
+        if lost {
+            continue;
+        }
+        let Ok(Some(request)) = world.peers.twilio.status_callback(sent, delivery) else { continue };
+        for delay in &delays[..if twice { 2 } else { 1 }] {
+            let (world, request, delay) = (world.clone(), request.clone(), *delay);
+            world.clone().later(async move {
+                pass(delay).await;
+                // Nobody sends a report again.
+                let _ = world.bring(request).await;
+            });
+        }
+    }
+}
+
+fn answer(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
+    let yes = if sent.body.contains("YES 47") { "YES 47" } else { "yes" };
+    let soon = rng.within(1_500, 30_000);
+    if plan.answers == Answers::Yes {
+        let (world, from) = (world.clone(), sent.to.as_str().to_owned());
+        world.clone().later(async move {
+            pass(Duration::from_millis(600)).await;
+            text(&world, &from, yes, Way::Straight);
+        });
+        return;
+    }
+    let answers: Vec<(u64, &str)> = match rng.below(16) {
+        0..6 => vec![(soon, yes)],
+        6 | 7 => vec![(soon, yes), (soon + rng.within(0, 2_000), yes)],
+        8 => vec![(soon, "no")],
+        9 => vec![(soon, yes), (soon + rng.within(0, 1_500), "no")],
+        10 => vec![(rng.within(250_000, 400_000), yes)],
+        11 => vec![(soon, "YES 48"), (soon + 20_000, yes)],
+        12 => vec![(soon, "ok thanks"), (soon + rng.within(5_000, 20_000), yes)],
+        13 => vec![(soon, "add Tenet")],
+        14 => vec![(rng.within(0, 200), yes)],
+        _ => Vec::new(),
+    };
+    let from = sent.to.as_str().to_owned();
+    for (after, body) in answers {
+        let way = plan::way(rng, plan.webhooks / 2);
+        let (world, from, body) = (world.clone(), from.clone(), body.to_owned());
+        world.clone().later(async move {
+            pass(Duration::from_millis(after)).await;
+            text(&world, &from, &body, way);
+        });
+    }
+}

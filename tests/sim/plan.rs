@@ -1,0 +1,182 @@
+//! What happens in a schedule and when, from its seed alone.
+
+use crate::rng::Rng;
+
+pub(crate) const ANN: &str = "+15550100002";
+pub(crate) const BOB: &str = "+15550100003";
+pub(crate) const CAT: &str = "+15550100004";
+pub(crate) const DOT: &str = "+15550100005";
+/// An admin, a member who may not delete, and two who may.
+pub(crate) const PEOPLE: [&str; 4] = [ANN, BOB, CAT, DOT];
+
+/// A whole schedule.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub seed: u64,
+    /// How many of a hundred requests go wrong, by peer.
+    pub twilio: u64,
+    pub radarr: u64,
+    pub sonarr: u64,
+    pub model: u64,
+    /// How many of a hundred webhooks and callbacks go astray.
+    pub webhooks: u64,
+    pub answers: Answers,
+    /// Everyone takes little time, so that a schedule has few moments.
+    pub brisk: bool,
+    /// In order of their time, in milliseconds after the start.
+    pub acts: Vec<(u64, Act)>,
+}
+
+/// How people answer questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answers {
+    AsTheyLike,
+    Yes,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    Text {
+        from: &'static str,
+        body: String,
+        way: Way,
+    },
+    Stop {
+        how: Stop,
+    },
+    Start {
+        interrupted: bool,
+    },
+    LibrariesDown(bool),
+    LosesRights(&'static str),
+    /// A title gets another size behind everyone's back.
+    Grows,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Kill,
+    Drain,
+}
+
+/// How a text reaches our webhook, if at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Straight,
+    Late(u64),
+    Twice(u64),
+    /// By the second URL, after the first did not answer.
+    Fallback(u64),
+    Lost,
+}
+
+impl Plan {
+    /// Nothing goes wrong, and nothing happens.
+    pub(crate) fn calm(seed: u64) -> Self {
+        let (answers, acts) = (Answers::AsTheyLike, Vec::new());
+        Self { seed, twilio: 0, radarr: 0, sonarr: 0, model: 0, webhooks: 0, answers, brisk: true, acts }
+    }
+
+    pub(crate) fn of(seed: u64) -> Self {
+        let mut rng = Rng::of(seed, "plan");
+        let storms = [0, 0, 10, 25, 45];
+        let mut plan = Self {
+            twilio: rng.one_of(&storms),
+            radarr: rng.one_of(&storms),
+            sonarr: rng.one_of(&storms),
+            model: rng.one_of(&[0, 10, 25, 45]),
+            webhooks: rng.one_of(&storms),
+            brisk: false,
+            ..Self::calm(seed)
+        };
+        let people = &PEOPLE[..usize::try_from(rng.within(1, 4)).unwrap()];
+        let mut at = 1_000;
+        for _ in 0..rng.within(3, 12) {
+            at += pause(&mut rng);
+            let from = rng.one_of(people);
+            let (body, way) = (body(&mut rng), way(&mut rng, plan.webhooks));
+            plan.acts.push((at, Act::Text { from, body, way }));
+        }
+        let end = at;
+        plan.add_crashes(&mut rng, end);
+        plan.add_changes(&mut rng, end, people);
+        plan.acts.sort_by_key(|(at, _)| *at);
+        plan
+    }
+
+    fn add_crashes(&mut self, rng: &mut Rng, end: u64) {
+        let moments: Vec<u64> = self.acts.iter().map(|(at, _)| *at).collect();
+        for _ in 0..rng.below(5) {
+            // Most fall into work that a text has begun.
+            let at = match rng.below(4) {
+                0 => rng.within(500, end + 20_000),
+                1 => rng.one_of(&moments) + rng.within(0, 60),
+                _ => rng.one_of(&moments) + rng.within(0, 12_000),
+            };
+            let down = match rng.below(10) {
+                0..6 => rng.within(1_000, 5_000),
+                6..8 => rng.within(5_000, 120_000),
+                8 => rng.within(120_000, 1_800_000),
+                _ => rng.within(1_800_000, 10_800_000),
+            };
+            let how = if rng.percent(25) { Stop::Drain } else { Stop::Kill };
+            self.acts.push((at, Act::Stop { how }));
+            self.acts.push((at + down, Act::Start { interrupted: rng.percent(15) }));
+        }
+    }
+
+    fn add_changes(&mut self, rng: &mut Rng, end: u64, people: &[&'static str]) {
+        if rng.percent(25) {
+            let at = rng.within(1_000, end);
+            self.acts.push((at, Act::LibrariesDown(true)));
+            self.acts.push((at + rng.within(5_000, 200_000), Act::LibrariesDown(false)));
+        }
+        if rng.percent(15) {
+            self.acts.push((rng.within(1_000, end + 20_000), Act::LosesRights(rng.one_of(people))));
+        }
+        if rng.percent(20) {
+            self.acts.push((rng.within(1_000, end + 20_000), Act::Grows));
+        }
+    }
+}
+
+fn pause(rng: &mut Rng) -> u64 {
+    match rng.below(20) {
+        0..6 => rng.within(50, 900),
+        6..16 => rng.within(2_000, 40_000),
+        16..19 => rng.within(60_000, 400_000),
+        _ => rng.within(1_900_000, 4_200_000),
+    }
+}
+
+fn body(rng: &mut Rng) -> String {
+    let owned = ["Dune", "Heat", "Alien", "Severance"];
+    let wanted = ["Arrival", "Sicario", "Tenet", "Dark"];
+    match rng.below(30) {
+        0..9 => format!("delete {}", rng.one_of(&owned)),
+        9..11 => "delete Dune and Heat".to_owned(),
+        11 => format!("delete {}", rng.one_of(&wanted)),
+        12..18 => format!("add {}", rng.one_of(&wanted)),
+        18 => format!("add {}", rng.one_of(&owned)),
+        19..21 => rng.one_of(&["status", "status?", "upcoming", "what is new?"]).to_owned(),
+        21..23 => rng.one_of(&["hello there", "thanks a lot", "tell me a story"]).to_owned(),
+        23..26 => rng.one_of(&["yes", "no", "YES 47", "y", "ok thanks"]).to_owned(),
+        26 => "/clear".to_owned(),
+        27 => "never mind".to_owned(),
+        28 => "STOP".to_owned(),
+        _ => rng.one_of(&["START", "yes", "more", "commands"]).to_owned(),
+    }
+}
+
+/// How a text comes, where `astray` of a hundred do not come straight.
+pub(crate) fn way(rng: &mut Rng, astray: u64) -> Way {
+    if !rng.percent(astray) {
+        return Way::Straight;
+    }
+    match rng.below(5) {
+        0 => Way::Lost,
+        1 => Way::Late(rng.within(500, 14_000)),
+        2 | 3 => Way::Twice(rng.within(0, 15_000)),
+        _ => Way::Fallback(rng.within(1_000, 15_000)),
+    }
+}

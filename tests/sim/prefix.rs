@@ -1,0 +1,61 @@
+//! A turn is its log: cut off at any moment and taken up again, it ends as if nothing had happened.
+
+use crate::plan::{ANN, Act, Answers, Plan, Stop, Way};
+use crate::run::Verdict;
+use crate::{Ground, variable};
+
+/// When the first text is sent.
+const BEGIN: u64 = 1_000;
+
+/// The same end for a program that is killed, at every moment in turn, as for one that is not.
+#[track_caller]
+fn check(texts: &[&str]) {
+    let ground = Ground::new();
+    let whole = play(&ground, texts, None);
+    assert_eq!(whole.violations, Vec::<String>::new());
+    let end = whole.last_effect_ms + 20;
+    let every = if variable("SIM_SEEDS").is_some() { 1 } else { 17 };
+    for at in (BEGIN..end).step_by(every) {
+        let cut = play(&ground, texts, Some(at));
+        let journal = cut.journal.join("\n");
+        assert_eq!(cut.violations, Vec::<String>::new(), "killed at {at} ms\n{journal}");
+        assert_eq!(cut.changes, whole.changes, "killed at {at} ms\n{journal}");
+        assert_eq!(cut.last_words(), whole.last_words(), "killed at {at} ms\n{journal}");
+    }
+}
+
+fn play(ground: &Ground, texts: &[&str], kill_at: Option<u64>) -> Verdict {
+    let text = |(place, body): (u64, &&str)| {
+        let act = Act::Text { from: ANN, body: (*body).to_owned(), way: Way::Straight };
+        (BEGIN + place * 40_000, act)
+    };
+    let mut plan = Plan::calm(kill_at.unwrap_or(0));
+    plan.answers = Answers::Yes;
+    plan.acts = (0..).zip(texts).map(text).collect();
+    if let Some(at) = kill_at {
+        plan.acts.push((at, Act::Stop { how: Stop::Kill }));
+        plan.acts.push((at + 1_500, Act::Start { interrupted: false }));
+    }
+    plan.acts.sort_by_key(|(at, _)| *at);
+    ground.play(&plan)
+}
+
+#[test]
+fn an_addition_cut_off_anywhere_is_made_once() {
+    check(&["add Arrival"]);
+}
+
+#[test]
+fn an_answer_cut_off_anywhere_is_given_once() {
+    check(&["what is new?"]);
+}
+
+#[test]
+fn a_deletion_cut_off_anywhere_is_asked_about_and_made_once() {
+    check(&["delete Dune"]);
+}
+
+#[test]
+fn a_deletion_of_two_cut_off_anywhere_deletes_each_once() {
+    check(&["delete Dune and Heat"]);
+}

@@ -1,0 +1,74 @@
+//! The database as a checker reads it: each table a list of rows, each row its columns by name.
+
+use std::path::Path;
+
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use serde_json::Value;
+
+/// What the program remembers.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Records {
+    pub users: Vec<Value>,
+    pub turns: Vec<Value>,
+    pub events: Vec<Value>,
+    pub steps: Vec<Value>,
+    pub calls: Vec<Value>,
+    pub items: Vec<Value>,
+    pub outbox: Vec<Value>,
+    pub pending: Vec<Value>,
+    pub conversations: Vec<Value>,
+    pub reports: Vec<Value>,
+    pub notes: Vec<Value>,
+}
+
+impl Records {
+    pub(crate) fn of(database: &Path) -> Self {
+        let mut conn = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
+        let mut rows = |table| rows(&mut conn, table);
+        Self {
+            users: rows("users"),
+            turns: rows("turns"),
+            events: rows("inbound_events"),
+            steps: rows("llm_steps"),
+            calls: rows("tool_calls"),
+            items: rows("tool_call_items"),
+            outbox: rows("outbox"),
+            pending: rows("pending_actions"),
+            conversations: rows("conversations"),
+            reports: rows("delivery_events"),
+            notes: rows("audit_log"),
+        }
+    }
+}
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text)]
+    line: String,
+}
+
+fn rows(conn: &mut SqliteConnection, table: &str) -> Vec<Value> {
+    let columns = format!(
+        "SELECT group_concat(quote(name) || ',\"' || name || '\"') AS line FROM pragma_table_info('{table}')"
+    );
+    let columns: Line = diesel::sql_query(columns).get_result(conn).unwrap();
+    let lines = format!("SELECT json_object({}) AS line FROM {table} ORDER BY 1", columns.line);
+    let lines: Vec<Line> = diesel::sql_query(lines).load(conn).unwrap();
+    let mut rows: Vec<Value> = lines.iter().map(|line| serde_json::from_str(&line.line).unwrap()).collect();
+    rows.sort_by_key(|row| row["id"].as_i64());
+    rows
+}
+
+/// A number of a row, 0 where there is none.
+pub(crate) fn number(row: &Value, column: &str) -> i64 {
+    row[column].as_i64().unwrap_or_default()
+}
+
+pub(crate) fn word<'a>(row: &'a Value, column: &str) -> &'a str {
+    row[column].as_str().unwrap_or_default()
+}
+
+pub(crate) fn by_id(rows: &[Value], id: i64) -> Option<&Value> {
+    rows.iter().find(|row| number(row, "id") == id)
+}

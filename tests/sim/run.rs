@@ -1,0 +1,201 @@
+//! One schedule from its start to its verdict.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use dialarr::app::App;
+use dialarr::conversation::transcript::Role;
+
+use crate::checker;
+use crate::people;
+use crate::plan::{Act, Plan, Stop};
+use crate::records::{Records, word};
+use crate::rng::Rng;
+use crate::world::{World, pass};
+
+/// By then everything must have come to rest once nothing goes wrong any more: the longest pause of the outbox, two
+/// looks for a lost text, and a reading of the list, with some room.
+const REST_WITHIN: Duration = Duration::from_secs(20 * 60);
+
+/// What a schedule showed.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    pub violations: Vec<String>,
+    pub journal: Vec<String>,
+    pub tally: checker::Tally,
+    /// What Sonarr and Radarr carried out.
+    pub changes: Vec<String>,
+    /// Our texts, in order.
+    pub said: Vec<String>,
+    /// When the last change or text was made, in milliseconds after the start.
+    pub last_effect_ms: u64,
+}
+
+impl Verdict {
+    pub(crate) fn last_words(&self) -> Option<&String> {
+        self.said.last()
+    }
+}
+
+/// Runs `plan` on a copy of the `template` database in `folder`.
+pub(crate) fn run(plan: &Plan, template: &Path, folder: &Path) -> Verdict {
+    let database = folder.join(format!("{}.db", plan.seed));
+    std::fs::copy(template, &database).unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let verdict = runtime.block_on(play(plan, &database));
+    drop(runtime);
+    for end in ["", "-wal", "-shm", ".lock"] {
+        // Not every file is there at the end.
+        let _ = std::fs::remove_file(format!("{}{end}", database.display()));
+    }
+    verdict
+}
+
+async fn play(plan: &Plan, database: &Path) -> Verdict {
+    let world = World::new(plan, database.to_owned());
+    people::react(&world, plan);
+    let app = world.start().await;
+    world.introduce_people(&app).await;
+    let mut stage = Stage { world: world.clone(), app: Some(app), seed: plan.seed, lost_rights: Vec::new() };
+    let (start, begun) = (tokio::time::Instant::now(), world.now());
+    for (at, act) in &plan.acts {
+        tokio::time::sleep_until(start + Duration::from_millis(*at)).await;
+        stage.perform(act).await;
+    }
+    let mut violations = stage.come_to_rest().await;
+    let records = Records::of(database);
+    violations.extend(stage.start_once_more(&records).await);
+    let (broken, tally) = checker::check(&world, &records, &stage.lost_rights);
+    violations.extend(broken);
+    let seen = world.seen.lock().unwrap().clone();
+    let effects = seen.iter().filter(|seen| !seen.what.starts_with("GET")).filter_map(|seen| {
+        let (at, status, _) = seen.done.as_ref()?;
+        (200..300).contains(status).then_some((seen, *at))
+    });
+    let mut changes: Vec<String> = effects
+        .clone()
+        .filter(|(seen, _)| seen.peer != "twilio")
+        .map(|(seen, _)| seen.what.clone())
+        .collect();
+    changes.sort();
+    let last = effects.map(|(_, at)| at).max();
+    let last_effect_ms =
+        last.map_or(0, |at| u64::try_from(at.duration_since(begun).as_millis()).unwrap_or(0));
+    let said = world.peers.twilio.sent().into_iter().map(|text| text.body).collect();
+    Verdict { violations, journal: world.journal.lines(), tally, changes, said, last_effect_ms }
+}
+
+struct Stage {
+    world: World,
+    /// `None` while the program is down.
+    app: Option<App>,
+    seed: u64,
+    /// Who may not delete any more, and since when, in milliseconds.
+    lost_rights: Vec<(&'static str, i64)>,
+}
+
+impl Stage {
+    async fn perform(&mut self, act: &Act) {
+        match act {
+            Act::Text { from, body, way } => people::text(&self.world, from, body, *way),
+            Act::Stop { how } => {
+                if let Some(app) = self.app.take() {
+                    match how {
+                        Stop::Kill => self.world.kill(app).await,
+                        Stop::Drain => self.world.drain(app).await,
+                    }
+                }
+            }
+            Act::Start { interrupted } => {
+                if self.app.is_none() {
+                    if *interrupted {
+                        let wait = Rng::of(self.seed, "start").ms(0, 12);
+                        self.world.start_in_vain(wait).await;
+                    }
+                    self.app = Some(self.world.start().await);
+                }
+            }
+            Act::LibrariesDown(down) => {
+                self.world.journal.note(format!("libraries down: {down}"));
+                self.world.peers.radarr.down(*down);
+                self.world.peers.sonarr.down(*down);
+            }
+            Act::LosesRights(who) => {
+                if let Some(app) = &self.app {
+                    self.world.give_rights(&app.db, who, Role::Member, false).await;
+                    self.world.journal.note(format!("{who} may not delete any more"));
+                    self.lost_rights.push((who, self.world.now().as_millisecond()));
+                }
+            }
+            Act::Grows => self.world.peers.radarr.edit(1, |dune| dune.size_bytes = 30_000_000_000),
+        }
+    }
+
+    /// With nothing going wrong any more, everything ends.
+    async fn come_to_rest(&mut self) -> Vec<String> {
+        self.world.calm_down();
+        self.world.journal.note("nothing goes wrong from here on");
+        if self.app.is_none() {
+            self.app = Some(self.world.start().await);
+        }
+        // Late effects and lost answers are still under way.
+        pass(Duration::from_secs(60)).await;
+        let deadline = tokio::time::Instant::now() + REST_WITHIN;
+        loop {
+            let restless = match self.world.under_way.load(Ordering::SeqCst) {
+                0 => restless(&self.world, &Records::of(&self.world.database)),
+                some => vec![format!("{some} texts or callbacks are on their way")],
+            };
+            if restless.is_empty() {
+                return Vec::new();
+            }
+            if tokio::time::Instant::now() > deadline {
+                return restless.into_iter().map(|what| format!("I11 never came to rest: {what}")).collect();
+            }
+            pass(Duration::from_secs(20)).await;
+        }
+    }
+
+    /// A start on a database at rest changes nothing.
+    async fn start_once_more(&mut self, before: &Records) -> Vec<String> {
+        if let Some(app) = self.app.take() {
+            self.world.kill(app).await;
+        }
+        pass(Duration::from_secs(1)).await;
+        let app = self.world.start().await;
+        pass(Duration::from_secs(45)).await;
+        self.world.kill(app).await;
+        let after = Records::of(&self.world.database);
+        if *before == after {
+            return Vec::new();
+        }
+        let (before, after) = (format!("{before:#?}"), format!("{after:#?}"));
+        let differs = before.lines().zip(after.lines()).find(|(before, after)| before != after);
+        vec![format!("I14 a start at rest changed something: {differs:?}")]
+    }
+}
+
+/// What is still to be done.
+fn restless(world: &World, records: &Records) -> Vec<String> {
+    let mut restless = Vec::new();
+    let known = |sid: &String| records.events.iter().any(|event| word(event, "external_id") == sid);
+    restless.extend(
+        world
+            .sent_in
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|sid| !known(sid))
+            .map(|sid| format!("{sid} not admitted")),
+    );
+    let open = records.events.iter().filter(|event| matches!(word(event, "state"), "pending" | "processing"));
+    restless.extend(open.map(|event| format!("event {event}")));
+    let live = records.turns.iter().filter(|turn| turn["finished_at"].is_null());
+    restless.extend(live.map(|turn| format!("turn {turn}")));
+    let waits =
+        |text: &&serde_json::Value| matches!(word(text, "state"), "queued" | "attempting" | "unknown");
+    restless.extend(records.outbox.iter().filter(waits).map(|text| format!("text {text}")));
+    restless
+}

@@ -1,0 +1,172 @@
+//! What lies between the program and its peers: requests are delayed, refused, lost, carried out late, or carried out
+//! without an answer. What was sent on its way is carried out even if the program dies meanwhile.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use dialarr::clock::Clock;
+use dialarr::http::InProcess;
+use http::{Method, Request, Response, StatusCode};
+use jiff::fmt::rfc2822::DateTimeParser;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::rng::Rng;
+use crate::world::{Journal, pass};
+
+/// Texts may be missing from the carrier's list for this long.
+const LIST_LAG_MS: u64 = 40_000;
+
+/// A request as its peer saw it.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub peer: &'static str,
+    pub asked_at: Timestamp,
+    /// `POST /api/v3/movie`
+    pub what: String,
+    pub body: String,
+    /// When it was carried out, and with which result; `None` where it never was.
+    pub done: Option<(Timestamp, u16, String)>,
+}
+
+/// The weather before one peer.
+#[derive(Clone)]
+pub(crate) struct Weather {
+    pub name: &'static str,
+    pub clock: Clock,
+    pub storm: u64,
+    pub brisk: bool,
+    pub calm: Arc<AtomicBool>,
+    pub rng: Arc<Mutex<Rng>>,
+    pub seen: Arc<Mutex<Vec<Seen>>>,
+    pub journal: Journal,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    Fair,
+    Refused(u16),
+    Html,
+    /// Carried out, and answered with a failure.
+    DoneAndFailed(u16),
+    Never,
+    DoneAndLost,
+    /// Carried out so much later.
+    Late(u64),
+}
+
+impl Weather {
+    pub(crate) fn before(self, peer: InProcess) -> InProcess {
+        Arc::new(move |request| {
+            let (weather, peer) = (self.clone(), peer.clone());
+            let (answer, asker) = tokio::sync::oneshot::channel();
+            tokio::spawn(async move {
+                // Whoever asked may be gone by now.
+                drop(answer.send(weather.carry(&peer, request).await));
+            });
+            Box::pin(async move {
+                match asker.await {
+                    Ok(Some(response)) => response,
+                    Ok(None) | Err(_) => std::future::pending().await,
+                }
+            })
+        })
+    }
+
+    /// `None`: no answer ever comes.
+    async fn carry(&self, peer: &InProcess, request: Request<Bytes>) -> Option<Response<Bytes>> {
+        let (fate, latency) = self.draw(request.method());
+        let listing = request.method() == Method::GET && request.uri().path().ends_with("Messages.json");
+        let entry = self.note(&request);
+        pass(latency).await;
+        match fate {
+            Fate::Never => return None,
+            Fate::Refused(status) => return Some(refusal(status)),
+            Fate::Html => {
+                return Some(Response::new(Bytes::from_static(b"<!doctype html><title>Hello</title>")));
+            }
+            Fate::Late(ms) => pass(std::time::Duration::from_millis(ms)).await,
+            Fate::Fair | Fate::DoneAndFailed(_) | Fate::DoneAndLost => {}
+        }
+        let response = peer(request).await;
+        self.done(entry, &response, fate);
+        pass(latency).await;
+        match fate {
+            Fate::DoneAndLost => None,
+            Fate::DoneAndFailed(status) => Some(refusal(status)),
+            _ if listing => Some(self.lagging(&response)),
+            _ => Some(response),
+        }
+    }
+
+    fn draw(&self, method: &Method) -> (Fate, std::time::Duration) {
+        let mut rng = self.rng.lock().unwrap();
+        let latency = if self.brisk { rng.ms(1, 3) } else { rng.ms(5, 150) };
+        let (hit, kind, status) = (rng.percent(self.storm), rng.below(8), rng.one_of(&[500, 503, 502]));
+        let late = rng.within(500, if self.name == "twilio" { 25_000 } else { 10_000 });
+        let busy = if self.name == "twilio" { 429 } else { 503 };
+        if !hit || self.calm.load(Ordering::SeqCst) {
+            return (Fate::Fair, latency);
+        }
+        let writes = method != Method::GET;
+        let fate = match kind {
+            0 => Fate::Refused(busy),
+            1 => Fate::Refused(status),
+            2 if writes => Fate::DoneAndFailed(status),
+            2 => Fate::Html,
+            3 => Fate::Never,
+            4 | 5 => Fate::DoneAndLost,
+            6 => Fate::Late(late),
+            _ => return (Fate::Fair, std::time::Duration::from_millis(late / 2)),
+        };
+        (fate, latency)
+    }
+
+    fn note(&self, request: &Request<Bytes>) -> usize {
+        let path = request.uri().path_and_query().map_or("", http::uri::PathAndQuery::as_str);
+        let mut seen = self.seen.lock().unwrap();
+        seen.push(Seen {
+            peer: self.name,
+            asked_at: self.clock.now(),
+            what: format!("{} {path}", request.method()),
+            body: String::from_utf8_lossy(request.body()).into_owned(),
+            done: None,
+        });
+        seen.len() - 1
+    }
+
+    fn done(&self, entry: usize, response: &Response<Bytes>, fate: Fate) {
+        let status = response.status().as_u16();
+        let body = String::from_utf8_lossy(response.body()).into_owned();
+        let mut seen = self.seen.lock().unwrap();
+        let entry = &mut seen[entry];
+        if !entry.what.starts_with("GET") {
+            self.journal.note(format!("{} {} {} -> {status} ({fate:?})", self.name, entry.what, entry.body));
+        }
+        entry.done = Some((self.clock.now(), status, body));
+    }
+
+    /// The list as a reader sees it who is a little behind.
+    fn lagging(&self, response: &Response<Bytes>) -> Response<Bytes> {
+        let lag = self.rng.lock().unwrap().below(LIST_LAG_MS);
+        let behind = !self.calm.load(Ordering::SeqCst) && self.storm > 0;
+        let Ok(mut list) = serde_json::from_slice::<Value>(response.body()) else { return response.clone() };
+        let newest = self.clock.now() - SignedDuration::from_millis(if behind { lag as i64 } else { 0 });
+        if let Some(messages) = list["messages"].as_array_mut() {
+            messages.retain(|message| {
+                let date = message["date_created"].as_str().unwrap_or_default();
+                DateTimeParser::new().parse_timestamp(date).is_ok_and(|at| at <= newest)
+            });
+        }
+        Response::new(Bytes::from(list.to_string()))
+    }
+}
+
+fn refusal(status: u16) -> Response<Bytes> {
+    let code = if status == 429 { 20429 } else { 20500 };
+    let mut response =
+        Response::new(Bytes::from(format!("{{\"code\":{code},\"message\":\"not at the moment\"}}")));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap();
+    response
+}

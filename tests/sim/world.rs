@@ -1,0 +1,264 @@
+//! The program among its simulated peers and people, from the first start of a schedule to the last.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use dialarr::app::{App, Blueprint, Missed};
+use dialarr::arr::fake::item::{movie, series};
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::arr::radarr::Radarr;
+use dialarr::arr::sonarr::Sonarr;
+use dialarr::clock::Clock;
+use dialarr::conversation::transcript::{Address, PhoneNumber, Rights, Role, Status};
+use dialarr::engine::{Codes, Settings};
+use dialarr::http::{Http, InProcess};
+use dialarr::llm::Model;
+use dialarr::messaging::outbox::Channels;
+use dialarr::messaging::terminal::Terminal;
+use dialarr::messaging::twilio::Twilio;
+use dialarr::simulation::{self, OUR_NUMBER, Peers};
+use dialarr::store::db::Db;
+use dialarr::store::users::{self, Newcomer};
+use dialarr::tools::library::{Instance, Library};
+use dialarr::web;
+use http::Request;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use tokio_util::sync::CancellationToken;
+
+use crate::mind::Mind;
+use crate::plan::{ANN, BOB, PEOPLE, Plan};
+use crate::rng::Rng;
+use crate::weather::{Seen, Weather};
+
+const PUBLIC_URL: &str = "https://sms.example.org";
+/// What no row may hold.
+pub(crate) const SECRET: &str = "a-simulated-token";
+
+/// Lets the paused clock go on.
+pub(crate) async fn pass(time: Duration) {
+    tokio::time::sleep_until(tokio::time::Instant::now() + time).await;
+}
+
+/// What happened, for whoever reads of a failure.
+#[derive(Clone)]
+pub(crate) struct Journal {
+    clock: Clock,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Journal {
+    pub(crate) fn note(&self, line: impl AsRef<str>) {
+        let at = self.clock.now().strftime("%d %H:%M:%S%.3f");
+        self.lines.lock().unwrap().push(format!("{at} {}", line.as_ref()));
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
+    }
+}
+
+/// The way in, while the program runs.
+#[derive(Clone)]
+struct Door {
+    webhooks: InProcess,
+    closed: CancellationToken,
+}
+
+/// Clones share everything.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub peers: Peers,
+    pub mind: Arc<Mind>,
+    pub journal: Journal,
+    pub seen: Arc<Mutex<Vec<Seen>>>,
+    /// SIDs of the texts that people sent, and of those that were acknowledged.
+    pub sent_in: Arc<Mutex<BTreeSet<String>>>,
+    pub acknowledged: Arc<Mutex<BTreeSet<String>>>,
+    /// Texts and callbacks that people and the carrier have begun to send.
+    pub under_way: Arc<AtomicUsize>,
+    pub database: PathBuf,
+    pub settings: Settings,
+    calm: Arc<AtomicBool>,
+    door: Arc<Mutex<Option<Door>>>,
+    plan: Arc<Plan>,
+    starts: Arc<Mutex<u64>>,
+}
+
+impl World {
+    pub(crate) fn new(plan: &Plan, database: PathBuf) -> Self {
+        let start: Timestamp = "2026-11-20T21:04:00Z".parse().unwrap();
+        let clock = Clock::runtime(start);
+        let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
+        radarr.add(movie("Dune").year(2021).tmdb(438_631).size_gb(21.4));
+        radarr.add(movie("Heat").year(1995).tmdb(949).size_gb(18.2));
+        radarr.add(movie("Alien").year(1979).tmdb(348).size_gb(120.0));
+        radarr.catalog(movie("Arrival").year(2016).tmdb(329_865));
+        radarr.catalog(movie("Sicario").year(2015).tmdb(273_481));
+        radarr.catalog(movie("Tenet").year(2020).tmdb(577_922));
+        sonarr.add(series("Severance").year(2022).tvdb(371_980).seasons(2).size_gb(41.0));
+        sonarr.catalog(series("Dark").year(2017).tvdb(334_824).seasons(3));
+        let mut settings = simulation::settings(TimeZone::UTC);
+        settings.codes = Codes::Fixed(47);
+        settings.coalesce = Duration::from_millis(if plan.brisk { 0 } else { 1_200 });
+        Self {
+            peers: Peers::new(clock.clone(), radarr, sonarr, PUBLIC_URL),
+            mind: Arc::new(Mind::new(plan)),
+            journal: Journal { clock, lines: Arc::default() },
+            seen: Arc::default(),
+            sent_in: Arc::default(),
+            acknowledged: Arc::default(),
+            under_way: Arc::default(),
+            database,
+            settings,
+            calm: Arc::default(),
+            door: Arc::default(),
+            plan: Arc::new(plan.clone()),
+            starts: Arc::default(),
+        }
+    }
+
+    /// Something that people or the carrier do in their own time.
+    pub(crate) fn later(&self, what: impl Future<Output = ()> + Send + 'static) {
+        self.under_way.fetch_add(1, Ordering::SeqCst);
+        let under_way = self.under_way.clone();
+        tokio::spawn(async move {
+            what.await;
+            under_way.fetch_sub(1, Ordering::SeqCst);
+        });
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.peers.clock.now()
+    }
+
+    /// Nothing goes wrong from here on.
+    pub(crate) fn calm_down(&self) {
+        self.calm.store(true, Ordering::SeqCst);
+        self.mind.calm.store(true, Ordering::SeqCst);
+        self.peers.radarr.down(false);
+        self.peers.sonarr.down(false);
+    }
+
+    pub(crate) async fn start(&self) -> App {
+        let app = App::start(self.blueprint()).await.unwrap();
+        let webhooks = web::in_process(app.webhooks.clone());
+        *self.door.lock().unwrap() = Some(Door { webhooks, closed: CancellationToken::new() });
+        self.journal.note("STARTED");
+        app
+    }
+
+    /// A start that does not get to its end.
+    pub(crate) async fn start_in_vain(&self, after: Duration) {
+        if let Ok(app) = tokio::time::timeout(after, App::start(self.blueprint())).await {
+            app.unwrap().kill().await;
+        }
+        pass(Duration::from_millis(500)).await;
+    }
+
+    pub(crate) async fn kill(&self, app: App) {
+        self.close_door();
+        self.journal.note("KILLED");
+        app.kill().await;
+    }
+
+    pub(crate) async fn drain(&self, app: App) {
+        self.journal.note("DRAINS");
+        app.drain().await;
+        self.close_door();
+        app.close().await;
+        // A process that has ended holds nothing; here the last tasks have to be given the time to see it.
+        pass(Duration::from_millis(500)).await;
+        self.journal.note("DRAINED");
+    }
+
+    fn close_door(&self) {
+        if let Some(door) = self.door.lock().unwrap().take() {
+            door.closed.cancel();
+        }
+    }
+
+    /// Twilio brings something; `None` where nobody answered.
+    pub(crate) async fn bring(&self, request: Request<Bytes>) -> Option<u16> {
+        let door = self.door.lock().unwrap().clone()?;
+        tokio::select! {
+            answer = tokio::time::timeout(Duration::from_secs(15), (door.webhooks)(request)) =>
+                answer.ok().map(|response| response.status().as_u16()),
+            () = door.closed.cancelled() => None,
+        }
+    }
+
+    /// Everyone's rights at the beginning: an admin, one who may not delete, two who may.
+    pub(crate) async fn introduce_people(&self, app: &App) {
+        for phone in PEOPLE {
+            let role = if phone == ANN { Role::Admin } else { Role::Member };
+            self.give_rights(&app.db, phone, role, phone != BOB).await;
+        }
+    }
+
+    pub(crate) async fn give_rights(&self, db: &Db, phone: &str, role: Role, delete: bool) {
+        let rights = Rights { role, add: true, delete, four_k: false };
+        let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
+        let give = move |conn: &mut _| {
+            let id = users::ensure(conn, &phone, Newcomer::Member, now)?;
+            users::set_status(conn, id, Status::Active, now)?;
+            users::set_rights(conn, id, rights, now)
+        };
+        db.write(give).await.unwrap();
+    }
+
+    fn weather(&self, name: &'static str, storm: u64) -> Weather {
+        Weather {
+            name,
+            clock: self.peers.clock.clone(),
+            storm,
+            brisk: self.plan.brisk,
+            calm: self.calm.clone(),
+            rng: Arc::new(Mutex::new(Rng::of(self.plan.seed + *self.starts.lock().unwrap(), name))),
+            seen: self.seen.clone(),
+            journal: self.journal.clone(),
+        }
+    }
+
+    fn blueprint(&self) -> Blueprint {
+        *self.starts.lock().unwrap() += 1;
+        let seed = self.plan.seed ^ (*self.starts.lock().unwrap() << 32);
+        let db = Db::open_simulated(self.database.to_str().unwrap(), seed).unwrap();
+        let carrier = self.weather("twilio", self.plan.twilio).before(self.peers.twilio.in_process());
+        let account = self.peers.twilio.client_account("https://api.twilio.invalid");
+        let carrier = Arc::new(Twilio::new(account, Http::in_process(carrier)));
+        let model: Arc<dyn Model> = self.mind.clone();
+        let usual = self.peers.blueprint(db, self.settings.clone(), Some(model)).unwrap();
+        Blueprint {
+            confirm_for: SignedDuration::from_mins(5),
+            library: self.library(),
+            channels: Channels { carrier: Some(carrier.clone()), terminal: Arc::new(Terminal) },
+            missed: Some(Missed { twilio: carrier, number: Address::new(OUR_NUMBER) }),
+            ..usual
+        }
+    }
+
+    fn library(&self) -> Library {
+        let radarr = self.weather("radarr", self.plan.radarr).before(self.peers.radarr.in_process());
+        let sonarr = self.weather("sonarr", self.plan.sonarr).before(self.peers.sonarr.in_process());
+        let radarr = Radarr::new(
+            Http::in_process(radarr),
+            "http://radarr.invalid".parse().unwrap(),
+            self.peers.radarr.key().to_owned().into(),
+        );
+        let sonarr = Sonarr::new(
+            Http::in_process(sonarr),
+            "http://sonarr.invalid".parse().unwrap(),
+            self.peers.sonarr.key().to_owned().into(),
+        );
+        Library {
+            movies: vec![Instance { name: "radarr", four_k: false, client: radarr }],
+            series: vec![Instance { name: "sonarr", four_k: false, client: sonarr }],
+        }
+    }
+}
