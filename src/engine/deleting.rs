@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Engine;
-use super::calling::{GRACE, MAX_STARTS, status};
+use super::calling::{MAX_STARTS, status};
 use super::run::Scene;
 use crate::conversation::deletion::{self, ItemOutcome};
 use crate::conversation::transcript::{CallRow, FrozenItem, UserId};
@@ -116,7 +116,7 @@ impl Engine {
         item: &Item,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<Option<ItemOutcome>> {
-        self.0.parts.clock.sleep(GRACE).await;
+        self.0.parts.clock.sleep(self.0.parts.settings.pace.grace).await;
         let cleared: Cleared = match approval::clear_item(claimed, item, &scene.user) {
             Ok(cleared) => cleared,
             Err(NotPermitted) => return Ok(Some(ItemOutcome::Unknown)),

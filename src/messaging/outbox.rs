@@ -49,33 +49,35 @@ pub struct Channels {
     pub terminal: Arc<dyn Channel>,
 }
 
+/// What the relay waits for.
+#[derive(Debug, Clone, Copy)]
+pub struct Waits {
+    /// How long a question stays open once it was accepted.
+    pub confirm_for: SignedDuration,
+    /// After a text's fate became unknown: when the carrier's list is looked at.
+    pub looks: [Duration; 2],
+}
+
 #[derive(Clone)]
 pub struct Relay {
     db: Db,
     clock: Clock,
     channels: Channels,
     doorbell: Doorbell,
-    /// How long a question stays open once it was accepted.
-    confirm_for: SignedDuration,
+    waits: Waits,
     places: Arc<Semaphore>,
     sending: TaskTracker,
     aborting: CancellationToken,
 }
 
 impl Relay {
-    pub fn new(
-        db: Db,
-        clock: Clock,
-        channels: Channels,
-        doorbell: Doorbell,
-        confirm_for: SignedDuration,
-    ) -> Self {
+    pub fn new(db: Db, clock: Clock, channels: Channels, doorbell: Doorbell, waits: Waits) -> Self {
         Self {
             db,
             clock,
             channels,
             doorbell,
-            confirm_for,
+            waits,
             places: Arc::new(Semaphore::new(PARALLEL)),
             sending: TaskTracker::new(),
             aborting: CancellationToken::new(),
@@ -106,7 +108,7 @@ impl Relay {
     pub async fn flush(&self) -> Result<(), DbError> {
         loop {
             let now = self.clock.now();
-            let Agenda { due, .. } = self.db.read(move |conn| outbox::agenda(conn, now)).await?;
+            let Agenda { due, .. } = self.agenda(now).await?;
             if due.is_empty() {
                 return Ok(());
             }
@@ -136,7 +138,7 @@ impl Relay {
 
     async fn look(&self) -> Result<Option<Timestamp>, DbError> {
         let now = self.clock.now();
-        let Agenda { due, next_ms } = self.db.read(move |conn| outbox::agenda(conn, now)).await?;
+        let Agenda { due, next_ms } = self.agenda(now).await?;
         for (id, todo) in due {
             let Ok(place) = self.places.clone().acquire_owned().await else { break };
             let relay = self.clone();
@@ -152,6 +154,11 @@ impl Relay {
             });
         }
         Ok(next_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()))
+    }
+
+    async fn agenda(&self, now: Timestamp) -> Result<Agenda, DbError> {
+        let looks = self.waits.looks;
+        self.db.read(move |conn| outbox::agenda(conn, &looks, now)).await
     }
 
     fn until(&self, at: Timestamp) -> Duration {
@@ -199,9 +206,12 @@ impl Relay {
                 match first.and_then(|first| candidates.into_iter().nth(first)) {
                     Some(candidate) => self.record(id, attempt, Ok(candidate)).await,
                     None => {
-                        self.db.write(move |conn| outbox::not_found(conn, id, now)).await.map(|missing| {
-                            tracing::info!(outbox = %id, ?missing, "a text is not in the carrier's list");
-                        })
+                        let looks = self.waits.looks.len();
+                        self.db.write(move |conn| outbox::not_found(conn, id, looks, now)).await.map(
+                            |missing| {
+                                tracing::info!(outbox = %id, ?missing, "a text is not in the carrier's list");
+                            },
+                        )
                     }
                 }
             }
@@ -236,7 +246,7 @@ impl Relay {
         outcome: Result<Accepted, SendError>,
     ) -> Result<(), DbError> {
         let now = self.clock.now();
-        let confirm_for = self.confirm_for;
+        let confirm_for = self.waits.confirm_for;
         if let Err(error) = &outcome {
             tracing::warn!(outbox = %id, attempt, %error, "a text was not handed over");
         }

@@ -1,5 +1,7 @@
 //! Texts to send. Nothing leaves but through a row here; the intent to send is written before the sending.
 
+use std::time::Duration;
+
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -83,11 +85,8 @@ pub enum Todo {
     Look,
 }
 
-/// Times after a text's fate became unknown at which the carrier's list is looked at. The request itself may still
-/// arrive there until its time is up, and the list shows new texts late.
-const LOOK_AFTER_MS: [i64; 2] = [15_000, 75_000];
-
-pub fn agenda(conn: &mut Conn, now: Timestamp) -> QueryResult<Agenda> {
+/// `look_after`: when a text is looked for, counted from when its fate became unknown.
+pub fn agenda(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResult<Agenda> {
     type Row = (i64, i64, String, i64, i64, Option<i64>);
     let rows: Vec<Row> = outbox::table
         .filter(outbox::state.eq_any(["queued", "attempting", "unknown"]))
@@ -111,9 +110,10 @@ pub fn agenda(conn: &mut Conn, now: Timestamp) -> QueryResult<Agenda> {
         let (todo, at) = match state.as_str() {
             "queued" => (Todo::Send, not_before),
             "unknown" => {
-                let wait = usize::try_from(looks).ok().and_then(|looks| LOOK_AFTER_MS.get(looks));
-                let wait = wait.or(LOOK_AFTER_MS.last()).copied().unwrap_or_default();
-                (Todo::Look, not_before.max(unknown_at.unwrap_or_default() + wait))
+                let wait = usize::try_from(looks).ok().and_then(|looks| look_after.get(looks));
+                let wait = wait.or(look_after.last()).copied().unwrap_or_default();
+                let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+                (Todo::Look, not_before.max(unknown_at.unwrap_or_default().saturating_add(wait)))
             }
             _ => continue,
         };
@@ -318,12 +318,13 @@ pub enum Missing {
     SendAgain,
 }
 
-pub fn not_found(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Missing> {
+/// It is not in the carrier's list; after `enough` looks it never arrived there.
+pub fn not_found(conn: &mut Conn, id: OutboxId, enough: usize, now: Timestamp) -> QueryResult<Missing> {
     let looks: i64 = diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("unknown")))
         .set((outbox::looks.eq(outbox::looks + 1), outbox::updated_at.eq(ms(now))))
         .returning(outbox::looks)
         .get_result(conn)?;
-    if usize::try_from(looks).is_ok_and(|looks| looks < LOOK_AFTER_MS.len()) {
+    if usize::try_from(looks).is_ok_and(|looks| looks < enough) {
         return Ok(Missing::LookAgain);
     }
     diesel::update(outbox::table.find(id.0))
