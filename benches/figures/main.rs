@@ -1,0 +1,2 @@
+//! Figures of the program as a process of its own.
+fn main() {}

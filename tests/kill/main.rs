@@ -1,0 +1,9 @@
+//! The program as a process of its own, killed at named places and at random moments, among peers that outlive it.
+
+mod crash_points;
+mod invariants;
+mod ledger;
+mod model;
+mod people;
+mod random;
+mod stage;
