@@ -11,7 +11,7 @@ use super::codec::{
     arguments, arguments_json, brain, brain_word, failure, from_json, ms, number, result, stop, stop_word,
     tier, tier_word, time, to_json, unreadable,
 };
-use super::schema::{blocks, llm_steps, tool_calls};
+use super::schema::{blocks, llm_steps, tool_calls, turns as turns_rows};
 use super::{Conn, turns};
 use crate::conversation::transcript::{
     Arguments, Brain, CallId, CallRow, CallState, ModelStep, Stop, Tier, ToolCall, TurnId,
@@ -188,7 +188,9 @@ pub fn abandon(
 
 /// Attempts that were running when the program stopped.
 pub(super) fn abandon_interrupted(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    diesel::update(llm_steps::table.filter(llm_steps::state.eq("started")))
+    let unfinished = turns_rows::table.filter(turns_rows::finished_at.is_null()).select(turns_rows::id);
+    let started = llm_steps::turn_id.eq_any(unfinished).and(llm_steps::state.eq("started"));
+    diesel::update(llm_steps::table.filter(started))
         .set((
             llm_steps::state.eq("abandoned"),
             llm_steps::error.eq(to_json(&StoredFailure::Interrupted)?),
