@@ -6,3 +6,4 @@ mod arr_errors;
 mod arr_radarr;
 mod arr_requests;
 mod arr_sonarr;
+mod prism;
