@@ -1,12 +1,13 @@
 //! Killed at every named place, at the first and at the second visit, the program goes on as if nothing had happened.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 
 use super::invariants;
 use super::ledger::{count, is_settled};
@@ -86,14 +87,16 @@ async fn a_death_at_any_named_place_changes_nothing_that_a_user_sees() {
     for place in ["call.started", "call.ran", "call.recorded"] {
         cases.extend([3, 4].map(|visit| (format!("{place}@{visit}"), Scenario::Add)));
     }
-    let played =
-        futures_util::stream::iter(cases)
-            .map(|(place, scenario)| async move {
-                (format!("{place} {scenario:?}"), play(&place, scenario).await)
-            })
-            .buffer_unordered(AT_ONCE)
-            .collect::<BTreeMap<String, Vec<String>>>()
-            .await;
+    let played = futures_util::stream::iter(cases)
+        .map(|(place, scenario)| async move {
+            let name = format!("{place} {scenario:?}");
+            // One that fails must not hide the others.
+            let broken = AssertUnwindSafe(play(&place, scenario)).catch_unwind().await;
+            (name, broken.unwrap_or_else(|_| vec!["panicked, as told above".to_owned()]))
+        })
+        .buffer_unordered(AT_ONCE)
+        .collect::<BTreeMap<String, Vec<String>>>()
+        .await;
     let broken: BTreeMap<_, _> = played.iter().filter(|(_, broken)| !broken.is_empty()).collect();
     assert!(broken.is_empty(), "{} of {} broken: {broken:#?}", broken.len(), played.len());
 }

@@ -32,7 +32,7 @@ const NUMBER: &str = "+15550100000";
 const ACCOUNT: &str = "AC00000000000000000000000000000000";
 const TOKEN: &str = "a-simulated-token";
 /// Longest time that anything here is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at something that is waited for.
 pub(crate) const GLANCE: Duration = Duration::from_millis(10);
 
