@@ -1,6 +1,8 @@
 //! Figures of the released program as a process of its own, among peers on this machine. Told, not judged:
 //! `nice cargo bench --bench figures`, or with one of `load`, `recovery`, `history` behind it.
 
+#![expect(clippy::unwrap_used, reason = "a figure that cannot be taken has no one to tell")]
+
 #[expect(dead_code, reason = "the crash tests use the rest")]
 #[path = "../../tests/kill/ledger.rs"]
 mod ledger;
