@@ -46,13 +46,14 @@ async fn complete(State(model): State<FakeModel>, Json(request): Json<Value>) ->
     if let Err(complaint) = check(&messages) {
         model.complaints.lock().unwrap().push(complaint);
     }
-    let pause = model.pause;
+    let beat = tokio::time::interval(model.pause.max(Duration::from_micros(1)));
     let pieces = pieces(answer(&request, &messages));
-    let stream = futures_util::stream::unfold(pieces.into_iter(), move |mut pieces| async move {
-        let piece = pieces.next()?;
-        tokio::time::sleep(pause).await;
-        Some((Ok::<_, Infallible>(piece), pieces))
-    });
+    let stream =
+        futures_util::stream::unfold((pieces.into_iter(), beat), |(mut pieces, mut beat)| async move {
+            let piece = pieces.next()?;
+            beat.tick().await;
+            Some((Ok::<_, Infallible>(piece), (pieces, beat)))
+        });
     let mut response = Response::new(Body::from_stream(stream));
     response.headers_mut().insert("content-type", http::HeaderValue::from_static("text/event-stream"));
     response

@@ -69,15 +69,27 @@ impl Person {
 
     async fn sees_through(&mut self, wish: Wish, said: Line) {
         let mut lines = vec![said];
-        loop {
-            let text = self.gets(&wish, &lines).await;
-            let answer = wish.answer(&text.body);
-            lines.push(Line::Got { body: text.body });
-            let Some(answer) = answer else { break };
-            tokio::time::sleep(REACTION).await;
+        while let Some(answer) = self.is_asked(&wish, &mut lines).await {
             lines.push(self.says(&answer).await);
         }
         self.diary.push(Entry { wish, lines });
+    }
+
+    /// Reads what comes, until there is a question that nothing follows for a moment, or no question. What is to be
+    /// answered.
+    async fn is_asked(&mut self, wish: &Wish, lines: &mut Vec<Line>) -> Option<String> {
+        let Ok(mut text) = tokio::time::timeout(PATIENCE, self.gets()).await else {
+            panic!("{} was never answered on {wish:?}: {lines:#?}\n{}", self.phone, self.stage.log());
+        };
+        loop {
+            let answer = wish.answer(&text.body);
+            lines.push(Line::Got { body: text.body });
+            let answer = answer?;
+            match tokio::time::timeout(REACTION, self.gets()).await {
+                Ok(further) => text = further,
+                Err(_) => return Some(answer),
+            }
+        }
     }
 
     async fn says(&self, body: &str) -> Line {
@@ -86,19 +98,13 @@ impl Person {
         Line::Said { sid, body: body.to_owned(), acknowledged }
     }
 
-    async fn gets(&mut self, wish: &Wish, lines: &[Line]) -> SentText {
-        let next = async {
-            loop {
-                let text = self.inbox.recv().await.unwrap();
-                if text.to.as_str() == self.phone {
-                    return text;
-                }
+    async fn gets(&mut self) -> SentText {
+        loop {
+            let text = self.inbox.recv().await.unwrap();
+            if text.to.as_str() == self.phone {
+                return text;
             }
-        };
-        let Ok(text) = tokio::time::timeout(PATIENCE, next).await else {
-            panic!("{} was never answered on {wish:?}: {lines:#?}\n{}", self.phone, self.stage.log());
-        };
-        text
+        }
     }
 }
 

@@ -62,8 +62,7 @@ async fn kill_again_and_again(stage: &Stage, mut chance: StdRng) {
             // Else a slow machine would only ever kill a program that is starting.
             stage.ready().await;
         }
-        tokio::time::sleep(life).await;
-        assert!(running.ended().is_none(), "it ended by itself:\n{}", stage.log());
+        assert!(!running.ends_within(life).await, "it ended by itself:\n{}", stage.log());
         running.kill();
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -235,6 +235,17 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Whether it ends by itself within this time.
+    pub(crate) async fn ends_within(&mut self, time: Duration) -> bool {
+        let mut glances = tokio::time::interval(GLANCE.min(time));
+        let ended = async {
+            while self.ended().is_none() {
+                glances.tick().await;
+            }
+        };
+        tokio::time::timeout(time, ended).await.is_ok()
+    }
+
     /// How it ended, if it has.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
@@ -274,11 +285,13 @@ fn program() -> &'static Path {
 
 /// Looks again and again, within bounds.
 pub(crate) async fn wait_for(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so().await {
-        assert!(start.elapsed() < PATIENCE, "waited too long for {what}");
-        tokio::time::sleep(GLANCE).await;
-    }
+    let mut glances = tokio::time::interval(GLANCE);
+    let looking = async {
+        while !is_so().await {
+            glances.tick().await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, looking).await.is_ok(), "waited too long for {what}");
 }
 
 fn same(log: &File) -> File {
