@@ -13,9 +13,10 @@ use crate::engine::{Engine, Parts, Settings};
 use crate::failpoint;
 use crate::llm::Model;
 use crate::llm::keyword::KeywordBrain;
-use crate::messaging::outbox::{Channels, Doorbell, Relay};
-use crate::messaging::recovery::{self, Inbox, Next};
+use crate::messaging::outbox::{Channels, Doorbell, Relay, Waits};
+use crate::messaging::recovery::{Inbox, Next};
 use crate::messaging::twilio::Twilio;
+use crate::pace::Pace;
 use crate::store::db::{Db, DbError};
 use crate::store::users::{self, Newcomer};
 use crate::store::{boot, stream};
@@ -95,6 +96,8 @@ impl App {
             missed,
         } = blueprint;
         let now = clock.now();
+        let pace = settings.pace;
+        let waits = Waits { confirm_for, looks: pace.looks };
         db.write(move |conn| {
             if let Some(phone) = &admin {
                 users::ensure(conn, phone, Newcomer::Admin, now)?;
@@ -116,7 +119,7 @@ impl App {
             tools: Registry::new(tools(&Arc::new(library))),
             outbox: doorbell.clone(),
         });
-        let relay = Relay::new(db.clone(), clock.clone(), channels, doorbell, confirm_for);
+        let relay = Relay::new(db.clone(), clock.clone(), channels, doorbell, waits);
         let stop = CancellationToken::new();
         let relay_task = tokio::spawn({
             let (relay, stop) = (relay.clone(), stop.clone());
@@ -128,8 +131,9 @@ impl App {
                 None
             }
             Some(Missed { twilio, number }) => {
-                let inbox = Inbox { twilio, number, db: db.clone(), clock: clock.clone() };
-                Some(tokio::spawn(fetch_missed(inbox, engine.clone(), stop.clone())))
+                let too_young = pace.too_young;
+                let inbox = Inbox { twilio, number, db: db.clone(), clock: clock.clone(), too_young };
+                Some(tokio::spawn(fetch_missed(inbox, engine.clone(), pace, stop.clone())))
             }
         };
         let webhooks = Webhooks {
@@ -185,7 +189,7 @@ async fn fetch(inbox: &Inbox, engine: &Engine) -> anyhow::Result<Next> {
 
 /// Reads the carrier's list at the start, before any turn begins, so that old texts come before new ones; then every
 /// few minutes. A carrier that does not answer holds up the start for a moment only.
-async fn fetch_missed(inbox: Inbox, engine: Engine, stop: CancellationToken) {
+async fn fetch_missed(inbox: Inbox, engine: Engine, pace: Pace, stop: CancellationToken) {
     let mut first = true;
     while !stop.is_cancelled() {
         let fetched = tokio::select! {
@@ -210,8 +214,8 @@ async fn fetch_missed(inbox: Inbox, engine: Engine, stop: CancellationToken) {
             first = true;
         }
         let pause = match next {
-            Next::Later => recovery::EVERY,
-            Next::Soon => recovery::SOON,
+            Next::Later => pace.list_every,
+            Next::Soon => pace.list_soon,
         };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}

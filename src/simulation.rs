@@ -28,6 +28,7 @@ use crate::messaging::outbox::Channels;
 use crate::messaging::signature::Verifier;
 use crate::messaging::terminal::Terminal;
 use crate::messaging::twilio::Twilio;
+use crate::pace::Pace;
 use crate::store::db::Db;
 use crate::tools::library::{Instance, Library};
 use crate::web::Trust;
@@ -180,6 +181,7 @@ pub fn settings(zone: TimeZone) -> Settings {
         languages: Vec::new(),
         limits: Limits::STANDARD,
         model_calls: 8,
+        pace: Pace::STANDARD,
     }
 }
 

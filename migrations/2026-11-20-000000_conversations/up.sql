@@ -1,5 +1,6 @@
 -- Times are Unix milliseconds UTC, given by the program's clock. Ids are never reused.
 -- Closed sets and "at most one" rules are constraints, so that no code path can break them.
+-- Most queries bind states as parameters, for which SQLite takes no partial index.
 
 CREATE TABLE instance (              -- one row: which start of the program is writing
   id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
@@ -82,7 +83,7 @@ CREATE TABLE inbound_events (        -- the ledger of received texts
   CHECK ((state IN ('completed','failed')) = (outcome IS NOT NULL)),
   CHECK (state <> 'processing' OR turn_id IS NOT NULL)
 ) STRICT;
-CREATE INDEX ix_event_pending ON inbound_events(user_id, provider_at, id) WHERE state = 'pending';
+CREATE INDEX ix_event_state ON inbound_events(state, user_id, provider_at, id);
 CREATE INDEX ix_event_turn ON inbound_events(turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX ix_event_user ON inbound_events(user_id, id DESC);
 
@@ -158,7 +159,7 @@ CREATE TABLE tool_calls (
   CHECK (state <> 'error' OR error IS NOT NULL)
 ) STRICT;
 CREATE UNIQUE INDEX ux_tool_confirmed_by ON tool_calls(confirmed_by) WHERE confirmed_by IS NOT NULL;
-CREATE INDEX ix_tool_open ON tool_calls(state, updated_at) WHERE state IN ('created','held','running','unknown');
+CREATE INDEX ix_tool_destructive ON tool_calls(finished_at) WHERE effect = 'destructive';
 CREATE INDEX ix_tool_run_turn ON tool_calls(run_turn_id) WHERE run_turn_id IS NOT NULL;
 
 CREATE TABLE tool_call_items (       -- a held deletion, item by item: each has its own intent and result
@@ -208,7 +209,7 @@ CREATE TABLE outbox (
   CHECK (state <> 'attempting' OR attempt_at IS NOT NULL),
   CHECK (state <> 'unknown' OR unknown_at IS NOT NULL)
 ) STRICT;
-CREATE INDEX ix_outbox_open ON outbox(user_id, id) WHERE state IN ('queued','attempting','unknown');
+CREATE INDEX ix_outbox_state ON outbox(state, user_id, id);
 CREATE INDEX ix_outbox_user ON outbox(user_id, id DESC);
 CREATE INDEX ix_outbox_turn ON outbox(turn_id) WHERE turn_id IS NOT NULL;
 

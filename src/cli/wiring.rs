@@ -86,6 +86,7 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
         languages: conversation.confirm_languages.iter().filter_map(|code| Language::parse(code)).collect(),
         limits: Limits::STANDARD,
         model_calls: config.llm.as_ref().map_or(MODEL_CALLS, |llm| llm.max_concurrent),
+        pace: config::pace(),
     })
 }
 

@@ -18,6 +18,7 @@ use secrecy::SecretString;
 use url::Url;
 
 use crate::conversation::transcript::PhoneNumber;
+use crate::pace::Pace;
 pub use problems::{Problem, Problems};
 
 /// Where a crash test wants the program to die: `FAILPOINT=outbox.sent@2` is the second visit of that place.
@@ -26,6 +27,24 @@ pub fn failpoint() -> Option<(String, u32)> {
     let value = std::env::var("FAILPOINT").ok()?;
     let (name, visit) = value.split_once('@').unwrap_or((&value, "1"));
     Some((name.to_owned(), visit.parse().ok()?))
+}
+
+/// The waits of real life, which nobody needs to set.
+#[cfg(not(feature = "failpoints"))]
+pub fn pace() -> Pace {
+    Pace::STANDARD
+}
+
+/// Waits for crash tests, whose peers are on this machine and answer at once.
+#[cfg(feature = "failpoints")]
+pub fn pace() -> Pace {
+    Pace {
+        grace: Duration::from_millis(250),
+        looks: [Duration::from_millis(300), Duration::from_millis(1_500)],
+        list_every: Duration::from_secs(1),
+        list_soon: Duration::from_millis(400),
+        too_young: jiff::SignedDuration::from_millis(1_500),
+    }
 }
 
 /// Everything that an operator decides. Its debug output shows no secret and no whole phone number.

@@ -62,6 +62,12 @@ pub fn first_page(text: &str) -> Page {
     }
 }
 
+/// Whether a text asks its reader something. A title may hold a question mark too: only one that ends a line, or comes
+/// before how to reply, asks.
+pub fn asks(text: &str) -> bool {
+    text.contains("? Reply") || text.lines().any(|line| line.trim_end().ends_with('?'))
+}
+
 /// A title fit to stand in a question: nothing in it can pass for our own words.
 pub fn clean_title(title: &str) -> String {
     let characters = plain_characters(title, Emoji::Keep);

@@ -1,7 +1,6 @@
 //! Tool calls of a turn: checked, cleared, run with the intent written first, settled when an answer was lost.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use serde_json::json;
@@ -19,8 +18,6 @@ use crate::store::pending::{self, Question};
 use crate::tools::approval::{self, Cleared, Decision, Words};
 use crate::tools::{Interrupted, Settled, Tool, ToolError, World};
 
-/// Pause before looking what became of a write whose answer was lost: it may still be under way.
-pub(super) const GRACE: Duration = Duration::from_secs(3);
 /// Longest report that is put ahead of a question.
 const MAX_BEFORE_QUESTION: usize = 600;
 /// Starts of one write before its outcome is given up on.
@@ -106,7 +103,7 @@ impl Engine {
             (Tier::Read, _) => CallState::Created,
             (_, None) => CallState::Failed(outcome_unknown()),
             (_, Some(tool)) => {
-                self.0.parts.clock.sleep(GRACE).await;
+                self.0.parts.clock.sleep(self.0.parts.settings.pace.grace).await;
                 let world = self.world(scene);
                 match tokio::time::timeout(
                     tool.timeout(),

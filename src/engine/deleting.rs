@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Engine;
-use super::calling::{GRACE, MAX_STARTS, status};
+use super::calling::{MAX_STARTS, status};
 use super::run::Scene;
 use crate::conversation::deletion::{self, ItemOutcome};
 use crate::conversation::transcript::{FrozenItem, UserId};
@@ -106,7 +106,7 @@ impl Engine {
         item: &Item,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<Option<ItemOutcome>> {
-        self.0.parts.clock.sleep(GRACE).await;
+        self.0.parts.clock.sleep(self.0.parts.settings.pace.grace).await;
         let world = self.world(scene);
         let looked =
             tokio::time::timeout(tool.timeout(), tool.settle(Interrupted::Item(&item.item), &world)).await;

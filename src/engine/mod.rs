@@ -26,6 +26,7 @@ use crate::conversation::deletion::CodePolicy;
 use crate::conversation::turn::Limits;
 use crate::llm::Model;
 use crate::messaging::outbox::Doorbell;
+use crate::pace::Pace;
 use crate::store::db::Db;
 use crate::tools::registry::Registry;
 
@@ -46,6 +47,7 @@ pub struct Settings {
     pub limits: Limits,
     /// Model calls at the same time.
     pub model_calls: usize,
+    pub pace: Pace,
 }
 
 /// Where the two-digit codes come from.

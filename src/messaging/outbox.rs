@@ -15,7 +15,7 @@ use crate::conversation::transcript::{Address, OutboxId};
 use crate::conversation::trouble::Pace;
 use crate::failpoint;
 use crate::store::db::{Db, DbError};
-use crate::store::outbox::{self, Agenda, Claim, Due, Failed, Taken, Todo};
+use crate::store::outbox::{self, Agenda, Claim, Due, Failed, Looks, Taken, Todo};
 
 /// The sender address that marks texts of the terminal.
 pub const LOCAL: &str = "local";
@@ -49,33 +49,35 @@ pub struct Channels {
     pub terminal: Arc<dyn Channel>,
 }
 
+/// What the relay waits for.
+#[derive(Debug, Clone, Copy)]
+pub struct Waits {
+    /// How long a question stays open once it was accepted.
+    pub confirm_for: SignedDuration,
+    /// After a text's fate became unknown: when the carrier's list is looked at.
+    pub looks: [Duration; 2],
+}
+
 #[derive(Clone)]
 pub struct Relay {
     db: Db,
     clock: Clock,
     channels: Channels,
     doorbell: Doorbell,
-    /// How long a question stays open once it was accepted.
-    confirm_for: SignedDuration,
+    waits: Waits,
     places: Arc<Semaphore>,
     sending: TaskTracker,
     aborting: CancellationToken,
 }
 
 impl Relay {
-    pub fn new(
-        db: Db,
-        clock: Clock,
-        channels: Channels,
-        doorbell: Doorbell,
-        confirm_for: SignedDuration,
-    ) -> Self {
+    pub fn new(db: Db, clock: Clock, channels: Channels, doorbell: Doorbell, waits: Waits) -> Self {
         Self {
             db,
             clock,
             channels,
             doorbell,
-            confirm_for,
+            waits,
             places: Arc::new(Semaphore::new(PARALLEL)),
             sending: TaskTracker::new(),
             aborting: CancellationToken::new(),
@@ -106,7 +108,7 @@ impl Relay {
     pub async fn flush(&self) -> Result<(), DbError> {
         loop {
             let now = self.clock.now();
-            let Agenda { due, .. } = self.db.read(move |conn| outbox::agenda(conn, now)).await?;
+            let Agenda { due, .. } = self.agenda(now).await?;
             if due.is_empty() {
                 return Ok(());
             }
@@ -122,7 +124,9 @@ impl Relay {
             self.flush().await?;
             let now = self.clock.now();
             // In one snapshot: a text that is taken between two looks would let the next one through unseen.
-            let open = move |conn: &mut _| Ok((outbox::agenda(conn, now)?, outbox::on_the_way(conn)?));
+            let looks = self.waits.looks;
+            let open =
+                move |conn: &mut _| Ok((outbox::agenda(conn, &looks, now)?, outbox::on_the_way(conn)?));
             let (agenda, on_the_way) = self.db.read(open).await?;
             if agenda.due.is_empty() && on_the_way == 0 {
                 return Ok(());
@@ -140,7 +144,7 @@ impl Relay {
 
     async fn look(&self) -> Result<Option<Timestamp>, DbError> {
         let now = self.clock.now();
-        let Agenda { due, next_ms } = self.db.read(move |conn| outbox::agenda(conn, now)).await?;
+        let Agenda { due, next_ms } = self.agenda(now).await?;
         for (id, todo) in due {
             let Ok(place) = self.places.clone().acquire_owned().await else { break };
             let relay = self.clone();
@@ -156,6 +160,11 @@ impl Relay {
             });
         }
         Ok(next_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()))
+    }
+
+    async fn agenda(&self, now: Timestamp) -> Result<Agenda, DbError> {
+        let looks = self.waits.looks;
+        self.db.read(move |conn| outbox::agenda(conn, &looks, now)).await
     }
 
     fn until(&self, at: Timestamp) -> Duration {
@@ -203,7 +212,10 @@ impl Relay {
                 match first.and_then(|first| candidates.into_iter().nth(first)) {
                     Some(candidate) => self.record(id, attempt, Ok(candidate)).await,
                     None => {
-                        let count = move |conn: &mut _| outbox::not_found(conn, id, looks, now);
+                        let enough = self.waits.looks.len();
+                        let count = move |conn: &mut _| {
+                            outbox::not_found(conn, id, Looks { before: looks, enough }, now)
+                        };
                         self.db.write(count).await.map(|missing| {
                             tracing::info!(outbox = %id, ?missing, "a text is not in the carrier's list");
                         })
@@ -241,7 +253,7 @@ impl Relay {
         outcome: Result<Accepted, SendError>,
     ) -> Result<(), DbError> {
         let now = self.clock.now();
-        let confirm_for = self.confirm_for;
+        let confirm_for = self.waits.confirm_for;
         if let Err(error) = &outcome {
             tracing::warn!(outbox = %id, attempt, %error, "a text was not handed over");
         }

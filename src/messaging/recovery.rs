@@ -1,7 +1,6 @@
 //! Texts that never reached our webhook: found in the carrier's list and admitted like any other.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -10,16 +9,10 @@ use super::twilio::Twilio;
 use crate::clock::Clock;
 use crate::conversation::transcript::{Address, Received};
 use crate::store::db::{Db, DbError};
-use crate::store::offsets;
+use crate::store::{ledger, offsets};
 
-/// How often the list is read.
-pub const EVERY: Duration = Duration::from_secs(300);
-/// How soon it is read again when a text was too young.
-pub const SOON: Duration = Duration::from_secs(30);
 /// Read again before the cursor: the list may show a text later than it lists it.
 const OVERLAP: SignedDuration = SignedDuration::from_hours(1);
-/// The webhook of a text this young may still be under way, and what comes by it counts for more.
-const TOO_YOUNG: SignedDuration = SignedDuration::from_secs(30);
 
 /// The list of texts to one of our numbers.
 #[derive(Clone)]
@@ -28,12 +21,14 @@ pub struct Inbox {
     pub number: Address,
     pub db: Db,
     pub clock: Clock,
+    /// The webhook of a text this young may still be under way.
+    pub too_young: SignedDuration,
 }
 
 /// What a reading of the list gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// Every text in the list, oldest first; admitting a known one changes nothing.
+    /// The texts in the list that were never admitted, oldest first.
     pub texts: Vec<Received>,
     pub next: Next,
     cursor: Timestamp,
@@ -65,8 +60,10 @@ impl Inbox {
         };
         let listed = self.twilio.received_since(&self.number, cursor - OVERLAP, now).await?;
         let (texts, young): (Vec<_>, Vec<_>) =
-            listed.into_iter().partition(|text| text.provider_at <= now - TOO_YOUNG);
+            listed.into_iter().partition(|text| text.provider_at <= now - self.too_young);
         let cursor = texts.iter().map(|text| text.provider_at).fold(cursor, Ord::max);
+        // Most of what is listed came by the webhook long ago: one look at the ledger spares a write for each.
+        let texts = self.db.read(move |conn| ledger::unknown(conn, texts)).await?;
         Ok(Reading { texts, next: if young.is_empty() { Next::Later } else { Next::Soon }, cursor })
     }
 

@@ -22,7 +22,9 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
         ))
         .execute(conn)?;
     steps::abandon_interrupted(conn, now)?;
-    let running = tool_calls::table.filter(tool_calls::state.eq("running"));
+    let unfinished = || turns::table.filter(turns::finished_at.is_null()).select(turns::id);
+    let running = tool_calls::table
+        .filter(tool_calls::turn_id.eq_any(unfinished()).and(tool_calls::state.eq("running")));
     diesel::update(running.filter(tool_calls::effect.eq("read")))
         .set((tool_calls::state.eq("created"), tool_calls::updated_at.eq(ms(now))))
         .execute(conn)?;
@@ -33,7 +35,11 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
             tool_calls::updated_at.eq(ms(now)),
         ))
         .execute(conn)?;
-    diesel::update(tool_call_items::table.filter(tool_call_items::state.eq("running")))
+    let confirmed = tool_calls::table
+        .filter(tool_calls::run_turn_id.eq_any(unfinished().nullable()))
+        .select(tool_calls::id);
+    let deletions = tool_call_items::tool_call_id.eq_any(confirmed);
+    diesel::update(tool_call_items::table.filter(deletions.and(tool_call_items::state.eq("running"))))
         .set(tool_call_items::state.eq("unknown"))
         .execute(conn)?;
     diesel::update(outbox::table.filter(outbox::state.eq("attempting")))

@@ -9,7 +9,8 @@ use super::codec::{failure_json, ms, result, result_json, to_json};
 use super::schema::{audit_log, tool_calls, turns};
 use crate::conversation::transcript::{CallRow, CallState, ConversationId, MediaRef, TurnId, UserId};
 
-/// Results of a conversation that are searched for the ids they showed.
+/// Turns of a conversation, and results in them, that are searched for the ids they showed: more than any model sees.
+const TURNS_SEARCHED: i64 = 50;
 const RESULTS_SEARCHED: i64 = 200;
 
 /// Whether the intent was written.
@@ -92,11 +93,16 @@ pub fn names_after(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<String>> {
         .load(conn)
 }
 
-/// Every id that a tool result has shown in this conversation.
+/// Every id that a tool result has lately shown in this conversation.
 pub fn shown(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<MediaRef>> {
+    let turns: Vec<i64> = turns::table
+        .filter(turns::conversation_id.eq(conversation.0))
+        .order(turns::id.desc())
+        .limit(TURNS_SEARCHED)
+        .select(turns::id)
+        .load(conn)?;
     let results: Vec<Option<String>> = tool_calls::table
-        .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
-        .filter(turns::conversation_id.eq(conversation.0).and(tool_calls::state.eq("complete")))
+        .filter(tool_calls::turn_id.eq_any(turns).and(tool_calls::state.eq("complete")))
         .order(tool_calls::id.desc())
         .limit(RESULTS_SEARCHED)
         .select(tool_calls::response)

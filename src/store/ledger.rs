@@ -1,5 +1,7 @@
 //! The ledger of received texts. Admission is the promise to answer: after it the text is ours.
 
+use std::collections::HashSet;
+
 use diesel::dsl::min;
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -52,6 +54,19 @@ pub fn admit(conn: &mut Conn, received: &Received, pace: Pace) -> QueryResult<Ad
     let Some(event) = event else { return Ok(Admission::Duplicate) };
     wait_for_each_other(conn, user, at, pace)?;
     Ok(Admission::New { user, event: EventId(event) })
+}
+
+/// The texts of `received` that were never admitted, in their order.
+pub fn unknown(conn: &mut Conn, received: Vec<Received>) -> QueryResult<Vec<Received>> {
+    let ids: Vec<&str> = received.iter().map(|text| text.external_id.as_str()).collect();
+    let known: Vec<(String, String)> = inbound_events::table
+        .filter(inbound_events::external_id.eq_any(ids))
+        .select((inbound_events::channel, inbound_events::external_id))
+        .load(conn)?;
+    let known: HashSet<(&str, &str)> =
+        known.iter().map(|(channel, id)| (channel.as_str(), id.as_str())).collect();
+    let is_new = |text: &Received| !known.contains(&(channel_word(text.channel), text.external_id.as_str()));
+    Ok(received.into_iter().filter(is_new).collect())
 }
 
 /// Texts that wait begin together: each further one postpones all, up to a limit from the first.

@@ -1,5 +1,7 @@
 //! Texts to send. Nothing leaves but through a row here; the intent to send is written before the sending.
 
+use std::time::Duration;
+
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -83,11 +85,8 @@ pub enum Todo {
     Look,
 }
 
-/// Times after a text's fate became unknown at which the carrier's list is looked at. The request itself may still
-/// arrive there until its time is up, and the list shows new texts late.
-const LOOK_AFTER_MS: [i64; 2] = [15_000, 75_000];
-
-pub fn agenda(conn: &mut Conn, now: Timestamp) -> QueryResult<Agenda> {
+/// `look_after`: when a text is looked for, counted from when its fate became unknown.
+pub fn agenda(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResult<Agenda> {
     type Row = (i64, i64, String, i64, i64, Option<i64>);
     let rows: Vec<Row> = outbox::table
         .filter(outbox::state.eq_any(["queued", "attempting", "unknown"]))
@@ -111,9 +110,10 @@ pub fn agenda(conn: &mut Conn, now: Timestamp) -> QueryResult<Agenda> {
         let (todo, at) = match state.as_str() {
             "queued" => (Todo::Send, not_before),
             "unknown" => {
-                let wait = usize::try_from(looks).ok().and_then(|looks| LOOK_AFTER_MS.get(looks));
-                let wait = wait.or(LOOK_AFTER_MS.last()).copied().unwrap_or_default();
-                (Todo::Look, not_before.max(unknown_at.unwrap_or_default() + wait))
+                let wait = usize::try_from(looks).ok().and_then(|looks| look_after.get(looks));
+                let wait = wait.or(look_after.last()).copied().unwrap_or_default();
+                let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+                (Todo::Look, not_before.max(unknown_at.unwrap_or_default().saturating_add(wait)))
             }
             _ => continue,
         };
@@ -327,16 +327,25 @@ pub enum Missing {
     SendAgain,
 }
 
-/// Counts a look in vain. Of two that began after the same number of `looks` only one counts.
-pub fn not_found(conn: &mut Conn, id: OutboxId, looks: i64, now: Timestamp) -> QueryResult<Missing> {
-    let same = outbox::state.eq("unknown").and(outbox::looks.eq(looks));
-    let looks: Option<i64> = diesel::update(outbox::table.find(id.0).filter(same))
+/// Looks at a text whose fate is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Looks {
+    /// How many there were when this one began.
+    pub before: i64,
+    /// After how many in vain it counts as not taken.
+    pub enough: usize,
+}
+
+/// Counts a look in vain. Of two that began after the same number of looks only one counts.
+pub fn not_found(conn: &mut Conn, id: OutboxId, looks: Looks, now: Timestamp) -> QueryResult<Missing> {
+    let same = outbox::state.eq("unknown").and(outbox::looks.eq(looks.before));
+    let counted: Option<i64> = diesel::update(outbox::table.find(id.0).filter(same))
         .set((outbox::looks.eq(outbox::looks + 1), outbox::updated_at.eq(ms(now))))
         .returning(outbox::looks)
         .get_result(conn)
         .optional()?;
-    let Some(looks) = looks else { return Ok(Missing::LookAgain) };
-    if usize::try_from(looks).is_ok_and(|looks| looks < LOOK_AFTER_MS.len()) {
+    let Some(counted) = counted else { return Ok(Missing::LookAgain) };
+    if usize::try_from(counted).is_ok_and(|counted| counted < looks.enough) {
         return Ok(Missing::LookAgain);
     }
     diesel::update(outbox::table.find(id.0))

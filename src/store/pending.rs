@@ -1,6 +1,8 @@
 //! The one open question of a user: held, repeated, claimed once by a yes, or closed.
 
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +17,15 @@ use super::schema::{outbox as outbox_rows, pending_actions, tool_call_items, too
 use super::turns::{self as turn_rows, End};
 use crate::conversation::deletion::{self, Ending, ItemOutcome};
 use crate::conversation::route::EndedQuestion;
+use crate::conversation::text;
 use crate::conversation::transcript::{
     CallFailure, CallResult, CallRow, ConversationId, EventId, FrozenItem, MediaKind, TurnId, UserId,
 };
 
 /// How long a question that has ended still explains a yes.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
+/// Texts among which a later question is looked for.
+const TEXTS_SEARCHED: i64 = 20;
 
 /// A deletion that is to wait for a yes.
 #[derive(Debug, Clone)]
@@ -407,7 +412,9 @@ pub fn last_ended(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
     type Row = (i64, String, Option<String>, i64);
     let row: Option<Row> = tool_calls::table
         .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
-        .filter(turns::user_id.eq(user.0).and(tool_calls::effect.eq("destructive")))
+        .filter(turns::user_id.eq(user.0))
+        // Word for word as in the partial index: a bound value would read the calls of the whole household.
+        .filter(sql::<Bool>("tool_calls.effect = 'destructive'"))
         .filter(tool_calls::finished_at.ge(ms(now - REMEMBERED)))
         .filter(diesel::dsl::exists(
             tool_call_items::table.filter(tool_call_items::tool_call_id.eq(tool_calls::id)),
@@ -431,17 +438,13 @@ pub fn last_ended(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
         },
         _ => Ending::Failed,
     };
-    let asked_since: i64 = outbox_rows::table
-        .filter(outbox_rows::user_id.eq(user.0).and(outbox_rows::created_at.gt(ended_at)))
-        // A title may hold a question mark too: only one that ends a line or comes before how to reply asks.
-        .filter(
-            outbox_rows::body
-                .like("%?")
-                .or(outbox_rows::body.like("%?\n%"))
-                .or(outbox_rows::body.like("%? Reply%")),
-        )
-        .count()
-        .get_result(conn)?;
+    let last_texts: Vec<(i64, String)> = outbox_rows::table
+        .filter(outbox_rows::user_id.eq(user.0))
+        .order(outbox_rows::id.desc())
+        .limit(TEXTS_SEARCHED)
+        .select((outbox_rows::created_at, outbox_rows::body))
+        .load(conn)?;
+    let asked_since = last_texts.iter().any(|(at, body)| *at > ended_at && text::asks(body));
     let items = items(conn, CallRow(call))?;
     let ended: Vec<(FrozenItem, ItemOutcome)> = items
         .iter()
@@ -456,6 +459,6 @@ pub fn last_ended(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
             &items.into_iter().map(|item| item.item).collect::<Vec<_>>(),
             &ended,
         ),
-        asked_since: asked_since > 0,
+        asked_since,
     }))
 }

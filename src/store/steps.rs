@@ -11,7 +11,7 @@ use super::codec::{
     arguments, arguments_json, brain, brain_word, failure, from_json, ms, number, result, stop, stop_word,
     tier, tier_word, time, to_json, unreadable,
 };
-use super::schema::{blocks, llm_steps, tool_calls};
+use super::schema::{blocks, llm_steps, tool_calls, turns as turns_rows};
 use super::{Conn, turns};
 use crate::conversation::transcript::{
     Arguments, Brain, CallId, CallRow, CallState, ModelStep, Stop, Tier, ToolCall, TurnId,
@@ -189,7 +189,7 @@ pub fn abandon(
 /// Attempts that were running when the program stopped.
 pub(super) fn abandon_interrupted(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     let running: Vec<i64> =
-        llm_steps::table.filter(llm_steps::state.eq("started")).select(llm_steps::turn_id).load(conn)?;
+        turns_rows::table.filter(turns_rows::finished_at.is_null()).select(turns_rows::id).load(conn)?;
     running.into_iter().try_for_each(|turn| abandon_unfinished(conn, TurnId(turn), now))
 }
 

@@ -49,8 +49,9 @@ pub fn append(conn: &mut Conn, attempt: Attempt, pieces: &[Piece], now: Timestam
     diesel::update(turns::table.find(attempt.turn.0)).set(turns::last_seq.eq(seq)).execute(conn).map(drop)
 }
 
-/// Removes the deltas of turns that ended before `before`; their content stands in blocks.
+/// Removes deltas from before `before`, unless their turn still runs; their content stands in blocks.
 pub fn forget(conn: &mut Conn, before: Timestamp) -> QueryResult<usize> {
-    let over = turns::table.filter(turns::finished_at.lt(ms(before))).select(turns::id);
-    diesel::delete(stream_events::table.filter(stream_events::turn_id.eq_any(over))).execute(conn)
+    let running = turns::table.filter(turns::finished_at.is_null()).select(turns::id);
+    let old = stream_events::created_at.lt(ms(before)).and(stream_events::turn_id.ne_all(running));
+    diesel::delete(stream_events::table.filter(old)).execute(conn)
 }

@@ -7,5 +7,6 @@ mod arr_errors;
 mod arr_radarr;
 mod arr_requests;
 mod arr_sonarr;
+mod prism;
 mod stubllm;
 mod talk;

@@ -1,0 +1,44 @@
+//! Figures of the released program as a process of its own, among peers on this machine. Told, not judged:
+//! `nice cargo bench --bench figures`, or with one of `load`, `recovery`, `history` behind it.
+
+#![expect(clippy::unwrap_used, reason = "a figure that cannot be taken has no one to tell")]
+
+#[expect(dead_code, reason = "the crash tests use the rest")]
+#[path = "../../tests/kill/ledger.rs"]
+mod ledger;
+#[path = "../../tests/kill/model.rs"]
+#[expect(dead_code, reason = "the crash tests use the rest")]
+mod model;
+#[path = "../../tests/kill/people.rs"]
+#[expect(dead_code, reason = "the crash tests use the rest")]
+mod people;
+#[path = "../../tests/kill/stage.rs"]
+#[expect(dead_code, reason = "the crash tests use the rest")]
+mod stage;
+
+mod history;
+mod load;
+mod recovery;
+mod usage;
+
+#[tokio::main]
+async fn main() {
+    let chosen: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let wants = |name: &str| chosen.is_empty() || chosen.iter().any(|word| word == name);
+    if wants("load") {
+        load::measure().await;
+    }
+    if wants("recovery") {
+        recovery::measure().await;
+    }
+    if wants("history") {
+        history::measure().await;
+    }
+}
+
+/// Straight to the terminal.
+fn tell(words: &str) {
+    use std::io::Write;
+    // Nothing depends on it being read.
+    drop(writeln!(std::io::stdout(), "{words}"));
+}

@@ -1,0 +1,96 @@
+//! Our calls to Twilio against a mock that others wrote, which checks them by Twilio's published description.
+//! `DIALARR_PRISM_URL` says where it listens; without it there is nothing to check.
+
+use std::env;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use dialarr::conversation::transcript::{Address, OutboxId};
+use dialarr::http::{Http, install_tls};
+use dialarr::messaging::twilio::{Credentials, Sender, Twilio, TwilioAccount};
+use dialarr::messaging::{Channel, Outgoing, SendError};
+use http::header::AUTHORIZATION;
+use http::{Response, StatusCode};
+use jiff::Timestamp;
+use secrecy::SecretString;
+
+/// Longest time for a list whose next page never ends.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Our client of the mock; `None` where there is none.
+fn twilio(http: Http) -> Option<Twilio> {
+    let api_url = env::var("DIALARR_PRISM_URL").ok()?;
+    let account = TwilioAccount {
+        api_url,
+        account_sid: "AC0123456789abcdef0123456789abcdef".to_owned(),
+        credentials: Credentials::AuthToken(SecretString::from("a-token".to_owned())),
+        sender: Sender::Number,
+        public_url: "https://sms.example.org".to_owned(),
+    };
+    Some(Twilio::new(account, http))
+}
+
+fn network() -> Result<Http> {
+    install_tls();
+    Http::network().context("failed to set up the client")
+}
+
+/// The network, but nothing says who we are.
+fn anonymous() -> Result<Http> {
+    let network = network()?;
+    Ok(Http::in_process(Arc::new(move |mut request| {
+        request.headers_mut().remove(AUTHORIZATION);
+        let network = network.clone();
+        Box::pin(async move {
+            let unreachable = |_| {
+                let mut response = Response::default();
+                *response.status_mut() = StatusCode::BAD_GATEWAY;
+                response
+            };
+            network.send(request, PATIENCE).await.unwrap_or_else(unreachable)
+        })
+    })))
+}
+
+fn text() -> Outgoing {
+    Outgoing {
+        id: OutboxId(7),
+        attempt: 1,
+        to: Address::new("+15550100001"),
+        from: Address::new("+15550100000"),
+        body: "Added Dune (2021) & more.".to_owned(),
+        media: Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn prism_takes_a_text_of_ours() -> Result<()> {
+    let Some(twilio) = twilio(network()?) else { return Ok(()) };
+    let accepted = twilio.send(&text()).await?;
+    ensure!(accepted.sid.starts_with("SM") && accepted.created_at.is_some(), "{accepted:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn prism_lists_without_end_and_we_stop() -> Result<()> {
+    let Some(twilio) = twilio(network()?) else { return Ok(()) };
+    let long_ago = Timestamp::UNIX_EPOCH;
+    let sought = tokio::time::timeout(PATIENCE, twilio.find(&text(), long_ago)).await;
+    sought.context("failed to stop looking for a text")??;
+    let number = Address::new("+15550100000");
+    let received =
+        tokio::time::timeout(PATIENCE, twilio.received_since(&number, long_ago, Timestamp::now())).await;
+    received.context("failed to stop reading received texts")??;
+    Ok(())
+}
+
+#[tokio::test]
+async fn prism_refuses_strangers_and_we_say_that_an_operator_must_act() -> Result<()> {
+    let Some(twilio) = twilio(anonymous()?) else { return Ok(()) };
+    let outcome = twilio.send(&text()).await;
+    ensure!(matches!(outcome, Err(SendError::Misconfigured { .. })), "{outcome:?}");
+    let found = twilio.find(&text(), Timestamp::UNIX_EPOCH).await;
+    ensure!(found.as_ref().is_err_and(|error| error.to_string().contains("401")), "{found:?}");
+    Ok(())
+}

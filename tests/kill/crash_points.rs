@@ -1,0 +1,172 @@
+//! Killed at every named place, at the first and at the second visit, the program goes on as if nothing had happened.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fs, io};
+
+use futures_util::{FutureExt, StreamExt};
+
+use super::invariants;
+use super::ledger::{count, is_settled};
+use super::people::{Consent, Line, Person, Wish};
+use super::stage::{Running, Stage, wait_for};
+
+/// Cases that are played at the same time.
+const AT_ONCE: usize = 4;
+const ANN: &str = "+15550100002";
+const BOB: &str = "+15550100003";
+
+/// What passes a place. Two people each play it, so that every place is visited twice.
+#[derive(Debug, Clone, Copy)]
+enum Scenario {
+    /// A movie is added.
+    Add,
+    /// Two movies are deleted with one yes.
+    Delete,
+    /// A movie's addition was missed while the program was down.
+    Missed,
+}
+
+const SCENARIOS: [(&str, Scenario); 18] = [
+    ("admit.stored", Scenario::Add),
+    ("turn.begun", Scenario::Add),
+    ("step.started", Scenario::Add),
+    ("step.answered", Scenario::Add),
+    ("step.recorded", Scenario::Add),
+    ("call.started", Scenario::Add),
+    ("call.ran", Scenario::Add),
+    ("call.recorded", Scenario::Add),
+    ("turn.ended", Scenario::Add),
+    ("outbox.claimed", Scenario::Add),
+    ("outbox.sent", Scenario::Add),
+    ("outbox.recorded", Scenario::Add),
+    ("question.held", Scenario::Delete),
+    ("item.started", Scenario::Delete),
+    ("item.ran", Scenario::Delete),
+    ("item.recorded", Scenario::Delete),
+    ("missed.read", Scenario::Missed),
+    ("missed.admitted", Scenario::Missed),
+];
+
+#[test]
+fn every_named_place_has_a_scenario() {
+    let mut named = BTreeSet::new();
+    gather(Path::new("src"), &mut named).unwrap();
+    let played: BTreeSet<String> = SCENARIOS.iter().map(|(place, _)| (*place).to_owned()).collect();
+    assert_eq!(named, played);
+}
+
+fn gather(folder: &Path, named: &mut BTreeSet<String>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            gather(&path, named)?;
+        } else {
+            let text = fs::read_to_string(&path)?;
+            let names = text.split("failpoint::reached(\"").skip(1).filter_map(|rest| rest.split('"').next());
+            named.extend(names.map(str::to_owned));
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_death_at_any_named_place_changes_nothing_that_a_user_sees() {
+    // Each place also in scenarios other than its own, where they pass it: a write and a deletion settle differently.
+    let mut cases: Vec<(String, Scenario)> = Vec::new();
+    for (place, scenario) in SCENARIOS {
+        cases.extend([1, 2].map(|visit| (format!("{place}@{visit}"), scenario)));
+    }
+    for place in ["outbox.claimed", "outbox.sent", "outbox.recorded", "turn.begun", "admit.stored"] {
+        cases.extend([1, 2, 3, 4].map(|visit| (format!("{place}@{visit}"), Scenario::Delete)));
+    }
+    // The third call of a pair of additions, and the fourth, are the writes.
+    for place in ["call.started", "call.ran", "call.recorded"] {
+        cases.extend([3, 4].map(|visit| (format!("{place}@{visit}"), Scenario::Add)));
+    }
+    let played = futures_util::stream::iter(cases)
+        .map(|(place, scenario)| async move {
+            let name = format!("{place} {scenario:?}");
+            // One that fails must not hide the others.
+            let broken = AssertUnwindSafe(play(&place, scenario)).catch_unwind().await;
+            (name, broken.unwrap_or_else(|_| vec!["panicked, as told above".to_owned()]))
+        })
+        .buffer_unordered(AT_ONCE)
+        .collect::<BTreeMap<String, Vec<String>>>()
+        .await;
+    let broken: BTreeMap<_, _> = played.iter().filter(|(_, broken)| !broken.is_empty()).collect();
+    assert!(broken.is_empty(), "{} of {} broken: {broken:#?}", broken.len(), played.len());
+}
+
+/// Plays a scenario in which the program dies at `place` and starts again. Gives what does not hold.
+async fn play(place: &str, scenario: Scenario) -> Vec<String> {
+    let people = [ANN.to_owned(), BOB.to_owned()];
+    let stage = Arc::new(Stage::open(&people, Duration::from_millis(1)).await);
+    let mut people: Vec<Person> = people.iter().map(|phone| Person::new(&stage, phone)).collect();
+    let wishes = people.iter_mut().map(|_| scenario.wish(&stage)).collect::<Vec<_>>();
+    let missed = match scenario {
+        Scenario::Add | Scenario::Delete => Vec::new(),
+        Scenario::Missed => {
+            first_reading(&stage).await;
+            people.iter().zip(&wishes).map(|(person, wish)| person.says_in_vain(&wish.words())).collect()
+        }
+    };
+    let mut running = stage.start(Some(place));
+    if missed.is_empty() {
+        stage.ready().await;
+    }
+    let mut missed = missed.into_iter();
+    let lives =
+        people.into_iter().zip(wishes).map(|(person, wish)| tokio::spawn(live(person, wish, missed.next())));
+    let lives: Vec<_> = lives.collect();
+    wait_for(&format!("the death at {place}"), async || running.ended().is_some()).await;
+    if !running.aborted() {
+        return vec![format!("ended otherwise than at {place}: {:?}\n{}", running.ended(), stage.log())];
+    }
+    let running = stage.start(None);
+    let mut people = Vec::new();
+    for life in lives {
+        match life.await {
+            Ok(person) => people.push(person),
+            Err(error) => return vec![format!("{error}\n{}", stage.log())],
+        }
+    }
+    finish(&stage, running, &people).await
+}
+
+async fn live(mut person: Person, wish: Wish, missed: Option<Line>) -> Person {
+    match missed {
+        Some(said) => person.wished(wish, said).await,
+        None => person.wish(wish).await,
+    }
+    person
+}
+
+/// Only what is sent after the first reading of the carrier's list is ever missed.
+async fn first_reading(stage: &Stage) {
+    let running = stage.start(None);
+    stage.ready().await;
+    wait_for("the first reading", async || count(stage, "SELECT count(*) AS n FROM offsets") > 0).await;
+    running.kill();
+}
+
+/// Waits until the program has nothing left to do, and judges.
+pub(crate) async fn finish(stage: &Stage, running: Running, people: &[Person]) -> Vec<String> {
+    stage.ready().await;
+    wait_for("the program to be done", async || is_settled(stage)).await;
+    let broken = invariants::broken(stage, people);
+    running.kill();
+    broken
+}
+
+impl Scenario {
+    fn wish(self, stage: &Stage) -> Wish {
+        match self {
+            Self::Add | Self::Missed => Wish::Add(stage.addable()),
+            Self::Delete => Wish::Delete(vec![stage.deletable(), stage.deletable()], Consent::Yes),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What must hold whenever and however often the program was killed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ledger::{Event, Ledger};
+use super::people::{Consent, Entry, Line, Person, Wish};
+use super::stage::{Stage, Title, Write};
+
+/// Everything that does not hold; empty where all is well.
+pub(crate) fn broken(stage: &Stage, people: &[Person]) -> Vec<String> {
+    let ledger = Ledger::read(stage);
+    let mut broken = stage.model.complaints();
+    broken.extend(ledger.open.iter().map(|open| format!("left open: {}", open.what)));
+    broken.extend(outcomes(&ledger, people));
+    broken.extend(replies(&ledger));
+    broken.extend(sendings(stage, &ledger));
+    broken.extend(writes(&stage.writes()));
+    for person in people {
+        broken.extend(person.diary.iter().flat_map(|entry| truths(stage, person, entry)));
+    }
+    broken
+}
+
+/// Every text that the carrier had is known once, and has one outcome.
+fn outcomes(ledger: &Ledger, people: &[Person]) -> Vec<String> {
+    let events: BTreeMap<&str, &Event> =
+        ledger.events.iter().map(|event| (event.external_id.as_str(), event)).collect();
+    let entries = people.iter().flat_map(|person| &person.diary);
+    let mut broken = Vec::new();
+    let mut said = BTreeSet::new();
+    for line in entries.flat_map(|entry| &entry.lines) {
+        let Line::Said { sid, body, acknowledged } = line else { continue };
+        said.insert(sid.as_str());
+        match events.get(sid.as_str()) {
+            None => broken.push(format!("{body:?} is not known; acknowledged: {acknowledged}")),
+            Some(event) if !matches!(event.outcome.as_deref(), Some("replied" | "failed_notified")) => {
+                broken.push(format!("{body:?} has no answer: {event:?}"));
+            }
+            Some(_) => {}
+        }
+    }
+    let nobodys = ledger.events.iter().filter(|event| !said.contains(event.external_id.as_str()));
+    broken.extend(nobodys.map(|event| format!("nobody said {event:?}")));
+    broken
+}
+
+/// Every turn that took texts up answers them with one text.
+fn replies(ledger: &Ledger) -> Vec<String> {
+    let turns: BTreeSet<i64> = ledger.events.iter().filter_map(|event| event.turn_id).collect();
+    let texts_of = |turn: i64| ledger.outbox.iter().filter(move |text| text.turn_id == Some(turn)).count();
+    let mut broken: Vec<String> = turns
+        .iter()
+        .filter(|turn| texts_of(**turn) != 1)
+        .map(|turn| format!("turn {turn} has {} texts", texts_of(*turn)))
+        .collect();
+    let stray = ledger.outbox.iter().filter(|text| text.turn_id.is_none_or(|turn| !turns.contains(&turn)));
+    broken.extend(stray.map(|text| format!("a text answers nothing: {text:?}")));
+    let turnless = ledger.events.iter().filter(|event| event.turn_id.is_none());
+    broken.extend(turnless.map(|event| format!("no turn took up {event:?}")));
+    broken
+}
+
+/// What the carrier took is what was written down, each text once.
+fn sendings(stage: &Stage, ledger: &Ledger) -> Vec<String> {
+    let mut broken = Vec::new();
+    for text in ledger.outbox.iter().filter(|text| text.state != "accepted") {
+        broken.push(format!("{} is {}", text.dedupe_key, text.state));
+    }
+    let written: BTreeMap<&str, (&str, &str)> = ledger
+        .outbox
+        .iter()
+        .filter_map(|text| Some((text.provider_sid.as_deref()?, (text.to_addr.as_str(), text.body.as_str()))))
+        .collect();
+    for sent in stage.twilio.sent() {
+        if written.get(sent.sid.as_str()) != Some(&(sent.to.as_str(), sent.body.as_str())) {
+            broken.push(format!("sent without or beside its row: {:?} to {}", sent.body, sent.to.as_str()));
+        }
+    }
+    broken
+}
+
+/// Each change of the library was carried out once, and none was tried on top of one that had succeeded.
+fn writes(writes: &[Write]) -> Vec<String> {
+    let mut done = BTreeSet::new();
+    let mut broken = Vec::new();
+    for write in writes {
+        if !(200..300).contains(&write.status) {
+            broken.push(format!("refused: {write:?}"));
+        } else if !done.insert(&write.request) {
+            broken.push(format!("done twice: {write:?}"));
+        }
+    }
+    broken
+}
+
+/// What a person was told is so.
+fn truths(stage: &Stage, person: &Person, entry: &Entry) -> Vec<String> {
+    let told: Vec<&str> = entry
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Got { body, .. } => Some(body.as_str()),
+            Line::Said { .. } => None,
+        })
+        .collect();
+    let broken = match &entry.wish {
+        Wish::Add(title) => addition(stage, title, &told),
+        Wish::Delete(titles, consent) => {
+            titles.iter().flat_map(|title| deletion(stage, title, *consent, &told)).collect()
+        }
+        Wish::Look => Vec::new(),
+    };
+    broken.into_iter().map(|broken| format!("{broken}, {}: {:#?}", person.phone, entry.lines)).collect()
+}
+
+fn addition(stage: &Stage, title: &Title, told: &[&str]) -> Vec<&'static str> {
+    let is_added = stage.radarr.additions().contains(&title.id);
+    let says = |words: &str| told.iter().any(|text| text.contains(words));
+    let told_added = says(&format!("Added {} (", title.name));
+    let told_there = told.iter().any(|text| text.contains(&title.name) && text.contains(" already "));
+    let told_doubt = says("could not find out");
+    match (is_added, told_added || told_there) {
+        (true, false) if !told_doubt => vec!["added, but not told so"],
+        (false, true) => vec!["told to be added, but is not"],
+        (true, _) | (false, false) => Vec::new(),
+    }
+}
+
+fn deletion(stage: &Stage, title: &Title, consent: Consent, told: &[&str]) -> Vec<&'static str> {
+    let is_gone = stage.radarr.removals().contains(&title.id);
+    let name = format!("{} (", title.name);
+    // A sentence that names it, after the question.
+    let says = |marks: &[&str]| {
+        told.iter().filter(|text| !text.contains("Reply YES")).any(|text| {
+            text.split(". ").any(|part| part.contains(&name) && marks.iter().any(|mark| part.contains(mark)))
+        })
+    };
+    let told_gone = says(&["Deleted ", " already gone", " is deleted", " are deleted"]);
+    let told_kept = says(&["kept", "Not deleted", "could not be deleted"]);
+    let told_doubt = says(&["could not find out"]);
+    let mut broken = Vec::new();
+    if is_gone && !told_gone && !told_doubt {
+        broken.push("deleted, but not told so");
+    }
+    if !is_gone && told_gone {
+        broken.push("told to be deleted, but is not");
+    }
+    if is_gone && told_kept {
+        broken.push("told to be kept, but is gone");
+    }
+    if is_gone && consent == Consent::No {
+        broken.push("deleted without a yes");
+    }
+    if is_gone && !told.iter().any(|text| text.contains("Reply YES") && text.contains(&name)) {
+        broken.push("deleted without a question that named it");
+    }
+    broken
+}

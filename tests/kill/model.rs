@@ -1,0 +1,179 @@
+//! A language model behind an OpenAI-compatible streaming server. It answers by what the last text of the user asks:
+//! `add X`, `delete X and Y`, or anything else for the downloads.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::post;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+
+/// Clones are the same model.
+#[derive(Clone)]
+pub(crate) struct FakeModel {
+    complaints: Arc<Mutex<Vec<String>>>,
+    /// Before each piece of an answer.
+    pause: Duration,
+}
+
+/// What one answer says.
+enum Answer {
+    Says(String),
+    Calls(Vec<(&'static str, Value)>),
+}
+
+impl FakeModel {
+    pub(crate) fn new(pause: Duration) -> Self {
+        Self { complaints: Arc::default(), pause }
+    }
+
+    pub(crate) fn router(&self) -> Router {
+        Router::new().route("/v1/chat/completions", post(complete)).with_state(self.clone())
+    }
+
+    /// Requests that no strict server would have taken.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        self.complaints.lock().unwrap().clone()
+    }
+}
+
+async fn complete(State(model): State<FakeModel>, Json(request): Json<Value>) -> Response {
+    let messages = request["messages"].as_array().cloned().unwrap_or_default();
+    if let Err(complaint) = check(&messages) {
+        model.complaints.lock().unwrap().push(complaint);
+    }
+    let beat = tokio::time::interval(model.pause.max(Duration::from_micros(1)));
+    let pieces = pieces(answer(&request, &messages));
+    let stream =
+        futures_util::stream::unfold((pieces.into_iter(), beat), |(mut pieces, mut beat)| async move {
+            let piece = pieces.next()?;
+            beat.tick().await;
+            Some((Ok::<_, Infallible>(piece), (pieces, beat)))
+        });
+    let mut response = Response::new(Body::from_stream(stream));
+    response.headers_mut().insert("content-type", http::HeaderValue::from_static("text/event-stream"));
+    response
+}
+
+/// Every call has its one result, right behind it.
+fn check(messages: &[Value]) -> Result<(), String> {
+    let mut awaited: Vec<&Value> = Vec::new();
+    for message in messages {
+        if message["role"] == "tool" {
+            let Some(place) = awaited.iter().position(|id| **id == message["tool_call_id"]) else {
+                return Err(format!("a result without its call: {message}"));
+            };
+            awaited.remove(place);
+        } else if !awaited.is_empty() {
+            return Err(format!("calls without results: {awaited:?}"));
+        } else if let Some(calls) = message["tool_calls"].as_array() {
+            awaited = calls.iter().map(|call| &call["id"]).collect();
+        }
+    }
+    if awaited.is_empty() { Ok(()) } else { Err(format!("calls without results: {awaited:?}")) }
+}
+
+fn answer(request: &Value, messages: &[Value]) -> Answer {
+    let content = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
+    let opening = messages
+        .iter()
+        .rposition(|message| message["role"] == "user" && content(message).contains("[/context]"));
+    let Some(opening) = opening else { return Answer::Says("Hello.".to_owned()) };
+    let ask = content(&messages[opening]);
+    let ask = ask.rsplit("[/context]").next().unwrap_or_default().trim().to_owned();
+    let results: Vec<Value> = messages[opening..]
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| serde_json::from_str(&content(message)).unwrap_or_default())
+        .map(|result: Value| if result["result"].is_object() { result["result"].clone() } else { result })
+        .collect();
+    if request["tools"].is_null() || request["tool_choice"] == "none" {
+        return Answer::Says("That is all there is to say.".to_owned());
+    }
+    if let Some(title) = ask.strip_prefix("add ") {
+        add(title, &results)
+    } else if let Some(titles) = ask.strip_prefix("delete ") {
+        delete(&titles.split(" and ").collect::<Vec<_>>(), &results)
+    } else if results.is_empty() {
+        Answer::Calls(vec![("check_status", json!({}))])
+    } else {
+        Answer::Says("Nothing is downloading.".to_owned())
+    }
+}
+
+fn add(title: &str, results: &[Value]) -> Answer {
+    match results {
+        [] => Answer::Calls(vec![("search_media", json!({ "query": title, "type": "movie" }))]),
+        [found] => match named(found, title) {
+            Some(movie) => Answer::Calls(vec![("add_movie", json!({ "tmdb": movie["tmdb"] }))]),
+            None => Answer::Says(format!("There is no movie named {title}.")),
+        },
+        [.., last] => Answer::Says(match last["status"].as_str() {
+            Some("added") => format!("Added {title} ({}).", last["year"]),
+            Some("already_exists") => format!("{title} ({}) is already in the library.", last["year"]),
+            _ => format!("I could not find out whether {title} is there."),
+        }),
+    }
+}
+
+fn delete(titles: &[&str], results: &[Value]) -> Answer {
+    if results.is_empty() {
+        let find = |title: &&str| ("find_in_library", json!({ "query": title, "type": "movie" }));
+        return Answer::Calls(titles.iter().map(find).collect());
+    }
+    let items: Vec<Value> = titles
+        .iter()
+        .filter_map(|title| results.iter().find_map(|found| named(found, title)))
+        .map(|movie| json!({ "type": "movie", "id": movie["id"] }))
+        .collect();
+    if results.len() > titles.len() || items.len() < titles.len() {
+        return Answer::Says("That is not in the library.".to_owned());
+    }
+    Answer::Calls(vec![("remove_media", json!({ "items": items, "delete_files": true }))])
+}
+
+fn named<'a>(found: &'a Value, title: &str) -> Option<&'a Value> {
+    found["results"].as_array()?.iter().find(|movie| movie["title"] == title)
+}
+
+/// The answer as a server streams it: words and arguments in halves.
+fn pieces(answer: Answer) -> Vec<String> {
+    let (deltas, reason): (Vec<Value>, &str) = match answer {
+        Answer::Says(text) => {
+            let (start, end) = halves(&text);
+            (vec![json!({ "role": "assistant", "content": start }), json!({ "content": end })], "stop")
+        }
+        Answer::Calls(calls) => {
+            let deltas = calls.iter().enumerate().flat_map(|(index, (name, arguments))| {
+                let arguments = arguments.to_string();
+                let (start, end) = halves(&arguments);
+                let id = format!("call_{index}");
+                let function = json!({ "name": name, "arguments": start });
+                [
+                    json!({ "tool_calls": [{ "index": index, "id": id, "type": "function", "function": function }] }),
+                    json!({ "tool_calls": [{ "index": index, "function": { "arguments": end } }] }),
+                ]
+            });
+            (deltas.collect(), "tool_calls")
+        }
+    };
+    let chunk = |delta: &Value, reason: Value| {
+        let choice = json!({ "index": 0, "delta": delta, "finish_reason": reason });
+        format!(
+            "data: {}\n\n",
+            json!({ "id": "fake", "object": "chat.completion.chunk", "choices": [choice] })
+        )
+    };
+    let mut pieces: Vec<String> = deltas.iter().map(|delta| chunk(delta, Value::Null)).collect();
+    pieces.push(chunk(&json!({}), json!(reason)));
+    pieces.push("data: [DONE]\n\n".to_owned());
+    pieces
+}
+
+fn halves(text: &str) -> (&str, &str) {
+    text.split_at(text.floor_char_boundary(text.len() / 2))
+}

@@ -1,0 +1,327 @@
+//! The peers on sockets, and the program as a child process that is started and killed.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use bytes::Bytes;
+use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::clock::Clock;
+use dialarr::conversation::transcript::{Address, PhoneNumber};
+use dialarr::http::{Http, install_tls};
+use dialarr::messaging::fake::{FakeAccount, FakeTwilio};
+use dialarr::store::db::Db;
+use dialarr::store::users::{self, Newcomer};
+use secrecy::SecretString;
+use tokio::net::TcpListener;
+
+use super::model::FakeModel;
+
+const NUMBER: &str = "+15550100000";
+const ACCOUNT: &str = "AC00000000000000000000000000000000";
+const TOKEN: &str = "a-simulated-token";
+/// Longest time that anything here is waited for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks at something that is waited for.
+pub(crate) const GLANCE: Duration = Duration::from_millis(10);
+
+/// The world around the program. It outlives every start of it.
+pub(crate) struct Stage {
+    pub(crate) radarr: FakeRadarr,
+    pub(crate) twilio: FakeTwilio,
+    pub(crate) model: FakeModel,
+    writes: Arc<Mutex<Vec<Write>>>,
+    http: Http,
+    port: u16,
+    urls: Urls,
+    folder: tempfile::TempDir,
+    titles: AtomicU64,
+    texts: AtomicU64,
+}
+
+struct Urls {
+    radarr: String,
+    sonarr: String,
+    twilio: String,
+    model: String,
+}
+
+/// A request that would change a library, and how it was answered.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Write {
+    pub(crate) request: String,
+    pub(crate) status: u16,
+}
+
+/// A title that exists for one wish alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Title {
+    pub(crate) name: String,
+    /// Its number in the catalogue, or its id in the library.
+    pub(crate) id: i64,
+}
+
+impl Stage {
+    /// With these people as admins in a fresh database.
+    pub(crate) async fn open(people: &[String], pause: Duration) -> Self {
+        install_tls();
+        let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let account = FakeAccount {
+            account_sid: ACCOUNT.to_owned(),
+            auth_token: SecretString::from(TOKEN.to_owned()),
+            number: Address::new(NUMBER),
+            public_url: format!("http://127.0.0.1:{port}"),
+        };
+        let (radarr, sonarr) = (FakeRadarr::new(), FakeSonarr::new());
+        let twilio = FakeTwilio::new(account, Clock::System);
+        let model = FakeModel::new(pause);
+        let writes = Arc::default();
+        let urls = Urls {
+            radarr: serve(noting(radarr.router(), Arc::clone(&writes))).await,
+            sonarr: serve(sonarr.router()).await,
+            twilio: serve(twilio.router()).await,
+            model: serve(model.router()).await,
+        };
+        let stage = Self {
+            radarr,
+            twilio,
+            model,
+            writes,
+            http: Http::network().unwrap(),
+            port,
+            urls,
+            folder: tempfile::tempdir().unwrap(),
+            titles: AtomicU64::new(0),
+            texts: AtomicU64::new(0),
+        };
+        stage.introduce(people).await;
+        stage
+    }
+
+    async fn introduce(&self, people: &[String]) {
+        let phones: Vec<PhoneNumber> =
+            people.iter().map(|phone| PhoneNumber::parse(phone).unwrap()).collect();
+        let db = Db::open(self.database().to_str().unwrap()).unwrap();
+        let now = Clock::System.now();
+        let know = move |conn: &mut _| {
+            phones.iter().try_for_each(|phone| users::ensure(conn, phone, Newcomer::Admin, now).map(drop))
+        };
+        db.write(know).await.unwrap();
+        db.close().await;
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.folder.path().join("dialarr.db")
+    }
+
+    /// Starts the program, with a place at which it dies: `outbox.sent@2`.
+    pub(crate) fn start(&self, failpoint: Option<&str>) -> Running {
+        let log = self.folder.path().join("log");
+        let log = OpenOptions::new().create(true).append(true).open(log).unwrap();
+        let mut command = Command::new(program());
+        command.arg("serve").env_clear().current_dir(self.folder.path()).stdin(Stdio::null());
+        command.envs(self.variables()).envs(failpoint.map(|place| ("FAILPOINT", place)));
+        let child = command.stdout(same(&log)).stderr(same(&log)).spawn().unwrap();
+        Running { child }
+    }
+
+    fn variables(&self) -> [(&'static str, String); 17] {
+        let text = str::to_owned;
+        [
+            ("HOST", text("127.0.0.1")),
+            ("PORT", self.port.to_string()),
+            ("PUBLIC_URL", self.public_url()),
+            ("DATABASE_URL", self.database().display().to_string()),
+            ("TZ", text("UTC")),
+            ("TWILIO_ACCOUNT_SID", text(ACCOUNT)),
+            ("TWILIO_AUTH_TOKEN", text(TOKEN)),
+            ("TWILIO_PHONE_NUMBER", text(NUMBER)),
+            ("TWILIO_API_URL", self.urls.twilio.clone()),
+            ("LLM_BASE_URL", format!("{}/v1", self.urls.model)),
+            ("LLM_MODEL", text("fake")),
+            ("SONARR_URL", self.urls.sonarr.clone()),
+            ("SONARR_API_KEY", text(FakeSonarr::new().key())),
+            ("RADARR_URL", self.urls.radarr.clone()),
+            ("RADARR_API_KEY", text(self.radarr.key())),
+            ("ADMIN_PHONE", text("+15550100001")),
+            ("COALESCE_MS", text("0")),
+        ]
+    }
+
+    fn public_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Waits until the program takes texts.
+    pub(crate) async fn ready(&self) {
+        let url = format!("{}/ready", self.public_url());
+        wait_for("the program to be ready", async || {
+            let request = http::Request::get(&url).body(Bytes::new()).unwrap();
+            let answer = self.http.send(request, PATIENCE).await;
+            answer.is_ok_and(|answer| answer.status().is_success())
+        })
+        .await;
+    }
+
+    /// A person's text: the carrier has it from here on. Its id, and the request to our webhook.
+    pub(crate) fn text(&self, phone: &str, body: &str) -> (String, http::Request<Bytes>) {
+        let sid = format!("SM{:032x}", self.texts.fetch_add(1, Ordering::SeqCst));
+        let request = self.twilio.text(phone, body).sid(&sid).arrive().unwrap();
+        (sid, request)
+    }
+
+    /// Brings a text to the webhook, once. Whether it was acknowledged.
+    pub(crate) async fn deliver(&self, request: http::Request<Bytes>) -> bool {
+        let answer = FakeTwilio::deliver(request, &self.http).await;
+        answer.is_ok_and(|answer| answer.status().is_success())
+    }
+
+    /// A movie that can be added.
+    pub(crate) fn addable(&self) -> Title {
+        let name = self.name();
+        let id = self.radarr.catalog(movie(&name));
+        Title { name, id }
+    }
+
+    /// A movie that can be deleted.
+    pub(crate) fn deletable(&self) -> Title {
+        let name = self.name();
+        let id = self.radarr.add(movie(&name).size_gb(2.0));
+        Title { name, id }
+    }
+
+    /// A word that no other title is like.
+    fn name(&self) -> String {
+        let mut left = self.titles.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut name = String::from("Q");
+        while left > 0 {
+            name.push(['a', 'e', 'i', 'o', 'u'][(left % 5) as usize]);
+            left /= 5;
+            name.push(['b', 'd', 'g', 'k', 'l', 'm', 'n', 'r', 's', 't'][(left % 10) as usize]);
+            left /= 10;
+        }
+        format!("{name}ax")
+    }
+
+    /// Requests that would have changed the library, oldest first.
+    pub(crate) fn writes(&self) -> Vec<Write> {
+        self.writes.lock().unwrap().clone()
+    }
+
+    /// The end of what the program logged.
+    pub(crate) fn log(&self) -> String {
+        let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().rev().take(60).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The program while it runs; it does not outlive this.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+}
+
+impl Running {
+    /// Whether it ends by itself within this time.
+    pub(crate) async fn ends_within(&mut self, time: Duration) -> bool {
+        let mut glances = tokio::time::interval(GLANCE.min(time));
+        let ended = async {
+            while self.ended().is_none() {
+                glances.tick().await;
+            }
+        };
+        tokio::time::timeout(time, ended).await.is_ok()
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
+    /// Whether it died by its own hand, as at a named place.
+    pub(crate) fn aborted(&mut self) -> bool {
+        const SIGABRT: i32 = 6;
+        self.ended().is_some_and(|status| status.signal() == Some(SIGABRT))
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The program as it was when the first test began: a build may put another in its place.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dialarr-under-test");
+        // There is none before the first run.
+        let _ = std::fs::remove_file(&kept);
+        std::fs::hard_link(env!("CARGO_BIN_EXE_dialarr"), &kept).unwrap();
+        kept
+    })
+}
+
+/// Looks again and again, within bounds.
+pub(crate) async fn wait_for(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let mut glances = tokio::time::interval(GLANCE);
+    let looking = async {
+        while !is_so().await {
+            glances.tick().await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, looking).await.is_ok(), "waited too long for {what}");
+}
+
+fn same(log: &File) -> File {
+    log.try_clone().unwrap()
+}
+
+async fn serve(router: Router) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    format!("http://{address}")
+}
+
+/// Notes every request that would change something.
+fn noting(router: Router, writes: Arc<Mutex<Vec<Write>>>) -> Router {
+    router.layer(from_fn(move |request: Request, next: Next| {
+        let writes = Arc::clone(&writes);
+        async move { note(&writes, request, next).await }
+    }))
+}
+
+async fn note(writes: &Mutex<Vec<Write>>, request: Request, next: Next) -> Response {
+    if request.method() == http::Method::GET {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, usize::MAX).await.unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    let request = format!("{} {} {}", parts.method, parts.uri.path(), json["tmdbId"]);
+    let answer = next.run(Request::from_parts(parts, Body::from(body))).await;
+    writes.lock().unwrap().push(Write { request, status: answer.status().as_u16() });
+    answer
+}
