@@ -9,6 +9,10 @@ use crate::records::{Records, number, word};
 use crate::weather::Seen;
 use crate::world::{SECRET, World};
 
+/// What a few schedules may do without.
+const RARE: [&str; 1] = ["failed with a notice"];
+const ENOUGH_TEXTS: usize = 5_000;
+
 /// How often what a simulation is for has happened, so that an empty one is noticed.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(Vec<(&'static str, usize)>);
@@ -26,7 +30,10 @@ impl Tally {
     #[track_caller]
     pub(crate) fn assert_everything_happened(&self) {
         eprintln!("{:?}", self.0);
-        let never: Vec<_> = self.0.iter().filter(|(_, times)| *times == 0).collect();
+        let few = self.0.iter().any(|(what, times)| *what == "texts" && *times < ENOUGH_TEXTS);
+        let may_be_missing = |what: &str| few && RARE.contains(&what);
+        let never: Vec<_> =
+            self.0.iter().filter(|(what, times)| *times == 0 && !may_be_missing(what)).collect();
         assert!(never.is_empty(), "these never happened: {never:?}");
     }
 }
