@@ -221,6 +221,7 @@ pub enum ArrError {
 impl ArrError {
     /// Whether a write that ended like this may have happened all the same.
     pub fn outcome_unknown(&self) -> bool {
-        matches!(self, Self::NoAnswer(_) | Self::Server { .. } | Self::Unreadable(_))
+        // A proxy may say 503 for a server that had carried it out before it went away.
+        matches!(self, Self::NoAnswer(_) | Self::Server { .. } | Self::Unreadable(_) | Self::Unavailable(_))
     }
 }

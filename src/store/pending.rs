@@ -114,6 +114,10 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
         .first(conn)
         .optional()?;
     let Some((call, question, code, repeats, prompt, armed_at)) = row else { return Ok(None) };
+    let accepted: Option<i64> =
+        outbox_rows::table.find(prompt).select(outbox_rows::accepted_at).first(conn)?;
+    // A repeat is the question from the moment it is stored, and nobody can have answered it yet.
+    let armed_at = armed_at.filter(|_| accepted.is_some());
     let sent_since: i64 = outbox_rows::table
         .filter(outbox_rows::user_id.eq(user.0).and(outbox_rows::id.gt(prompt)))
         .filter(outbox_rows::state.ne_all(["failed", "suppressed"]))
@@ -207,8 +211,12 @@ pub fn claim(
     turn: TurnId,
     now: Timestamp,
 ) -> QueryResult<Claim> {
+    let accepted = outbox_rows::table
+        .filter(outbox_rows::user_id.eq(user.0).and(outbox_rows::accepted_at.is_not_null()))
+        .select(outbox_rows::id);
     let open = pending_actions::table
         .filter(pending_actions::user_id.eq(user.0))
+        .filter(pending_actions::prompt_outbox_id.eq_any(accepted))
         .filter(pending_actions::armed_at.is_not_null().and(pending_actions::expires_at.gt(ms(now))));
     let call: Option<i64> =
         diesel::delete(open).returning(pending_actions::tool_call_id).get_result(conn).optional()?;

@@ -187,12 +187,6 @@ fn addition(seen: &Seen) -> Option<i64> {
 
 fn asks_to_add(call: &Value, id: i64) -> bool {
     word(call, "tool_name").starts_with("add_") && word(call, "request").contains(&id.to_string())
-        || records_keyword_add(call)
-}
-
-/// The keyword brain adds by title; the number is its own finding.
-fn records_keyword_add(call: &Value) -> bool {
-    word(call, "effect") == "write" && word(call, "request").is_empty()
 }
 
 fn tally(records: &Records, seen: &[Seen]) -> Tally {
@@ -203,7 +197,6 @@ fn tally(records: &Records, seen: &[Seen]) -> Tally {
     Tally(vec![
         ("texts", records.events.len()),
         ("replied", events("outcome", "replied")),
-        ("failed with a notice", events("outcome", "failed_notified")),
         ("recovered", events("via", "recovery")),
         ("by the fallback", events("via", "fallback")),
         ("opted out", events("outcome_reason", "opt_out")),
