@@ -222,8 +222,11 @@ pub enum ArrError {
 impl ArrError {
     pub fn trouble(&self) -> Trouble {
         match self {
-            Self::Unreachable(_) | Self::Unavailable(_) => Trouble::PASSING,
-            Self::NoAnswer(_) | Self::Server { .. } | Self::Unreadable(_) => Trouble::UNKNOWN,
+            Self::Unreachable(_) => Trouble::PASSING,
+            // A proxy may say 503 for a server that had carried it out before it went away.
+            Self::NoAnswer(_) | Self::Unavailable(_) | Self::Server { .. } | Self::Unreadable(_) => {
+                Trouble::UNKNOWN
+            }
             Self::Unauthorized | Self::WrongUrl(_) | Self::Refused(_) | Self::NotFound => Trouble::LASTING,
         }
     }

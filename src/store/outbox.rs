@@ -240,7 +240,7 @@ fn arm(conn: &mut Conn, id: OutboxId, confirm_for: SignedDuration, now: Timestam
     diesel::update(question).set(pending_actions::armed_at.eq(ms(now))).execute(conn).map(drop)
 }
 
-/// Certainly not taken: tried again at `not_before`.
+/// Certainly not taken: tried again at `not_before`, unless a status report has told otherwise meanwhile.
 pub fn later(
     conn: &mut Conn,
     id: OutboxId,
@@ -248,7 +248,7 @@ pub fn later(
     reason: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id.0))
+    diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("attempting")))
         .set((
             outbox::state.eq("queued"),
             outbox::not_before.eq(ms(not_before)),
@@ -261,7 +261,7 @@ pub fn later(
 
 /// It may have been taken: it stays put until that is known.
 pub fn unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id.0))
+    diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("attempting")))
         .set((
             outbox::state.eq("unknown"),
             outbox::not_before.eq(ms(now)),
@@ -385,7 +385,7 @@ pub struct Failed<'a> {
 }
 
 pub fn fail(conn: &mut Conn, id: OutboxId, why: &Failed<'_>, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id.0))
+    diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
         .set((
             outbox::state.eq("failed"),
             outbox::error.eq(json!({ "code": why.code, "meaning": why.meaning }).to_string()),
@@ -404,7 +404,7 @@ pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResul
 }
 
 fn suppress(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id.0))
+    diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
         .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
         .execute(conn)
         .map(drop)

@@ -14,7 +14,7 @@ fn check(texts: &[&str]) {
     let whole = play(&ground, texts, None);
     assert_eq!(whole.violations, Vec::<String>::new());
     let end = whole.last_effect_ms + 20;
-    let every = if variable("SIM_SEEDS").is_some() { 1 } else { 17 };
+    let every = if variable("SIM_SEEDS").is_some() { 1 } else { 37 };
     for at in (BEGIN..end).step_by(every) {
         let cut = play(&ground, texts, Some(at));
         let journal = cut.journal.join("\n");

@@ -9,10 +9,6 @@ use crate::records::{Records, number, word};
 use crate::weather::Seen;
 use crate::world::{SECRET, World};
 
-/// What a few schedules may do without.
-const RARE: [&str; 1] = ["failed with a notice"];
-const ENOUGH_TEXTS: usize = 5_000;
-
 /// How often what a simulation is for has happened, so that an empty one is noticed.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(Vec<(&'static str, usize)>);
@@ -30,10 +26,7 @@ impl Tally {
     #[track_caller]
     pub(crate) fn assert_everything_happened(&self) {
         eprintln!("{:?}", self.0);
-        let few = self.0.iter().any(|(what, times)| *what == "texts" && *times < ENOUGH_TEXTS);
-        let may_be_missing = |what: &str| few && RARE.contains(&what);
-        let never: Vec<_> =
-            self.0.iter().filter(|(what, times)| *times == 0 && !may_be_missing(what)).collect();
+        let never: Vec<_> = self.0.iter().filter(|(_, times)| *times == 0).collect();
         assert!(never.is_empty(), "these never happened: {never:?}");
     }
 }
@@ -194,12 +187,6 @@ fn addition(seen: &Seen) -> Option<i64> {
 
 fn asks_to_add(call: &Value, id: i64) -> bool {
     word(call, "tool_name").starts_with("add_") && word(call, "request").contains(&id.to_string())
-        || records_keyword_add(call)
-}
-
-/// The keyword brain adds by title; the number is its own finding.
-fn records_keyword_add(call: &Value) -> bool {
-    word(call, "effect") == "write" && word(call, "request").is_empty()
 }
 
 fn tally(records: &Records, seen: &[Seen]) -> Tally {
@@ -210,7 +197,6 @@ fn tally(records: &Records, seen: &[Seen]) -> Tally {
     Tally(vec![
         ("texts", records.events.len()),
         ("replied", events("outcome", "replied")),
-        ("failed with a notice", events("outcome", "failed_notified")),
         ("recovered", events("via", "recovery")),
         ("by the fallback", events("via", "fallback")),
         ("opted out", events("outcome_reason", "opt_out")),
