@@ -65,7 +65,7 @@ fn fill(stage: &Stage) {
             SELECT n, 0, 1, 1, 'text', 'Nothing is downloading.' FROM days;
         INSERT INTO tool_calls(turn_id, step, ord, call_id, tool_name, effect, state, attempts, request, response,
                 created_at, started_at, updated_at, finished_at)
-            SELECT n, 0, 0, 'call_' || n || '_0_0', 'check_status', 'read', 'complete', 1, '{}',
+            SELECT n, 0, 0, 'call_' || n || '_0_0', 'check_status', 'read', 'complete', 1, '{"arguments":{}}',
                 '{"for_model":{"downloads":[]},"for_user":"Nothing is downloading.","shown":[]}', at, at, at, at
             FROM days;
         INSERT INTO outbox(dedupe_key, user_id, turn_id, kind, to_addr, from_addr, body, segments, state, attempts,

@@ -19,6 +19,8 @@ use crate::telemetry;
 const QUIET: &str = "warn";
 /// Played failures are expected; only what is wrong with the program is shown.
 const SILENT: &str = "error";
+/// Enough for the readers of the database and a few look-ups of names. Each thread keeps memory that it once used.
+const BLOCKING_THREADS: usize = 8;
 
 /// Text a phone number, get things done on your Sonarr and Radarr
 #[derive(Debug, Parser, PartialEq, Eq)]
@@ -60,7 +62,11 @@ pub struct Demo {
 
 /// Does what was asked for; an error is for standard error and exit code 1.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build()
+        .context("start the runtime")?;
     let ended = runtime.block_on(async {
         match &arguments.command {
             Command::Demo(demo) => {
