@@ -46,7 +46,9 @@ async fn movies_keep_every_field_in_catalogue_and_library() -> Result<()> {
         let radarr = radarr(&Value::Array(raw.clone()))?;
         assert_eq!(radarr.lookup("any").await?, expected, "{name}");
         assert_eq!(radarr.movies().await?, expected, "{name}");
-        assert_eq!(radarr.movie_by_tmdb(1).await?, expected.first().cloned(), "{name}");
+        if let Some(last) = expected.last() {
+            assert_eq!(radarr.movie_by_tmdb(last.tmdb).await?.as_ref(), Some(last), "{name}");
+        }
         for (raw, expected) in raw.iter().zip(expected) {
             assert_eq!(self::radarr(raw)?.movie(1).await?, Some(expected), "{name}");
         }

@@ -66,7 +66,9 @@ async fn shows_keep_every_field_in_catalogue_and_library() -> Result<()> {
         let sonarr = sonarr(&Value::Array(raw.clone()))?;
         assert_eq!(sonarr.lookup("any").await?, expected, "{name}");
         assert_eq!(sonarr.all_series().await?, expected, "{name}");
-        assert_eq!(sonarr.series_by_tvdb(1).await?, expected.first().cloned(), "{name}");
+        if let Some(last) = expected.last() {
+            assert_eq!(sonarr.series_by_tvdb(last.tvdb).await?.as_ref(), Some(last), "{name}");
+        }
         for (raw, expected) in raw.iter().zip(expected) {
             if !name.starts_with("series_lookup") {
                 check_counts(raw, &expected);
