@@ -30,7 +30,7 @@ enum Scenario {
     Missed,
 }
 
-const SCENARIOS: [(&str, Scenario); 18] = [
+const SCENARIOS: [(&str, Scenario); 19] = [
     ("admit.stored", Scenario::Add),
     ("turn.begun", Scenario::Add),
     ("step.started", Scenario::Add),
@@ -47,6 +47,7 @@ const SCENARIOS: [(&str, Scenario); 18] = [
     ("item.started", Scenario::Delete),
     ("item.ran", Scenario::Delete),
     ("item.recorded", Scenario::Delete),
+    ("deletion.reported", Scenario::Delete),
     ("missed.read", Scenario::Missed),
     ("missed.admitted", Scenario::Missed),
 ];

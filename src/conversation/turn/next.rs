@@ -42,10 +42,11 @@ impl Turn {
         let first = open.first()?;
         let tired = self.resumes > limits.resumes;
         if first.state == CallState::Running {
-            // What keeps failing under us is not even looked into again.
-            let unknown = || refused("outcome_unknown", "it may or may not have happened; say so");
-            return Some(if tired {
-                Step::AnswerCall(first.row, unknown())
+            // What was begun is looked into even by a turn that is given up, so that its end tells the truth; only
+            // what keeps failing beyond that is not.
+            let hopeless = self.resumes > 2 * limits.resumes;
+            return Some(if hopeless {
+                Step::AnswerCall(first.row, outcome_unknown())
             } else {
                 Step::SettleCall(first.row)
             });
@@ -221,6 +222,14 @@ impl Turn {
             })
             .collect()
     }
+}
+
+fn outcome_unknown() -> CallState {
+    CallState::Failed(CallFailure {
+        code: "outcome_unknown".to_owned(),
+        for_model: json!({ "error": "outcome_unknown", "hint": "it may or may not have happened; say so" }),
+        for_user: Some("I could not find out whether that worked. Please have a look.".to_owned()),
+    })
 }
 
 fn refused(code: &str, hint: &str) -> CallState {

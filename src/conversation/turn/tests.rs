@@ -269,7 +269,8 @@ fn out_of_time_or_of_resumes_no_call_is_started_any_more() {
     let mut running = log;
     running.steps[0].calls[0].state = CallState::Running;
     assert_eq!(running.next(NOW + TURN_TIME, &LIMITS), Step::SettleCall(CallRow(0)));
-    let tired = Turn { resumes: 5, ..running }.next(NOW, &LIMITS);
+    assert_eq!(Turn { resumes: 5, ..running.clone() }.next(NOW, &LIMITS), Step::SettleCall(CallRow(0)));
+    let tired = Turn { resumes: 9, ..running }.next(NOW, &LIMITS);
     assert!(matches!(tired, Step::AnswerCall(CallRow(0), CallState::Failed(_))), "{tired:?}");
 }
 
