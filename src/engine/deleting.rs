@@ -88,7 +88,8 @@ impl Engine {
             Ok(Err(ToolError::TellModel(failure))) if failure.code == "changed" => Some(ItemOutcome::Changed),
             Ok(Err(ToolError::TellModel(failure))) => {
                 tracing::warn!(call = %call, code = failure.code, "a deletion failed");
-                Some(ItemOutcome::Failed)
+                // An earlier try whose answer was lost may still take effect.
+                Some(if item.attempts == 0 { ItemOutcome::Failed } else { ItemOutcome::Unknown })
             }
             Ok(Err(ToolError::Fatal(error))) => {
                 tracing::error!(call = %call, error = format!("{error:#}"), "a deletion failed");
@@ -117,8 +118,7 @@ impl Engine {
                 self.0.parts.db.write(move |conn| pending::take_back_item(conn, call, ord)).await?;
                 None
             }
-            Ok(Ok(Settled::NotDone)) => Some(ItemOutcome::Failed),
-            Ok(Ok(Settled::Unknown) | Err(_)) | Err(_) => Some(ItemOutcome::Unknown),
+            Ok(Ok(Settled::NotDone | Settled::Unknown) | Err(_)) | Err(_) => Some(ItemOutcome::Unknown),
         })
     }
 

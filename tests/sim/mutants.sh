@@ -1,58 +1,69 @@
 #!/bin/sh
-# Switches off one guard at a time in a copy of the sources and tells which tests notice.
+# Switches off one guard at a time and tells which tests notice. The guards get their switches in a copy of the
+# sources, which is built once; the variable MUTANT names the one that is off.
 # tests/sim/mutants.sh [name ...]     SIM_SEEDS decides how many schedules each mutant has to survive.
 set -u
 root=$(git rev-parse --show-toplevel)
-copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
+copy="${TMPDIR:-/tmp}/dialarr-mutants"
 export SIM_SEEDS="${SIM_SEEDS:-200}" RUST_BACKTRACE=0
-wanted=" $* "
+names=""
 
-# mutant NAME FILE PERL-EXPRESSION: the expression changes the file, which is taken as one string.
-mutant() {
-    case "$wanted" in "  " | *" $1 "*) ;; *) return ;; esac
-    rm -rf "$copy/tree" && mkdir "$copy/tree"
-    (cd "$root" && git ls-files -z | xargs -0 cp --parents -t "$copy/tree")
-    cd "$copy/tree" || exit 1
-    perl -0pi -e "$3" "$2"
-    if cmp -s "$2" "$root/$2"; then
-        echo "$1: the patch does not apply"
-        return
-    fi
-    if ! cargo test --no-run --test it --test sim >"$copy/build" 2>&1; then
-        echo "$1: does not build"
-        grep -m 3 -A 5 '^error' "$copy/build"
-        return
-    fi
-    {
-        cargo test --test it -- replay confirmation
-        cargo test --test sim -- schedules
-    } >"$copy/tests" 2>&1
-    failed=$(grep -E '^test [a-z_:]+ \.\.\. FAILED' "$copy/tests" | sed 's/^test //; s/ \.\.\. FAILED//' | tr '\n' ' ')
-    rules=$(grep -oE '^  (I[0-9]+|T[0-9]) ' "$copy/tests" | sort | uniq -c | tr -s ' \n' ' ')
-    if [ -z "$failed" ]; then echo "$1: SURVIVED"; else echo "$1: caught by $failed($rules)"; fi
+# guard NAME FILE PERL-EXPRESSION: the file is taken as one string; OFF stands for the switch.
+guard() {
+    expression=$(printf '%s' "$3" | sed "s/OFF/crate::mutant_is(\"$1\")/g")
+    cp "$copy/$2" "$copy/before"
+    perl -0pi -e "$expression" "$copy/$2"
+    if cmp -s "$copy/$2" "$copy/before"; then echo "$1: there is nothing to switch off"; else names="$names $1"; fi
 }
 
-mutant dedup migrations/*/up.sql 's/  UNIQUE \(channel, external_id\),\n//'
-mutant claim src/store/pending.rs 's/diesel::delete\(open\)\.returning\(pending_actions::tool_call_id\)\.get_result\(conn\)/open.select(pending_actions::tool_call_id).first(conn)/'
-mutant settle_write src/engine/calling.rs 's/\(Tier::Read, _\) => CallState::Created/(Tier::Read | Tier::Write, _) => CallState::Created/'
-mutant settle_deletion src/tools/removal.rs 's/Ok\(None\) => Settled::Done\(deleted\(item, item.fingerprint.size_bytes\)\)/Ok(None) => Settled::NotDone/'
-mutant fence src/tools/removal.rs 's/!same\(&item.fingerprint, &current\)/false/'
-mutant boot_unknown src/store/boot.rs 's/outbox::state\.eq\("unknown"\), outbox::unknown_at\.eq\(ms\(now\)\)/outbox::state.eq("queued"), outbox::unknown_at.eq(ms(now))/'
-mutant order src/store/outbox.rs 's/(if last_user\.replace\(user\) == Some\(user\)) \{/$1 && false {/'
-mutant look_first src/store/outbox.rs 's/outbox::state\.eq\("unknown"\),\n(\s+)outbox::looks\.eq\(0\)/outbox::state.eq("queued"),\n$1outbox::looks.eq(0)/'
-mutant one_look src/store/outbox.rs 's/\[i64; 2\] = \[15_000, 75_000\]/[i64; 1] = [15_000]/'
-mutant look_counts_once src/store/outbox.rs 's/\.and\(outbox::looks\.eq\(looks\)\);/.and(outbox::looks.ge(0));\n    let _ = looks;/'
-mutant armed src/conversation/route.rs 's/question\.armed_at\.is_some_and\(\|armed\| event\.received_at > armed\)/true/'
-mutant armed_in_claim src/store/pending.rs 's/pending_actions::armed_at\.is_not_null\(\)\.and\(pending_actions::expires_at\.gt\(ms\(now\)\)\)/pending_actions::id.gt(0)/'
-mutant expiry src/store/pending.rs 's/if over > 0 \{ close/if over > i64::MAX - 1 { close/; s/\.and\(pending_actions::expires_at\.gt\(ms\(now\)\)\)//'
-mutant way src/conversation/route.rs 's/Via::Fallback \| Via::Recovery => false/Via::Fallback | Via::Recovery => true/'
-mutant disturbed src/conversation/route.rs 's/direct && !question\.disturbed/direct/'
-mutant no_behind src/conversation/route.rs 's/consent::Answer::Yes if question\.denied_since => Route::Deny,\n//'
-mutant rights src/tools/approval.rs 's/part_of_claim && user\.status == Status::Active && user\.rights\.may_delete\(\)/part_of_claim/'
-mutant opt_out_at_once src/engine/admission.rs 's/route::opts_out\(received\.channel, &received\.body\)/false/'
-mutant opt_out_at_sending src/store/outbox.rs 's/if opted_out\.is_some\(\)/if opted_out.is_some() && false/'
-mutant one_task src/engine/scheduler.rs 's/task\.bell\.notify_one\(\);\n\s+return false;/task.bell.notify_one();\n            return true;/'
-mutant cursor_first src/app.rs 's/(    for text in &reading\.texts \{)/    inbox.admitted(&reading).await?;\n$1/'
-mutant overlap src/messaging/recovery.rs 's/cursor - OVERLAP/cursor + TOO_YOUNG - TOO_YOUNG/; s/const OVERLAP/const _OVERLAP/'
-mutant half_calls src/engine/asking.rs 's/filter\(\|_\| whole\)/filter(|_| whole || true)/'
+rm -rf "$copy" && mkdir -p "$copy"
+(cd "$root" && git ls-files -z | xargs -0 cp --parents -t "$copy")
+cat >>"$copy/src/lib.rs" <<'END'
+
+pub fn mutant_is(name: &str) -> bool {
+    std::env::var("MUTANT").is_ok_and(|mutant| mutant == name)
+}
+END
+
+guard dedup src/store/ledger.rs 's/(external_id\.eq)\(&received\.external_id\)/$1(if OFF { format!("{} {}", received.external_id, received.received_at) } else { received.external_id.clone() })/'
+guard claim src/store/pending.rs 's/(diesel::delete\(open\)\.returning\(pending_actions::tool_call_id\)\.get_result\(conn\)\.optional\(\)\?)/if OFF { open.select(pending_actions::tool_call_id).first(conn).optional()? } else { $1 }/'
+guard intent src/store/calls.rs 's/tool_calls::state\.eq\("running"\)/tool_calls::state.eq(if OFF { "created" } else { "running" })/'
+guard settle_write src/engine/calling.rs 's/\(Tier::Read, _\) => CallState::Created/(tier, _) if tier == Tier::Read || OFF => CallState::Created/'
+guard settle_deletion src/tools/removal.rs 's/(Ok\(None\) => Settled::Done\(deleted)/Ok(None) if OFF => Settled::NotDone,\n            $1/'
+guard fence src/tools/removal.rs 's/if !same\(/if !OFF && !same(/'
+guard doubt src/arr/mod.rs 's/matches!\(\s*self,\s*(Self::NoAnswer.*?Self::Unavailable\(_\))\s*\)/!OFF && matches!(self, $1)/s'
+guard boot_unknown src/store/boot.rs 's/outbox::state\.eq\("unknown"\)/outbox::state.eq(if OFF { "queued" } else { "unknown" })/'
+guard order src/store/outbox.rs 's/(if last_user\.replace\(user\) == Some\(user\)) \{/$1 && !OFF {/'
+guard look_first src/store/outbox.rs 's/outbox::state\.eq\("unknown"\),\n(\s+)outbox::looks\.eq\(0\)/outbox::state.eq(if OFF { "queued" } else { "unknown" }),\n$1outbox::looks.eq(0)/'
+guard one_look src/store/outbox.rs 's/(\|looks\| looks < LOOK_AFTER_MS\.len\(\))/$1 \&\& !OFF/'
+guard look_counts_once src/store/outbox.rs 's/outbox::looks\.eq\(looks\)\)/outbox::looks.ge(if OFF { 0 } else { looks }))/'
+guard armed src/conversation/route.rs 's/question\.armed_at\.is_some_and\((.*?event\.received_at > armed)\)/(OFF || question.armed_at.is_some_and($1))/'
+guard repeat_armed src/store/pending.rs 's/armed_at\.filter\(\|_\| accepted\.is_some\(\)\)/armed_at.filter(|_| accepted.is_some() || OFF)/; s/(let accepted = outbox_rows::table\n\s+\.filter\(outbox_rows::user_id\.eq\(user\.0\))\.and\(outbox_rows::accepted_at\.is_not_null\(\)\)\)/$1.and(outbox_rows::created_at.ge(if OFF { 0 } else { i64::MIN })))/'
+guard expiry src/store/pending.rs 's/if over > 0 \{/if over > 0 && !OFF {/; s/expires_at\.gt\(ms\(now\)\)/expires_at.gt(if OFF { 0 } else { ms(now) })/'
+guard way src/conversation/route.rs 's/(Via::Fallback \| Via::Recovery) => false/$1 => OFF/'
+guard disturbed src/conversation/route.rs 's/&& !question\.disturbed/&& (OFF || !question.disturbed)/'
+guard no_behind src/conversation/route.rs 's/(Answer::Yes if question\.denied_since)/$1 && !OFF/'
+guard rights src/tools/approval.rs 's/(Status::Active && )user\.rights\.may_delete\(\)/$1(OFF || user.rights.may_delete())/'
+guard opt_out_at_once src/engine/admission.rs 's/if route::opts_out/if !OFF && route::opts_out/'
+guard opt_out_at_sending src/store/outbox.rs 's/if opted_out\.is_some\(\)/if !OFF && opted_out.is_some()/'
+guard one_task src/engine/scheduler.rs 's/(task\.bell\.notify_one\(\);\n\s+)return false;/$1return OFF;/'
+guard cursor_last src/app.rs 's/(    for text in &reading\.texts \{)/    if OFF { inbox.admitted(&reading).await?; }\n$1/'
+guard overlap src/messaging/recovery.rs 's/cursor - OVERLAP/cursor - if OFF { SignedDuration::ZERO } else { OVERLAP }/'
+guard half_calls src/engine/asking.rs 's/filter\(\|_\| whole\)/filter(|_| whole || OFF)/'
+guard failed_attempt src/store/steps.rs 's/(pub fn abandon_unfinished.*?\{\n)/$1    if OFF { return Ok(()); }\n/s'
+guard unstarted src/store/calls.rs 's/(fn cancel_unstarted.*?\{\n)/$1    if OFF { return Ok(()); }\n/s'
+
+cd "$copy" || exit 1
+[ $# -gt 0 ] && names="$*"
+binaries=$(cargo test --no-run --lib --test it --test sim 2>"$copy/build" && grep -oE '\([^()]*/deps/[^()]*\)' "$copy/build" | tr -d '()')
+if [ -z "$binaries" ]; then grep -m 5 -A 9 '^error' "$copy/build"; exit 1; fi
+for binary in $binaries; do cp "$binary" "$copy/$(basename "${binary%-*}").test"; done
+for name in none $names; do
+    export MUTANT="$name"
+    "$copy/dialarr.test" store:: >"$copy/told" 2>&1
+    "$copy/it.test" replay confirmation >>"$copy/told" 2>&1
+    "$copy/sim.test" schedules seeds >>"$copy/told" 2>&1
+    failed=$(grep -E '^test [a-z_:]+ \.\.\. FAILED' "$copy/told" | sed 's/^test //; s/ \.\.\. FAILED//' | tr '\n' ' ')
+    rules=$(grep -oE '^ *[0-9]* *(I[0-9]+|T[0-9]) ' "$copy/told" | grep -oE '[IT][0-9]+' | sort | uniq -c | tr -s ' \n' ' ')
+    echo "$name: ${failed:-SURVIVED }[$rules]"
+done
