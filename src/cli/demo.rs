@@ -53,7 +53,8 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
         app.drain().await;
         stop.cancel();
     } else {
-        let phone = tokio::spawn(show_answers(carrier.clone(), answers, stop.clone()));
+        let hang_up = CancellationToken::new();
+        let phone = tokio::spawn(show_answers(carrier.clone(), answers, hang_up.clone()));
         if demo.no_prompt {
             Signals::listen()?.arrive().await;
         } else {
@@ -61,9 +62,11 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
             app.engine.settled().await;
             app.relay.settled().await?;
         }
+        // The phone reports what it got to the webhook, so it goes first.
+        hang_up.cancel();
+        phone.await.context("show the answers")??;
         app.drain().await;
         stop.cancel();
-        phone.await.context("show the answers")??;
     }
     server.await.context("serve")?.context("serve")?;
     app.close().await;
@@ -111,6 +114,7 @@ async fn show_answers(
 ) -> anyhow::Result<()> {
     loop {
         let sent = tokio::select! {
+            biased;
             sent = answers.recv() => sent,
             () = stop.cancelled() => return Ok(()),
         };
