@@ -18,8 +18,8 @@ pub(crate) async fn measure() {
     let people = [OLD_HAND.to_owned(), NEWCOMER.to_owned()];
     let stage = Arc::new(Stage::open(&people, Duration::ZERO).await);
     fill(&stage);
-    let _running = stage.start(None);
-    stage.ready().await;
+    let mut running = stage.start(None);
+    stage.ready(&mut running).await;
     let mut times = people.map(|phone| (Person::new(&stage, &phone), Vec::new()));
     for _ in 0..TURNS {
         for (person, times) in &mut times {

@@ -15,13 +15,13 @@ pub(crate) async fn measure() {
     let stage = Arc::new(Stage::open(&phones, Duration::ZERO).await);
     let mut people: Vec<Person> = phones.iter().map(|phone| Person::new(&stage, phone)).collect();
 
-    let running = stage.start(None);
-    stage.ready().await;
+    let mut running = stage.start(None);
+    stage.ready(&mut running).await;
     people = text(people, 2).await;
     let before = size_at_rest(&stage, running).await;
 
-    let running = stage.start(None);
-    stage.ready().await;
+    let mut running = stage.start(None);
+    stage.ready(&mut running).await;
     let used = processor_time(&running);
     let start = Instant::now();
     people = text(people, 20).await;
@@ -36,8 +36,8 @@ pub(crate) async fn measure() {
     let after = size_at_rest(&stage, running).await;
     tell(&format!("database growth per 1,000 such texts: {:.2} MB", (after - before) as f64 / 1e6));
 
-    let running = stage.start(None);
-    stage.ready().await;
+    let mut running = stage.start(None);
+    stage.ready(&mut running).await;
     let idle = memory(&running).0;
     let start = Instant::now();
     people = text(people, 200).await;

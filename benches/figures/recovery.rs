@@ -20,8 +20,8 @@ pub(crate) async fn measure() {
     let stage = Stage::open(&phones, Duration::ZERO).await;
     fill(&stage, &phones).await;
     let start = Instant::now();
-    let running = stage.start(None);
-    stage.ready().await;
+    let mut running = stage.start(None);
+    stage.ready(&mut running).await;
     let ready = start.elapsed();
     wait_for("the first answer", async || !stage.twilio.sent().is_empty()).await;
     let first = start.elapsed();

@@ -117,7 +117,7 @@ async fn play(place: &str, scenario: Scenario) -> Vec<String> {
     };
     let mut running = stage.start(Some(place));
     if missed.is_empty() {
-        stage.ready().await;
+        stage.ready(&mut running).await;
     }
     let mut missed = missed.into_iter();
     let lives =
@@ -148,15 +148,15 @@ async fn live(mut person: Person, wish: Wish, missed: Option<Line>) -> Person {
 
 /// Only what is sent after the first reading of the carrier's list is ever missed.
 async fn first_reading(stage: &Stage) {
-    let running = stage.start(None);
-    stage.ready().await;
+    let mut running = stage.start(None);
+    stage.ready(&mut running).await;
     wait_for("the first reading", async || count(stage, "SELECT count(*) AS n FROM offsets") > 0).await;
     running.kill();
 }
 
 /// Waits until the program has nothing left to do, and judges.
-pub(crate) async fn finish(stage: &Stage, running: Running, people: &[Person]) -> Vec<String> {
-    stage.ready().await;
+pub(crate) async fn finish(stage: &Stage, mut running: Running, people: &[Person]) -> Vec<String> {
+    stage.ready(&mut running).await;
     wait_for("the program to be done", async || is_settled(stage)).await;
     let broken = invariants::broken(stage, people);
     running.kill();

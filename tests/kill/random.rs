@@ -60,7 +60,7 @@ async fn kill_again_and_again(stage: &Stage, mut chance: StdRng) {
         let life = Duration::from_millis(chance.random_range(life));
         if kill % 10 == 0 {
             // Else a slow machine would only ever kill a program that is starting.
-            stage.ready().await;
+            stage.ready(&mut running).await;
         }
         assert!(!running.ends_within(life).await, "it ended by itself:\n{}", stage.log());
         running.kill();

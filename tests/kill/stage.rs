@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -76,9 +76,7 @@ impl Stage {
     /// With these people as admins in a fresh database.
     pub(crate) async fn open(people: &[String], pause: Duration) -> Self {
         install_tls();
-        let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
+        let port = free_port().await;
         let account = FakeAccount {
             account_sid: ACCOUNT.to_owned(),
             auth_token: SecretString::from(TOKEN.to_owned()),
@@ -166,9 +164,10 @@ impl Stage {
     }
 
     /// Waits until the program takes texts.
-    pub(crate) async fn ready(&self) {
+    pub(crate) async fn ready(&self, running: &mut Running) {
         let url = format!("{}/ready", self.public_url());
         wait_for("the program to be ready", async || {
+            assert_eq!(running.ended(), None, "it ended by itself:\n{}", self.log());
             let request = http::Request::get(&url).body(Bytes::new()).unwrap();
             let answer = self.http.send(request, PATIENCE).await;
             answer.is_ok_and(|answer| answer.status().is_success())
@@ -292,6 +291,22 @@ pub(crate) async fn wait_for(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
         }
     };
     assert!(tokio::time::timeout(PATIENCE, looking).await.is_ok(), "waited too long for {what}");
+}
+
+/// A port that stays ours while the program is down: it lies below those that the system hands out by itself, to the
+/// listeners and connections of other tests among others.
+async fn free_port() -> u16 {
+    const FIRST: u32 = 12_000;
+    const PORTS: u32 = 16_000;
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    loop {
+        // Two runs of these tests on one machine begin at different places.
+        let place = std::process::id().wrapping_mul(61) + TAKEN.fetch_add(1, Ordering::SeqCst);
+        let port = u16::try_from(FIRST + place % PORTS).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).await.is_ok() {
+            return port;
+        }
+    }
 }
 
 fn same(log: &File) -> File {
