@@ -423,3 +423,53 @@ pub fn opted_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<U
 pub fn on_the_way(conn: &mut Conn) -> QueryResult<i64> {
     outbox::table.filter(outbox::state.eq("attempting")).count().get_result(conn)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::PhoneNumber;
+    use crate::store::scratch;
+    use crate::store::users::{self as people, Newcomer};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    /// A text whose fate is unknown.
+    fn lost_text(conn: &mut Conn) -> OutboxId {
+        let user = people::ensure(conn, &PhoneNumber::parse("+15550100001").unwrap(), Newcomer::Member, NOW);
+        let text = NewText {
+            key: "turn:1:reply".into(),
+            user: user.unwrap(),
+            turn: None,
+            kind: TextKind::Reply,
+            to: Address::new("+15550100001"),
+            from: Address::new("+15550100000"),
+            body: "Hello.".into(),
+            segments: 1,
+        };
+        let id = queue(conn, &text, NOW).unwrap();
+        claim(conn, id, NOW).unwrap();
+        unknown(conn, id, "no answer", NOW).unwrap();
+        id
+    }
+
+    #[test]
+    fn of_two_looks_that_began_together_only_one_counts() {
+        let mut conn = scratch();
+        let id = lost_text(&mut conn);
+        let mut look = |before| not_found(&mut conn, id, Looks { before, enough: 2 }, NOW).unwrap();
+        assert_eq!([look(0), look(0), look(1)], [Missing::LookAgain, Missing::LookAgain, Missing::SendAgain]);
+    }
+
+    #[test]
+    fn what_a_report_has_settled_stays_settled() {
+        let mut conn = scratch();
+        let id = lost_text(&mut conn);
+        let taken = Taken { sid: "SM1", created_at: None };
+        accepted(&mut conn, id, &taken, SignedDuration::from_mins(5), NOW).unwrap();
+        later(&mut conn, id, NOW, "busy", NOW).unwrap();
+        unknown(&mut conn, id, "no answer", NOW).unwrap();
+        fail(&mut conn, id, &Failed { code: None, meaning: "refused" }, NOW).unwrap();
+        let state: String = outbox::table.find(id.0).select(outbox::state).first(&mut conn).unwrap();
+        assert_eq!(state, "accepted");
+    }
+}

@@ -9,8 +9,9 @@ use dialarr::conversation::transcript::Stop;
 use dialarr::llm::{DeltaSink, Model, ModelError, StepOut};
 use dialarr::messaging::fake::Delivery;
 use dialarr::store::db::{self, Db, OpenError};
+use serde_json::json;
 
-use crate::harness::model::{removes_movie, says};
+use crate::harness::model::{calls, removes_movie, says};
 use crate::harness::world::World;
 
 const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
@@ -51,6 +52,15 @@ async fn a_yes_taken_in_before_a_crash_deletes_once_after_it() {
     world.passes(30).await;
     assert_eq!(world.said(), [QUESTION, DELETED]);
     assert_eq!(world.radarr().removals(), [dune]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_yes_from_someone_who_lost_the_right_meanwhile_deletes_nothing() {
+    let (world, _) = world_with_dune().await;
+    world.sms("delete dune").await;
+    world.ann_may_delete(false).await;
+    assert_eq!(world.sms("yes").await, [QUESTION, "You may not delete titles, so I kept Dune (2021)."]);
+    assert_eq!(world.radarr().removals(), Vec::<i64>::new());
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,6 +180,53 @@ async fn a_crash_after_a_text_was_taken_sends_it_no_second_time() {
     world.is_started().await;
     world.passes(300).await;
     assert_eq!(world.sms("two").await, ["One.", "Two."]);
+}
+
+/// A world in which Ann has asked for Arrival, and Radarr's answer to its addition is lost.
+async fn world_with_a_lost_addition() -> World {
+    let world = World::start().await;
+    let arrival = world.radarr().catalog(movie("Arrival").year(2016));
+    world.model_plays([
+        calls("search_media", json!({ "query": "arrival" })),
+        calls("add_movie", json!({ "tmdb": arrival })),
+        says("Arrival is on its way."),
+    ]);
+    world.radarr().lose_next_write_answer();
+    world.texts("get arrival").await;
+    world.passes(5).await;
+    assert_eq!(world.radarr().additions(), [arrival]);
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_addition_whose_answer_was_lost_is_looked_for_and_told_as_made() {
+    let world = world_with_a_lost_addition().await;
+    world.passes(60).await;
+    assert_eq!(world.said(), ["Arrival is on its way."]);
+    assert!(world.model_was_shown().contains("\"added\""), "{}", world.model_was_shown());
+    assert_eq!(world.radarr().posts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_addition_cut_off_by_a_crash_is_looked_for_and_told_as_made() {
+    let mut world = world_with_a_lost_addition().await;
+    world.is_killed().await;
+    world.is_started().await;
+    world.passes(60).await;
+    assert_eq!(world.said(), ["Arrival is on its way."]);
+    assert!(world.model_was_shown().contains("\"added\""), "{}", world.model_was_shown());
+    assert_eq!(world.radarr().posts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_whose_answer_was_lost_is_looked_for_and_told_as_made() {
+    let (world, dune) = world_with_dune().await;
+    world.sms("delete dune").await;
+    world.radarr().lose_next_write_answer();
+    world.sms("yes").await;
+    world.passes(60).await;
+    assert_eq!(world.said(), [QUESTION, DELETED]);
+    assert_eq!((world.radarr().removals(), world.radarr().posts()), (vec![dune], 1));
 }
 
 /// Breaks down over one word, every time.

@@ -41,6 +41,8 @@ pub(super) struct Gate {
 #[derive(Debug, Default)]
 struct GateState {
     faults: VecDeque<Fault>,
+    /// Those that wait for a request which changes something.
+    write_faults: VecDeque<Fault>,
     down: bool,
     writes: usize,
 }
@@ -52,6 +54,10 @@ impl Gate {
 
     pub(super) fn fail(&self, fault: Fault) {
         self.lock().faults.push_back(fault);
+    }
+
+    pub(super) fn fail_write(&self, fault: Fault) {
+        self.lock().write_faults.push_back(fault);
     }
 
     pub(super) fn set_down(&self, down: bool) {
@@ -80,14 +86,16 @@ impl Gate {
         if !request.uri().path().starts_with("/api/") {
             return Admission::Outside;
         }
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let writes = !matches!(*request.method(), Method::GET | Method::HEAD);
+        if writes {
             state.writes += 1;
         }
         let given = request.headers().get("x-api-key").map(HeaderValue::as_bytes);
         if given != Some(self.app.key().as_bytes()) {
             return Admission::Stranger;
         }
-        state.faults.pop_front().map_or(Admission::Welcome, Admission::Faulty)
+        let of_write = if writes { state.write_faults.pop_front() } else { None };
+        of_write.or_else(|| state.faults.pop_front()).map_or(Admission::Welcome, Admission::Faulty)
     }
 
     fn lock(&self) -> MutexGuard<'_, GateState> {

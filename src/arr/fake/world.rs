@@ -205,6 +205,11 @@ impl<D: Clone> Fake<D> {
         self.gate.fail(Fault::Nothing);
     }
 
+    /// Does what the next request that changes something asks for, whatever is asked before it, and never answers.
+    pub fn lose_next_write_answer(&self) {
+        self.gate.fail_write(Fault::LoseAnswer);
+    }
+
     /// While it is down, every request is answered as by a server that is starting.
     pub fn down(&self, down: bool) {
         self.gate.set_down(down);

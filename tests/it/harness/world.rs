@@ -25,7 +25,7 @@ use jiff::tz::TimeZone;
 
 use super::{ANN, PUBLIC_URL};
 
-/// A program and its world; Ann, an admin, is the one who texts.
+/// A program and its world; Ann, who may delete, is the one who texts.
 pub(crate) struct World {
     /// `None` while the program is down.
     app: Option<App>,
@@ -53,16 +53,16 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let mut world = Self { app: None, peers, script, model, folder };
         world.is_started().await;
-        world.knows_ann().await;
+        world.ann_may_delete(true).await;
         world.passes(1).await;
         world
     }
 
-    async fn knows_ann(&self) {
+    pub(crate) async fn ann_may_delete(&self, delete: bool) {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
-        let rights = Rights { role: Role::Admin, add: true, delete: true, four_k: true };
+        let rights = Rights { role: Role::Member, add: true, delete, four_k: false };
         let know = move |conn: &mut _| {
-            let id = users::ensure(conn, &phone, Newcomer::Admin, now)?;
+            let id = users::ensure(conn, &phone, Newcomer::Member, now)?;
             users::set_rights(conn, id, rights, now)
         };
         self.app.as_ref().unwrap().db.write(know).await.unwrap();
@@ -110,6 +110,16 @@ impl World {
             Message::Assistant { .. } | Message::ToolResult { .. } => None,
         };
         requests.last().and_then(|request| request.messages.iter().rev().find_map(said)).unwrap_or_default()
+    }
+
+    /// What a tool told the model last.
+    pub(crate) fn model_was_shown(&self) -> String {
+        let requests = self.script.requests();
+        let shown = |message: &Message| match message {
+            Message::ToolResult { content, .. } => Some(content.clone()),
+            Message::User(_) | Message::Assistant { .. } => None,
+        };
+        requests.last().and_then(|request| request.messages.iter().rev().find_map(shown)).unwrap_or_default()
     }
 
     fn text(&self, body: &str) -> InboundForm {

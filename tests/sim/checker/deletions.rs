@@ -132,9 +132,20 @@ fn truths(evidence: &mut Evidence<'_>) {
         let told = word(item, "result");
         let so = match told.trim_matches('"') {
             "deleted" | "already_gone" => gone,
-            "failed" | "not_permitted" | "changed" => !gone,
+            // Where two people asked for the same, the other's yes may have done it.
+            "failed" | "not_permitted" | "changed" => !gone || wanted_by_others(evidence, item),
             _ => true,
         };
         evidence.expect(so, || format!("T1 {target:?} was told to be {told}, and gone is {gone}: {item}"));
     }
+}
+
+fn wanted_by_others(evidence: &Evidence<'_>, item: &Value) -> bool {
+    let records = evidence.records;
+    records.items.iter().any(|other| {
+        (&other["kind"], &other["item_id"]) == (&item["kind"], &item["item_id"])
+            && other["tool_call_id"] != item["tool_call_id"]
+            && by_id(&records.calls, number(other, "tool_call_id"))
+                .is_some_and(|call| !call["confirmed_by"].is_null())
+    })
 }
