@@ -7,6 +7,7 @@ mod cli;
 mod confirmation;
 mod harness;
 mod inbound;
+mod missed;
 mod people;
 mod replay;
 mod texts;

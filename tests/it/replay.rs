@@ -76,55 +76,6 @@ async fn a_text_taken_in_before_a_crash_is_answered_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missed_texts_are_fetched_at_the_start_oldest_first() {
-    let mut world = World::start().await;
-    world.is_killed().await;
-    world.misses("first").await;
-    world.misses("second").await;
-    world.passes(60).await;
-    world.model_plays([says("Both heard.")]);
-    world.is_started().await;
-    world.passes(30).await;
-    assert_eq!(world.said(), ["Both heard."]);
-    assert!(world.model_was_told().ends_with("first\nsecond"), "{}", world.model_was_told());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_text_missed_while_running_is_found_within_minutes() {
-    let world = World::start().await;
-    world.model_plays([says("Found you.")]);
-    world.misses("hello?").await;
-    world.passes(400).await;
-    assert_eq!(world.said(), ["Found you."]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_text_missed_for_more_than_an_hour_is_told_of_and_not_acted_on() {
-    let mut world = World::start().await;
-    world.is_killed().await;
-    world.misses("add dune").await;
-    world.passes(2 * 3600).await;
-    world.is_started().await;
-    world.passes(30).await;
-    assert_eq!(world.said(), ["I was offline and missed your text. Please send again what you still need."]);
-    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_list_that_never_ends_holds_nobody_up() {
-    let mut world = World::start().await;
-    world.is_killed().await;
-    world.twilio().list_never_ends();
-    world.misses("hello?").await;
-    world.passes(60).await;
-    world.model_plays([says("Hello."), says("And again.")]);
-    world.is_started().await;
-    world.passes(30).await;
-    assert_eq!(world.said(), ["Hello."]);
-    assert_eq!(world.sms("still there?").await, ["Hello.", "And again."]);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_text_whose_answer_was_lost_is_found_and_not_sent_again() {
     let world = World::start().await;
     world.model_plays([says("One."), says("Two.")]);
@@ -245,6 +196,50 @@ impl Model for Fragile {
         let (thinking, stop) = (String::new(), Stop::Done);
         Ok(StepOut { text, thinking, calls: Vec::new(), stop, usage: None, response_id: None })
     }
+}
+
+/// Says "Fine.", and to the word "wonder" nothing.
+struct Pensive;
+
+#[async_trait]
+impl Model for Pensive {
+    fn name(&self) -> &str {
+        "pensive"
+    }
+
+    async fn step(&self, request: &ModelRequest, _: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+        let last = request.messages.last();
+        if matches!(last, Some(Message::User(text)) if text.ends_with("wonder")) {
+            std::future::pending::<()>().await;
+        }
+        let (text, thinking, stop) = ("Fine.".to_owned(), String::new(), Stop::Done);
+        Ok(StepOut { text, thinking, calls: Vec::new(), stop, usage: None, response_id: None })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_holds_back_what_waits_to_be_sent_though_a_turn_runs() {
+    let world = World::start_with(Arc::new(Pensive)).await;
+    world.twilio().fail_next(503, 20500);
+    world.texts("hello").await;
+    world.passes_ms(900).await;
+    world.texts("wonder").await;
+    world.passes_ms(900).await;
+    world.texts("STOP").await;
+    world.passes(300).await;
+    assert_eq!(world.said(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_yes_after_something_else_was_sent_asks_again() {
+    let (world, dune) = world_with_dune().await;
+    world.sms("delete dune").await;
+    world.notifies("Arrival can be watched now.").await;
+    let notified = [QUESTION, "Arrival can be watched now."];
+    assert_eq!(world.sms("yes").await, [&notified[..], &[QUESTION]].concat());
+    assert_eq!(world.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(world.sms("yes").await, [&notified[..], &[QUESTION, DELETED]].concat());
+    assert_eq!(world.radarr().removals(), [dune]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -207,6 +207,8 @@ pub(super) struct Message {
     pub to: Address,
     pub body: String,
     pub at: Timestamp,
+    /// When the list begins to show it.
+    pub listed_at: Timestamp,
     pub direction: Direction,
 }
 

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::Request;
 use http::header::{CONTENT_TYPE, USER_AGENT};
+use jiff::SignedDuration;
 
 use super::carrier::{Direction, FakeAccount, FakeTwilio, Message};
 use crate::conversation::transcript::{Address, Media};
@@ -19,6 +20,7 @@ pub struct InboundForm {
     body: String,
     media: Vec<Media>,
     sid: Option<String>,
+    listed_after: SignedDuration,
     extra: Vec<(&'static str, String)>,
 }
 
@@ -26,7 +28,16 @@ impl InboundForm {
     pub(super) fn new(carrier: FakeTwilio, from: &str, body: &str) -> Self {
         let to = carrier.account.number.clone();
         let (from, body) = (Address::new(from), body.to_owned());
-        Self { carrier, from, to, body, media: vec![], sid: None, extra: vec![] }
+        Self {
+            carrier,
+            from,
+            to,
+            body,
+            media: vec![],
+            sid: None,
+            listed_after: SignedDuration::ZERO,
+            extra: vec![],
+        }
     }
 
     pub fn media(mut self, url: &str, content_type: &str) -> Self {
@@ -37,6 +48,12 @@ impl InboundForm {
     /// In place of a minted one.
     pub fn sid(mut self, sid: &str) -> Self {
         self.sid = Some(sid.to_owned());
+        self
+    }
+
+    /// How long the message list does not show it yet.
+    pub fn listed_after(mut self, time: SignedDuration) -> Self {
+        self.listed_after = time;
         self
     }
 
@@ -108,6 +125,7 @@ impl InboundForm {
                 to: self.to.clone(),
                 body: self.body.clone(),
                 at,
+                listed_at: at + self.listed_after,
                 direction: Direction::Inbound { media: self.media.len() },
             });
         }

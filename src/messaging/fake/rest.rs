@@ -148,6 +148,7 @@ impl FakeTwilio {
             to: text.to.clone(),
             body: text.body.clone(),
             at,
+            listed_at: at,
             direction: Direction::Outbound { text: text.clone(), delivery: Delivery::Queued },
         };
         state.messages.push(message.clone());
@@ -173,11 +174,13 @@ impl FakeTwilio {
             return Err((400, 20007));
         }
         let page: usize = field("Page").and_then(|page| page.parse().ok()).unwrap_or_default();
+        let now = self.clock.now();
         let state = self.state();
         let matching: Vec<&Message> = state
             .messages
             .iter()
             .rev()
+            .filter(|message| message.listed_at <= now)
             .filter(|message| query.iter().all(|filter| passes(message, filter)))
             .collect();
         let token = field("PageToken").and_then(|token| token.strip_prefix("PA"));

@@ -1,5 +1,6 @@
 //! What a test may know of the database, in words.
 
+use dialarr::store::db::Db;
 use diesel::sql_types::{Nullable, Text};
 use diesel::{QueryableByName, RunQueryDsl};
 
@@ -83,7 +84,12 @@ impl TestApp {
     }
 
     async fn lines(&self, query: &'static str) -> Vec<String> {
-        let rows = self.app().db.read(move |conn| diesel::sql_query(query).load::<Line>(conn)).await.unwrap();
-        rows.into_iter().map(|row| row.line.unwrap_or_default()).collect()
+        lines(&self.app().db, query).await
     }
+}
+
+/// The column `line` of every row.
+pub(crate) async fn lines(db: &Db, query: &'static str) -> Vec<String> {
+    let rows = db.read(move |conn| diesel::sql_query(query).load::<Line>(conn)).await.unwrap();
+    rows.into_iter().map(|row| row.line.unwrap_or_default()).collect()
 }

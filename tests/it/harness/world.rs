@@ -11,19 +11,21 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::prompt::Message;
-use dialarr::conversation::transcript::{PhoneNumber, Rights, Role};
+use dialarr::conversation::transcript::{Address, PhoneNumber, Rights, Role};
 use dialarr::http::Http;
 use dialarr::llm::Model;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::simulation::{self, Peers};
 use dialarr::store::db::Db;
+use dialarr::store::outbox::{self, NewText, TextKind};
 use dialarr::store::users::{self, Newcomer};
 use dialarr::web;
 use http::Request;
+use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
-use super::{ANN, PUBLIC_URL};
+use super::{ANN, PUBLIC_URL, stored};
 
 /// A program and its world; Ann, who may delete, is the one who texts.
 pub(crate) struct World {
@@ -86,7 +88,11 @@ impl World {
     }
 
     pub(crate) async fn passes(&self, seconds: u64) {
-        let end = tokio::time::Instant::now() + Duration::from_secs(seconds);
+        self.passes_ms(seconds * 1_000).await;
+    }
+
+    pub(crate) async fn passes_ms(&self, milliseconds: u64) {
+        let end = tokio::time::Instant::now() + Duration::from_millis(milliseconds);
         tokio::time::sleep_until(end).await;
     }
 
@@ -143,6 +149,30 @@ impl World {
     pub(crate) async fn misses(&self, body: &str) {
         drop(self.text(body).arrive().unwrap());
         self.passes(1).await;
+    }
+
+    /// The same, and the list does not show it for so many seconds.
+    pub(crate) async fn misses_and_is_listed_after(&self, body: &str, seconds: i64) {
+        drop(self.text(body).listed_after(SignedDuration::from_secs(seconds)).arrive().unwrap());
+        self.passes(1).await;
+    }
+
+    /// A text to Ann that is no answer; it leaves with the next one.
+    pub(crate) async fn notifies(&self, body: &str) {
+        let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
+        let (to, from) = (Address::new(ANN), self.peers.missed().number);
+        let (key, body, kind) = (format!("notice:{body}"), body.to_owned(), TextKind::Reply);
+        let queue = move |conn: &mut _| {
+            let user = users::ensure(conn, &phone, Newcomer::Member, now)?;
+            outbox::queue(conn, &NewText { key, user, turn: None, kind, to, from, body, segments: 1 }, now)
+        };
+        self.app.as_ref().unwrap().db.write(queue).await.unwrap();
+    }
+
+    /// The bodies of the texts that were taken in, oldest first.
+    pub(crate) async fn texts_stored(&self) -> Vec<String> {
+        stored::lines(&self.app.as_ref().unwrap().db, "SELECT body AS line FROM inbound_events ORDER BY id")
+            .await
     }
 
     pub(crate) async fn bring(&self, request: Request<Bytes>) -> u16 {

@@ -1,0 +1,87 @@
+//! Texts that the carrier could not bring: found in its list, once, and in their order.
+
+use crate::harness::model::says;
+use crate::harness::world::World;
+
+#[tokio::test(start_paused = true)]
+async fn missed_texts_are_fetched_at_the_start_oldest_first() {
+    let mut world = World::start().await;
+    world.is_killed().await;
+    world.misses("first").await;
+    world.misses("second").await;
+    world.passes(60).await;
+    world.model_plays([says("Both heard.")]);
+    world.is_started().await;
+    world.passes(30).await;
+    assert_eq!(world.said(), ["Both heard."]);
+    assert!(world.model_was_told().ends_with("first\nsecond"), "{}", world.model_was_told());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_missed_while_running_is_found_within_minutes() {
+    let world = World::start().await;
+    world.model_plays([says("Found you.")]);
+    world.misses("hello?").await;
+    world.passes(400).await;
+    assert_eq!(world.said(), ["Found you."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_missed_for_more_than_an_hour_is_told_of_and_not_acted_on() {
+    let mut world = World::start().await;
+    world.is_killed().await;
+    world.misses("add dune").await;
+    world.passes(2 * 3600).await;
+    world.is_started().await;
+    world.passes(30).await;
+    assert_eq!(world.said(), ["I was offline and missed your text. Please send again what you still need."]);
+    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_never_ends_holds_nobody_up() {
+    let mut world = World::start().await;
+    world.is_killed().await;
+    world.twilio().list_never_ends();
+    world.misses("hello?").await;
+    world.passes(60).await;
+    world.model_plays([says("Hello."), says("And again.")]);
+    world.is_started().await;
+    world.passes(30).await;
+    assert_eq!(world.said(), ["Hello."]);
+    assert_eq!(world.sms("still there?").await, ["Hello.", "And again."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missed_text_that_the_list_shows_late_is_found_behind_a_newer_one() {
+    let world = World::start().await;
+    world.model_plays([says("To the second."), says("To the first.")]);
+    world.misses_and_is_listed_after("first", 30 * 60).await;
+    world.misses("second").await;
+    world.passes(20 * 60).await;
+    assert_eq!(world.said(), ["To the second."]);
+    world.passes(20 * 60).await;
+    assert_eq!(world.said(), ["To the second.", "To the first."]);
+}
+
+/// Milliseconds within which the texts of the next test are read, taken in and passed over, with room.
+const READING_MS: u64 = 60;
+
+#[tokio::test(start_paused = true)]
+async fn missed_texts_survive_a_kill_at_any_moment_of_their_reading() {
+    for moment in 0..READING_MS {
+        let mut world = World::start().await;
+        world.is_killed().await;
+        world.misses("an old one").await;
+        world.passes(3 * 60 * 60).await;
+        world.misses("a young one").await;
+        world.passes(60).await;
+        world.is_started().await;
+        world.passes_ms(moment).await;
+        world.is_killed().await;
+        world.is_started().await;
+        world.passes(60).await;
+        assert_eq!(world.texts_stored().await, ["an old one", "a young one"], "killed after {moment} ms");
+        world.is_killed().await;
+    }
+}
