@@ -8,13 +8,13 @@ use jiff::SignedDuration;
 use super::Engine;
 use super::run::{Progress, Scene};
 use super::stream::Recorder;
-use crate::conversation::prompt::{self, Context, Material, ModelRequest};
+use crate::conversation::prompt::{self, Context, Material, ModelRequest, PastTurn};
 use crate::conversation::transcript::{Brain, Stop};
 use crate::conversation::turn::{Ask, Failure};
 use crate::failpoint;
 use crate::llm::{Model, ModelError, StepOut};
 use crate::store::steps::{self, Attempt, NewCall, Response};
-use crate::store::{history, turns};
+use crate::store::turns;
 
 /// Longest time a model may take for one response.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,11 +22,16 @@ const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
 const MODEL_OFF_FOR: SignedDuration = SignedDuration::from_mins(5);
 
 impl Engine {
-    pub(super) async fn ask(&self, scene: &Scene, ask: &Ask) -> anyhow::Result<Progress> {
+    pub(super) async fn ask(
+        &self,
+        scene: &Scene,
+        history: &[PastTurn],
+        ask: &Ask,
+    ) -> anyhow::Result<Progress> {
         if !ask.after.is_zero() {
             self.0.parts.clock.sleep(ask.after).await;
         }
-        let request = self.request(scene, ask).await?;
+        let request = self.request(scene, history, ask);
         let model = self.mind(ask.brain);
         let attempt = Attempt { turn: scene.live.id, step: ask.step, attempt: ask.attempt };
         let (brain, name, now) = (ask.brain, model.name().to_owned(), self.now());
@@ -71,18 +76,16 @@ impl Engine {
         }
     }
 
-    async fn request(&self, scene: &Scene, ask: &Ask) -> anyhow::Result<ModelRequest> {
-        let conversation = scene.live.conversation;
-        let history = self.0.parts.db.read(move |conn| history::past_turns(conn, conversation)).await?;
+    fn request(&self, scene: &Scene, history: &[PastTurn], ask: &Ask) -> ModelRequest {
         let zone = self.0.parts.settings.zone.clone();
         let moment = self.now().to_zoned(zone).strftime("%a %b %-d %Y %H:%M %Q").to_string();
-        Ok(prompt::build(&Material {
+        prompt::build(&Material {
             tools: self.0.parts.tools.offered(scene.user.rights),
-            history: &history,
+            history,
             turn: &scene.turn,
             context: Context { moment, user_name: scene.user.name.as_deref(), notes: &scene.plan.notes },
             style: ask.style,
-        }))
+        })
     }
 
     async fn call(

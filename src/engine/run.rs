@@ -5,7 +5,8 @@ use super::ending::{self, WayBack};
 use crate::conversation::transcript::{InboundEvent, User, UserId};
 use crate::conversation::turn::{Answer, Excuse, Step, Turn};
 use crate::failpoint;
-use crate::store::ledger::{self, Outcome};
+use crate::store::history;
+use crate::store::ledger::Outcome;
 use crate::store::turns::{self, End, Kind, Live, Plan};
 use crate::store::users;
 
@@ -42,11 +43,14 @@ impl Engine {
     }
 
     async fn run_chat(&self, user: UserId, live: Live) -> anyhow::Result<()> {
+        // What was said before does not change while the turn runs.
+        let conversation = live.conversation;
+        let history = self.0.parts.db.read(move |conn| history::past_turns(conn, conversation)).await?;
         loop {
             let scene = self.scene(user, live).await?;
             let step = scene.turn.next(self.now(), &self.0.parts.settings.limits);
             let progress = match step {
-                Step::AskModel(ask) => self.ask(&scene, &ask).await?,
+                Step::AskModel(ask) => self.ask(&scene, &history, &ask).await?,
                 Step::StartCalls(calls) => self.start_calls(&scene, &calls).await?,
                 Step::AnswerCall(call, state) => self.record(call, state).await?,
                 Step::SettleCall(call) => self.settle_call(&scene, call).await?,
@@ -71,9 +75,8 @@ impl Engine {
             .parts
             .db
             .read(move |conn| {
-                let turns::Loaded { turn, plan } = turns::load(conn, live.id)?;
+                let turns::Loaded { turn, plan, events } = turns::load(conn, live)?;
                 let user = users::get(conn, user)?;
-                let events = ledger::of_turn(conn, live.id)?;
                 Ok(Scene { live, turn, plan, user, events })
             })
             .await?;

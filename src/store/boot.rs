@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::codec::ms;
 use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
-use super::{Conn, steps};
+use super::{Conn, outbox as sending, steps};
 
 /// Counts this start and turns whatever was under way into what is known about it: reads and model steps run again,
 /// writes, deletions and texts have an unknown outcome.
@@ -42,7 +42,7 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     diesel::update(tool_call_items::table.filter(deletions.and(tool_call_items::state.eq("running"))))
         .set(tool_call_items::state.eq("unknown"))
         .execute(conn)?;
-    diesel::update(outbox::table.filter(outbox::state.eq("attempting")))
+    diesel::update(outbox::table.filter(sending::open().and(outbox::state.eq("attempting"))))
         .set((outbox::state.eq("unknown"), outbox::unknown_at.eq(ms(now)), outbox::updated_at.eq(ms(now))))
         .execute(conn)?;
     if let Some(stopped_at) = stopped_at {

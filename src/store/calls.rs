@@ -46,7 +46,8 @@ pub fn finish(conn: &mut Conn, call: CallRow, state: &CallState, now: Timestamp)
         CallState::Running | CallState::Held => return Ok(()),
     };
     let finished_at = (word != "created").then(|| ms(now));
-    let open = tool_calls::state.eq_any(["created", "running", "unknown"]);
+    let state = tool_calls::state;
+    let open = state.eq("created").or(state.eq("running")).or(state.eq("unknown"));
     diesel::update(tool_calls::table.find(call.0).filter(open))
         .set((
             tool_calls::state.eq(word),
@@ -95,12 +96,11 @@ pub fn names_after(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<String>> {
 
 /// Every id that a tool result has lately shown in this conversation.
 pub fn shown(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<MediaRef>> {
-    let turns: Vec<i64> = turns::table
+    let turns = turns::table
         .filter(turns::conversation_id.eq(conversation.0))
         .order(turns::id.desc())
         .limit(TURNS_SEARCHED)
-        .select(turns::id)
-        .load(conn)?;
+        .select(turns::id);
     let results: Vec<Option<String>> = tool_calls::table
         .filter(tool_calls::turn_id.eq_any(turns).and(tool_calls::state.eq("complete")))
         .order(tool_calls::id.desc())

@@ -26,10 +26,10 @@ pub fn past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<
         .select((turns::id, turns::response_text))
         .load(conn)?;
     rows.reverse();
-    let ids: Vec<TurnId> = rows.iter().map(|(id, _)| TurnId(*id)).collect();
-    let mut steps = steps::of_turns(conn, &ids)?;
+    let Some(oldest) = rows.first().map(|(id, _)| TurnId(*id)) else { return Ok(Vec::new()) };
+    let mut steps = steps::of_turns(conn, conversation, oldest)?;
     let texts: Vec<(Option<i64>, String)> = inbound_events::table
-        .filter(inbound_events::turn_id.eq_any(ids.iter().map(|id| id.0)))
+        .filter(inbound_events::turn_id.eq_any(super::turns::ids_from(conversation, oldest).nullable()))
         .order((inbound_events::provider_at, inbound_events::id))
         .select((inbound_events::turn_id, inbound_events::body))
         .load(conn)?;
@@ -66,7 +66,7 @@ pub fn last_list(conn: &mut Conn, conversation: ConversationId) -> QueryResult<L
     if !answer.contains("1. ") {
         return Ok(LastList::ModelOrNone);
     }
-    let steps = steps::of_turns(conn, &[TurnId(turn)])?.remove(&TurnId(turn)).unwrap_or_default();
+    let steps = steps::of_turns(conn, conversation, TurnId(turn))?.remove(&TurnId(turn)).unwrap_or_default();
     let by_code = steps.last().is_some_and(|step| step.brain == Brain::Keyword);
     Ok(if by_code { LastList::Code } else { LastList::ModelOrNone })
 }

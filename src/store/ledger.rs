@@ -10,6 +10,7 @@ use super::Conn;
 use super::codec::{channel, channel_word, media, media_json, ms, time, via, via_word};
 use super::schema::{inbound_events, turns};
 use super::users::{self, Newcomer};
+use super::written::{Written, written};
 use crate::conversation::transcript::{Address, EventId, InboundEvent, Received, TurnId, UserId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,10 +70,15 @@ pub fn unknown(conn: &mut Conn, received: Vec<Received>) -> QueryResult<Vec<Rece
     Ok(received.into_iter().filter(is_new).collect())
 }
 
+/// Taken in, and not taken up by a turn.
+const fn pending() -> Written<inbound_events::table> {
+    written("inbound_events.state = 'pending'")
+}
+
 /// Texts that wait begin together: each further one postpones all, up to a limit from the first.
 fn wait_for_each_other(conn: &mut Conn, user: UserId, at: i64, pace: Pace) -> QueryResult<()> {
     let waiting = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::state.eq("pending")));
+        .filter(inbound_events::user_id.eq(user.0).and(pending()));
     let times: Vec<i64> = waiting.select(inbound_events::received_at).limit(2).load(conn)?;
     if times.len() < 2 {
         // Nothing else waits, and this one knows its time.
@@ -114,7 +120,7 @@ impl Row {
 /// A user's texts that no turn has taken up, in the order they were sent; at most `limit`.
 pub fn waiting(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<InboundEvent>> {
     inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::state.eq("pending")))
+        .filter(inbound_events::user_id.eq(user.0).and(pending()))
         .order((inbound_events::provider_at, inbound_events::id))
         .limit(limit)
         .select(Row::as_select())
@@ -127,7 +133,7 @@ pub fn waiting(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<Inb
 /// When the user's waiting texts may begin.
 pub fn due_at(conn: &mut Conn, user: UserId) -> QueryResult<Option<Timestamp>> {
     let due: Option<i64> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::state.eq("pending")))
+        .filter(inbound_events::user_id.eq(user.0).and(pending()))
         .select(min(inbound_events::not_before))
         .first(conn)?;
     due.map(time).transpose()
@@ -136,7 +142,7 @@ pub fn due_at(conn: &mut Conn, user: UserId) -> QueryResult<Option<Timestamp>> {
 /// Everyone with a waiting text or an unfinished turn.
 pub fn users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
     let waiting: Vec<i64> = inbound_events::table
-        .filter(inbound_events::state.eq("pending"))
+        .filter(pending())
         .select(inbound_events::user_id)
         .distinct()
         .load(conn)?;

@@ -17,6 +17,7 @@ pub mod steps;
 pub mod stream;
 pub mod turns;
 pub mod users;
+mod written;
 
 /// A connection inside a transaction (writes) or on a reader.
 pub type Conn = diesel::SqliteConnection;

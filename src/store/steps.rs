@@ -12,11 +12,20 @@ use super::codec::{
     tier, tier_word, time, to_json, unreadable,
 };
 use super::schema::{blocks, llm_steps, tool_calls, turns as turns_rows};
+use super::written::{Written, written};
 use super::{Conn, turns};
 use crate::conversation::transcript::{
-    Arguments, Brain, CallId, CallRow, CallState, ModelStep, Stop, Tier, ToolCall, TurnId,
+    Arguments, Brain, CallId, CallRow, CallState, ConversationId, ModelStep, Stop, Tier, ToolCall, TurnId,
 };
 use crate::conversation::turn::Failure;
+
+const fn is_open() -> Written<llm_steps::table> {
+    written("llm_steps.state = 'started'")
+}
+
+const fn is_complete() -> Written<llm_steps::table> {
+    written("llm_steps.state = 'complete'")
+}
 
 /// Which attempt at which step of which turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,7 +204,7 @@ pub(super) fn abandon_interrupted(conn: &mut Conn, now: Timestamp) -> QueryResul
 
 /// The attempt that was running when the turn failed under us, if there was one: the next is a further one.
 pub fn abandon_unfinished(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
-    let running = llm_steps::turn_id.eq(turn.0).and(llm_steps::state.eq("started"));
+    let running = llm_steps::turn_id.eq(turn.0).and(is_open());
     diesel::update(llm_steps::table.filter(running))
         .set((
             llm_steps::state.eq("abandoned"),
@@ -228,11 +237,15 @@ pub(super) fn failures(conn: &mut Conn, turn: TurnId, completed: usize) -> Query
         .collect()
 }
 
-/// The completed steps of several turns with their calls, in order.
-pub(super) fn of_turns(conn: &mut Conn, ids: &[TurnId]) -> QueryResult<HashMap<TurnId, Vec<ModelStep>>> {
-    let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+/// The completed steps with their calls, in order, of the turns of a conversation from one turn on.
+pub(super) fn of_turns(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    from: TurnId,
+) -> QueryResult<HashMap<TurnId, Vec<ModelStep>>> {
+    let turns = || turns::ids_from(conversation, from);
     let done: Vec<(i64, i64, i64, String, Option<String>)> = llm_steps::table
-        .filter(llm_steps::turn_id.eq_any(&ids).and(llm_steps::state.eq("complete")))
+        .filter(llm_steps::turn_id.eq_any(turns()).and(is_complete()))
         .order((llm_steps::turn_id, llm_steps::step))
         .select((
             llm_steps::turn_id,
@@ -243,13 +256,13 @@ pub(super) fn of_turns(conn: &mut Conn, ids: &[TurnId]) -> QueryResult<HashMap<T
         ))
         .load(conn)?;
     let texts: Vec<(i64, i64, i64, String)> = blocks::table
-        .filter(blocks::turn_id.eq_any(&ids).and(blocks::type_.eq("text")))
+        .filter(blocks::turn_id.eq_any(turns()).and(blocks::type_.eq("text")))
         .order((blocks::turn_id, blocks::idx))
         .select((blocks::turn_id, blocks::step, blocks::attempt, blocks::content))
         .load(conn)?;
     let mut texts: HashMap<(i64, i64, i64), String> =
         texts.into_iter().map(|(turn, step, attempt, text)| ((turn, step, attempt), text)).collect();
-    let mut calls = calls_of_turns(conn, &ids)?;
+    let mut calls = calls_of_turns(conn, conversation, from)?;
     let mut steps: HashMap<TurnId, Vec<ModelStep>> = HashMap::new();
     for (turn, step, attempt, word, reason) in done {
         steps.entry(TurnId(turn)).or_default().push(ModelStep {
@@ -301,9 +314,13 @@ impl CallRecord {
     }
 }
 
-fn calls_of_turns(conn: &mut Conn, ids: &[i64]) -> QueryResult<HashMap<(i64, i64), Vec<ToolCall>>> {
+fn calls_of_turns(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    from: TurnId,
+) -> QueryResult<HashMap<(i64, i64), Vec<ToolCall>>> {
     let records: Vec<CallRecord> = tool_calls::table
-        .filter(tool_calls::turn_id.eq_any(ids))
+        .filter(tool_calls::turn_id.eq_any(turns::ids_from(conversation, from)))
         .order((tool_calls::turn_id, tool_calls::step, tool_calls::ord))
         .select(CallRecord::as_select())
         .load(conn)?;

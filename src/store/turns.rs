@@ -9,7 +9,7 @@ use super::ledger::{self, Outcome};
 use super::outbox::{self, NewText};
 use super::schema::turns;
 use super::{Conn, calls, conversations, steps};
-use crate::conversation::transcript::{Brain, ConversationId, TurnId, UserId};
+use crate::conversation::transcript::{Brain, ConversationId, InboundEvent, TurnId, UserId};
 use crate::conversation::turn::{TURN_TIME, Turn};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,34 +111,44 @@ pub fn live(conn: &mut Conn, user: UserId) -> QueryResult<Option<Live>> {
     Ok(Some(Live { id: TurnId(id), kind, conversation: ConversationId(conversation) }))
 }
 
-/// A turn's log and its plan.
+/// The turns of a conversation from one of them on.
+#[diesel::dsl::auto_type(no_type_alias)]
+pub(super) fn ids_from(conversation: ConversationId, from: TurnId) -> _ {
+    let (conversation, from): (i64, i64) = (conversation.0, from.0);
+    let wanted = turns::conversation_id.eq(conversation).and(turns::id.ge(from));
+    turns::table.filter(wanted).select(turns::id)
+}
+
+/// A turn's log, its plan and its texts.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     pub turn: Turn,
     pub plan: Plan,
+    pub events: Vec<InboundEvent>,
 }
 
-pub fn load(conn: &mut Conn, id: TurnId) -> QueryResult<Loaded> {
+pub fn load(conn: &mut Conn, live: Live) -> QueryResult<Loaded> {
+    let id = live.id;
     let (prompt, deadline, attempts, cancel): (String, i64, i64, Option<i64>) = turns::table
         .find(id.0)
         .select((turns::prompt, turns::deadline_at, turns::attempts, turns::cancel_requested_at))
         .first(conn)?;
     let StoredPlan { brain: word, notes, preface } = from_json("plan", &prompt)?;
     let plan = Plan { brain: brain(&word)?, notes, preface };
-    let texts = ledger::of_turn(conn, id)?.into_iter().map(|event| event.body).collect();
-    let steps = steps::of_turns(conn, &[id])?.remove(&id).unwrap_or_default();
+    let events = ledger::of_turn(conn, id)?;
+    let steps = steps::of_turns(conn, live.conversation, id)?.remove(&id).unwrap_or_default();
     let failures = steps::failures(conn, id, steps.len())?;
     let turn = Turn {
         id,
         brain: plan.brain,
-        texts,
+        texts: events.iter().map(|event| event.body.clone()).collect(),
         steps,
         failures,
         deadline: time(deadline)?,
         resumes: number(attempts)?,
         cancel_requested: cancel.is_some(),
     };
-    Ok(Loaded { turn, plan })
+    Ok(Loaded { turn, plan, events })
 }
 
 /// How a turn ended.
