@@ -72,6 +72,7 @@ pub struct App {
     stop: CancellationToken,
     relay_task: JoinHandle<()>,
     inbox_task: Option<JoinHandle<()>>,
+    upkeep_task: JoinHandle<()>,
 }
 
 /// What the last run left could not be taken up.
@@ -136,6 +137,7 @@ impl App {
                 Some(tokio::spawn(fetch_missed(inbox, engine.clone(), pace, stop.clone())))
             }
         };
+        let upkeep_task = tokio::spawn(keep_up(db.clone(), clock.clone(), stop.clone()));
         let webhooks = Webhooks {
             engine: engine.clone(),
             db: db.clone(),
@@ -143,7 +145,7 @@ impl App {
             confirm_for,
             twilio: trust,
         };
-        Ok(Self { engine, relay, webhooks, db, clock, stop, relay_task, inbox_task })
+        Ok(Self { engine, relay, webhooks, db, clock, stop, relay_task, inbox_task, upkeep_task })
     }
 
     /// Ends within 10 s: running turns and texts get a moment to end, the rest goes on at the next start. Call it
@@ -156,7 +158,9 @@ impl App {
     /// Closes the database, once nothing uses it any more.
     pub async fn close(self) {
         self.stop.cancel();
-        let Self { engine, relay, webhooks, db, clock, relay_task, inbox_task, .. } = self;
+        let Self { engine, relay, webhooks, db, clock, relay_task, inbox_task, upkeep_task, .. } = self;
+        // It is woken by the stop, and holds the database until then.
+        let _ = upkeep_task.await;
         if let Some(task) = inbox_task {
             // It only reads, and what it admitted is stored.
             task.abort();
@@ -172,6 +176,20 @@ impl App {
         }
         drop((engine, relay, webhooks));
         db.close().await;
+    }
+}
+
+/// Forgets deltas that nobody looks at any more, so that their table stays small.
+async fn keep_up(db: Db, clock: Clock, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_hours(1)) => {}
+            () = stop.cancelled() => return,
+        }
+        let before = clock.now() - DELTAS_KEPT;
+        if let Err(error) = db.write(move |conn| stream::forget(conn, before)).await {
+            tracing::warn!(%error, "old deltas could not be forgotten");
+        }
     }
 }
 
@@ -228,7 +246,7 @@ impl App {
     /// Stops where it stands, as a kill would, and leaves the database as it is: for crash tests.
     pub async fn kill(self) {
         self.engine.abort().await;
-        for task in std::iter::once(self.relay_task).chain(self.inbox_task) {
+        for task in [self.relay_task, self.upkeep_task].into_iter().chain(self.inbox_task) {
             task.abort();
             // An aborted task ends with an error that says so.
             let _ = task.await;

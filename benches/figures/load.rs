@@ -38,13 +38,16 @@ pub(crate) async fn measure() {
 
     let mut running = stage.start(None);
     stage.ready(&mut running).await;
-    let idle = memory(&running).0;
+    let (idle, used) = (memory(&running).0, processor_time(&running));
     let start = Instant::now();
     people = text(people, 200).await;
     let (resident, most) = memory(&running);
+    let used = processor_time(&running) - used;
     tell(&format!(
-        "10,000 texts in {:.0} s: {resident:.1} MiB resident, {idle:.1} at the start, {most:.1} at most",
-        start.elapsed().as_secs_f64()
+        "10,000 texts in {:.0} s: {resident:.1} MiB resident, {idle:.1} at the start, {most:.1} at most; {:.2} ms of \
+         processor time per text",
+        start.elapsed().as_secs_f64(),
+        used.as_secs_f64() / 10.0
     ));
     let end = size_at_rest(&stage, running).await;
     tell(&format!("database growth of these 10,000 texts: {:.2} MB", (end - after) as f64 / 1e6));

@@ -323,6 +323,22 @@ mod tests {
         n: i64,
     }
 
+    #[derive(QueryableByName)]
+    struct CompileOption {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        compile_options: String,
+    }
+
+    /// Without `.cargo/config.toml` the program would do the same, at twice the cost.
+    #[test]
+    fn sqlite_is_compiled_as_configured() {
+        let mut conn = Conn::establish(":memory:").unwrap();
+        let options = diesel::sql_query("PRAGMA compile_options").load::<CompileOption>(&mut conn).unwrap();
+        for option in ["THREADSAFE=2", "DEFAULT_MEMSTATUS=0", "ENABLE_QPSG"] {
+            assert!(options.iter().any(|is| is.compile_options == option), "{option}");
+        }
+    }
+
     fn insert(conn: &mut Conn, epoch: i64) -> QueryResult<usize> {
         diesel::sql_query(format!("INSERT INTO instance VALUES (1, {epoch}, 0, NULL)")).execute(conn)
     }

@@ -1,7 +1,5 @@
 //! The ledger of received texts. Admission is the promise to answer: after it the text is ours.
 
-use std::collections::HashSet;
-
 use diesel::dsl::min;
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -59,15 +57,18 @@ pub fn admit(conn: &mut Conn, received: &Received, pace: Pace) -> QueryResult<Ad
 
 /// The texts of `received` that were never admitted, in their order.
 pub fn unknown(conn: &mut Conn, received: Vec<Received>) -> QueryResult<Vec<Received>> {
-    let ids: Vec<&str> = received.iter().map(|text| text.external_id.as_str()).collect();
-    let known: Vec<(String, String)> = inbound_events::table
-        .filter(inbound_events::external_id.eq_any(ids))
-        .select((inbound_events::channel, inbound_events::external_id))
-        .load(conn)?;
-    let known: HashSet<(&str, &str)> =
-        known.iter().map(|(channel, id)| (channel.as_str(), id.as_str())).collect();
-    let is_new = |text: &Received| !known.contains(&(channel_word(text.channel), text.external_id.as_str()));
-    Ok(received.into_iter().filter(is_new).collect())
+    let mut unknown = Vec::new();
+    for text in received {
+        let same = inbound_events::channel
+            .eq(channel_word(text.channel))
+            .and(inbound_events::external_id.eq(&text.external_id));
+        let known: Option<i64> =
+            inbound_events::table.filter(same).select(inbound_events::id).first(conn).optional()?;
+        if known.is_none() {
+            unknown.push(text);
+        }
+    }
+    Ok(unknown)
 }
 
 /// Taken in, and not taken up by a turn.
@@ -77,8 +78,7 @@ const fn pending() -> Written<inbound_events::table> {
 
 /// Texts that wait begin together: each further one postpones all, up to a limit from the first.
 fn wait_for_each_other(conn: &mut Conn, user: UserId, at: i64, pace: Pace) -> QueryResult<()> {
-    let waiting = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(pending()));
+    let waiting = inbound_events::table.filter(inbound_events::user_id.eq(user.0).and(pending()));
     let times: Vec<i64> = waiting.select(inbound_events::received_at).limit(2).load(conn)?;
     if times.len() < 2 {
         // Nothing else waits, and this one knows its time.
@@ -141,11 +141,8 @@ pub fn due_at(conn: &mut Conn, user: UserId) -> QueryResult<Option<Timestamp>> {
 
 /// Everyone with a waiting text or an unfinished turn.
 pub fn users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
-    let waiting: Vec<i64> = inbound_events::table
-        .filter(pending())
-        .select(inbound_events::user_id)
-        .distinct()
-        .load(conn)?;
+    let waiting: Vec<i64> =
+        inbound_events::table.filter(pending()).select(inbound_events::user_id).distinct().load(conn)?;
     let running: Vec<i64> =
         turns::table.filter(turns::finished_at.is_null()).select(turns::user_id).distinct().load(conn)?;
     let mut users: Vec<UserId> = waiting.into_iter().chain(running).map(UserId).collect();

@@ -320,9 +320,14 @@ pub fn sought(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<Sought>> {
 
 /// The first of these ids that no other text is known by.
 pub fn unclaimed(conn: &mut Conn, sids: &[String]) -> QueryResult<Option<usize>> {
-    let claimed: Vec<Option<String>> =
-        outbox::table.filter(outbox::provider_sid.eq_any(sids)).select(outbox::provider_sid).load(conn)?;
-    Ok(sids.iter().position(|sid| !claimed.iter().flatten().any(|other| other == sid)))
+    for (place, sid) in sids.iter().enumerate() {
+        let claimed: Option<i64> =
+            outbox::table.filter(outbox::provider_sid.eq(sid)).select(outbox::id).first(conn).optional()?;
+        if claimed.is_none() {
+            return Ok(Some(place));
+        }
+    }
+    Ok(None)
 }
 
 /// What a look that found nothing leads to.
@@ -403,10 +408,12 @@ pub fn fail(conn: &mut Conn, id: OutboxId, why: &Failed<'_>, now: Timestamp) -> 
 
 /// Nothing goes to someone who opted out: what waits for them is put aside.
 pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.filter(open().and(outbox::user_id.eq(user.0)).and(outbox::state.eq("queued"))))
-        .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
-        .execute(conn)
-        .map(drop)
+    diesel::update(
+        outbox::table.filter(open().and(outbox::user_id.eq(user.0)).and(outbox::state.eq("queued"))),
+    )
+    .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+    .execute(conn)
+    .map(drop)
 }
 
 fn suppress(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {

@@ -209,12 +209,11 @@ pub fn claim(
     turn: TurnId,
     now: Timestamp,
 ) -> QueryResult<Claim> {
-    let accepted = outbox_rows::table
-        .filter(outbox_rows::user_id.eq(user.0).and(outbox_rows::accepted_at.is_not_null()))
-        .select(outbox_rows::id);
+    let prompt = outbox_rows::id.eq(pending_actions::prompt_outbox_id);
+    let accepted = outbox_rows::table.filter(prompt.and(outbox_rows::accepted_at.is_not_null()));
     let open = pending_actions::table
         .filter(pending_actions::user_id.eq(user.0))
-        .filter(pending_actions::prompt_outbox_id.eq_any(accepted))
+        .filter(diesel::dsl::exists(accepted))
         .filter(pending_actions::armed_at.is_not_null().and(pending_actions::expires_at.gt(ms(now))));
     let call: Option<i64> =
         diesel::delete(open).returning(pending_actions::tool_call_id).get_result(conn).optional()?;

@@ -9,6 +9,7 @@ mod harness;
 mod inbound;
 mod missed;
 mod people;
+mod plans;
 mod replay;
 mod texts;
 mod tidy;

@@ -38,7 +38,7 @@ guard look_first src/store/outbox.rs 's/outbox::state\.eq\("unknown"\)(,\n\s+out
 guard one_look src/store/outbox.rs 's/counted < looks\.enough\)/counted < looks.enough \&\& !OFF)/'
 guard look_counts_once src/store/outbox.rs 's/outbox::looks\.eq\(looks\.before\)/outbox::looks.between(if OFF { 0 } else { looks.before }, if OFF { i64::MAX } else { looks.before })/'
 guard armed src/conversation/route.rs 's/question\.armed_at\.is_some_and\((.*?event\.received_at > armed)\)/(OFF || question.armed_at.is_some_and($1))/'
-guard repeat_armed src/store/pending.rs 's/armed_at\.zip\(accepted_at\)\.map\(.*?armed\.max\(accepted\)\)/if OFF { armed_at } else { $& }/; s/(filter\(outbox_rows::user_id\.eq\(user\.0\)\.and\(outbox_rows::accepted_at\.is_not_null\(\))\)\)/$1.or(outbox_rows::id.ge(if OFF { 0 } else { i64::MAX }))))/'
+guard repeat_armed src/store/pending.rs 's/armed_at\.zip\(accepted_at\)\.map\(.*?armed\.max\(accepted\)\)/if OFF { armed_at } else { $& }/; s/prompt\.and\(outbox_rows::accepted_at\.is_not_null\(\)\)/prompt.and(outbox_rows::accepted_at.is_not_null().or(outbox_rows::id.ge(if OFF { 0 } else { i64::MAX })))/'
 guard expiry src/store/pending.rs 's/Some\(at\) (=> close\(conn, user, Closing::Expired.*?\n\s+)None =>/Some(at) if !OFF $1_ =>/; s/expires_at\.gt\(ms\(now\)\)/expires_at.gt(if OFF { 0 } else { ms(now) })/'
 guard way src/conversation/route.rs 's/(Via::Fallback \| Via::Recovery) => false/$1 => OFF/'
 guard disturbed src/conversation/route.rs 's/&& !question\.disturbed/&& (OFF || !question.disturbed)/'
