@@ -83,7 +83,8 @@ CREATE TABLE inbound_events (        -- the ledger of received texts
   CHECK ((state IN ('completed','failed')) = (outcome IS NOT NULL)),
   CHECK (state <> 'processing' OR turn_id IS NOT NULL)
 ) STRICT;
-CREATE INDEX ix_event_pending ON inbound_events(user_id, provider_at, id) WHERE state = 'pending';
+-- One column more than the index of a user's whole history, so that SQLite prefers it.
+CREATE INDEX ix_event_pending ON inbound_events(user_id, state, provider_at, id) WHERE state = 'pending';
 CREATE INDEX ix_event_turn ON inbound_events(turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX ix_event_user ON inbound_events(user_id, id DESC);
 
@@ -209,7 +210,8 @@ CREATE TABLE outbox (
   CHECK (state <> 'attempting' OR attempt_at IS NOT NULL),
   CHECK (state <> 'unknown' OR unknown_at IS NOT NULL)
 ) STRICT;
-CREATE INDEX ix_outbox_open ON outbox(user_id, id) WHERE state IN ('queued','attempting','unknown');
+-- One column more than the index of a user's whole history, so that SQLite prefers it.
+CREATE INDEX ix_outbox_open ON outbox(user_id, state, id) WHERE state IN ('queued','attempting','unknown');
 CREATE INDEX ix_outbox_user ON outbox(user_id, id DESC);
 CREATE INDEX ix_outbox_turn ON outbox(turn_id) WHERE turn_id IS NOT NULL;
 

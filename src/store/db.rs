@@ -234,7 +234,9 @@ fn prepare(path: &str) -> Result<(Conn, File, Readers), OpenError> {
 
 const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
      PRAGMA temp_store=MEMORY;";
-const READER_PRAGMAS: &str = "PRAGMA query_only=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;";
+/// A reader's cache is empty after each commit, so it stays small.
+const READER_PRAGMAS: &str =
+    "PRAGMA query_only=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512;";
 
 fn lock(path: &str) -> Result<File, OpenError> {
     let lock_path = format!("{path}.lock");

@@ -107,9 +107,9 @@ struct Line {
     detail: String,
 }
 
-/// The reads of growing tables from end to end, with the statement that makes each. One of a partial index reads only
-/// what is open.
-fn scans(conn: &mut SqliteConnection, statements: &BTreeSet<String>) -> Vec<String> {
+/// The reads of growing tables from end to end, with the statement that makes each, and the searches for what is open
+/// among all that a person ever wrote. A partial index holds only what is open.
+fn slow_reads(conn: &mut SqliteConnection, statements: &BTreeSet<String>) -> Vec<String> {
     let partial = diesel::sql_query(
         "SELECT name AS detail FROM sqlite_master WHERE type = 'index' AND sql LIKE '%WHERE%'",
     );
@@ -119,14 +119,20 @@ fn scans(conn: &mut SqliteConnection, statements: &BTreeSet<String>) -> Vec<Stri
         let through_open = partial.iter().any(|index| detail.ends_with(&format!("INDEX {}", index.detail)));
         table.is_some_and(|table| GROWING.contains(&table)) && !through_open
     };
-    let mut scans = Vec::new();
+    let is_detour =
+        |detail: &str| ["ix_event_user", "ix_outbox_user"].iter().any(|index| detail.contains(index));
+    let mut slow = Vec::new();
     for statement in statements {
         let plan: Vec<Line> =
             diesel::sql_query(format!("EXPLAIN QUERY PLAN {statement}")).load(conn).unwrap();
-        let found = plan.into_iter().filter(|line| is_scan(&line.detail));
-        scans.extend(found.map(|line| format!("{}: {statement}", line.detail)));
+        let wants_open = ["inbound_events.state = 'pending'", "outbox.state IN"]
+            .iter()
+            .any(|open| statement.contains(open));
+        let found =
+            plan.into_iter().filter(|line| is_scan(&line.detail) || wants_open && is_detour(&line.detail));
+        slow.extend(found.map(|line| format!("{}: {statement}", line.detail)));
     }
-    scans
+    slow
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,12 +141,12 @@ async fn no_statement_reads_a_growing_table_from_end_to_end() {
     assert!(statements.len() > 80, "{} statements", statements.len());
     let folder = tempfile::tempdir().unwrap();
     let mut conn = a_database_that_knows_ann(&folder.path().join("test.db")).await;
-    let in_a_short_history = scans(&mut conn, &statements);
+    let in_a_short_history = slow_reads(&mut conn, &statements);
     assert!(in_a_short_history.is_empty(), "{in_a_short_history:#?}");
 
     let history = include_str!("../data/long_history.sql").replace("50000", "3000");
     conn.batch_execute(&history).unwrap();
     conn.batch_execute("ANALYZE").unwrap();
-    let in_a_long_history = scans(&mut conn, &statements);
+    let in_a_long_history = slow_reads(&mut conn, &statements);
     assert!(in_a_long_history.is_empty(), "{in_a_long_history:#?}");
 }
