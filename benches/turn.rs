@@ -61,6 +61,8 @@ async fn run() -> Result<()> {
         app.relay.settled().await?;
     }
     app.drain().await;
+    // The database closes once nothing holds it.
+    drop(webhook);
     app.close().await;
     report(times);
     Ok(())
