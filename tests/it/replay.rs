@@ -198,38 +198,6 @@ impl Model for Fragile {
     }
 }
 
-/// Says "Fine.", and to the word "wonder" nothing.
-struct Pensive;
-
-#[async_trait]
-impl Model for Pensive {
-    fn name(&self) -> &str {
-        "pensive"
-    }
-
-    async fn step(&self, request: &ModelRequest, _: DeltaSink<'_>) -> Result<StepOut, ModelError> {
-        let last = request.messages.last();
-        if matches!(last, Some(Message::User(text)) if text.ends_with("wonder")) {
-            std::future::pending::<()>().await;
-        }
-        let (text, thinking, stop) = ("Fine.".to_owned(), String::new(), Stop::Done);
-        Ok(StepOut { text, thinking, calls: Vec::new(), stop, usage: None, response_id: None })
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_stop_holds_back_what_waits_to_be_sent_though_a_turn_runs() {
-    let world = World::start_with(Arc::new(Pensive)).await;
-    world.twilio().fail_next(503, 20500);
-    world.texts("hello").await;
-    world.passes_ms(900).await;
-    world.texts("wonder").await;
-    world.passes_ms(900).await;
-    world.texts("STOP").await;
-    world.passes(300).await;
-    assert_eq!(world.said(), Vec::<String>::new());
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_yes_after_something_else_was_sent_asks_again() {
     let (world, dune) = world_with_dune().await;
