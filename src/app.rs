@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::conversation::transcript::{Address, PhoneNumber};
+use crate::conversation::transcript::{Address, PhoneNumber, Received};
 use crate::engine::{Engine, Parts, Settings};
 use crate::failpoint;
 use crate::llm::Model;
@@ -198,7 +198,8 @@ async fn fetch(inbox: &Inbox, engine: &Engine) -> anyhow::Result<Next> {
     let reading = inbox.read().await?;
     failpoint::reached("missed.read");
     for text in &reading.texts {
-        engine.admit(text.clone()).await?;
+        // It is received when it is stored, not when the reading of the list began.
+        engine.admit(Received { received_at: inbox.clock.now(), ..text.clone() }).await?;
         failpoint::reached("missed.admitted");
     }
     inbox.admitted(&reading).await?;

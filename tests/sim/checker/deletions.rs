@@ -68,7 +68,11 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
     let armed = number(&last, "accepted_at");
     evidence
         .expect(armed > 0 && armed < received, || format!("I4 a yes before its question: {yes} for {last}"));
-    let open_until = number(&first, "accepted_at") + OPEN_MS;
+    // A question that was held back never opened; then its first repeat is the first.
+    let opened = prompts()
+        .filter(|text| (number(&first, "id")..=number(&last, "id")).contains(&number(text, "id")))
+        .find(|text| number(text, "accepted_at") > 0);
+    let open_until = opened.map_or(0, |text| number(text, "accepted_at")) + OPEN_MS;
     evidence
         .expect(begun <= open_until, || format!("I4 an expired question was carried out: {first} by {yes}"));
     let between = records
