@@ -159,8 +159,6 @@ impl App {
     pub async fn close(self) {
         self.stop.cancel();
         let Self { engine, relay, webhooks, db, clock, relay_task, inbox_task, upkeep_task, .. } = self;
-        // It is woken by the stop, and holds the database until then.
-        let _ = upkeep_task.await;
         if let Some(task) = inbox_task {
             // It only reads, and what it admitted is stored.
             task.abort();
@@ -169,6 +167,12 @@ impl App {
         if tokio::time::timeout(LAST_TEXTS, relay_task).await.is_err() {
             // The intent to send stands; the next start finds out what became of it.
             relay.abort().await;
+        }
+        // The stop woke it; like a text, its last piece of work is waited for within bounds.
+        match tokio::time::timeout(LAST_TEXTS, upkeep_task).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%error, "the upkeep of the database had ended by itself"),
+            Err(_) => tracing::warn!("the upkeep of the database did not end in time"),
         }
         let now: Timestamp = clock.now();
         if let Err(error) = db.write(move |conn| boot::end(conn, now)).await {
@@ -198,7 +202,7 @@ async fn fetch(inbox: &Inbox, engine: &Engine) -> anyhow::Result<Next> {
     let reading = inbox.read().await?;
     failpoint::reached("missed.read");
     for text in &reading.texts {
-        // It is received when it is stored, not when the reading of the list began.
+        // It is received now, not when the reading of the list began: texts may have been sent meanwhile.
         engine.admit(Received { received_at: inbox.clock.now(), ..text.clone() }).await?;
         failpoint::reached("missed.admitted");
     }

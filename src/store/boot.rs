@@ -42,7 +42,7 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     diesel::update(tool_call_items::table.filter(deletions.and(tool_call_items::state.eq("running"))))
         .set(tool_call_items::state.eq("unknown"))
         .execute(conn)?;
-    diesel::update(outbox::table.filter(sending::open().and(outbox::state.eq("attempting"))))
+    diesel::update(outbox::table.filter(sending::OPEN.and(outbox::state.eq("attempting"))))
         .set((outbox::state.eq("unknown"), outbox::unknown_at.eq(ms(now)), outbox::updated_at.eq(ms(now))))
         .execute(conn)?;
     if let Some(stopped_at) = stopped_at {

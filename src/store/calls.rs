@@ -46,6 +46,7 @@ pub fn finish(conn: &mut Conn, call: CallRow, state: &CallState, now: Timestamp)
         CallState::Running | CallState::Held => return Ok(()),
     };
     let finished_at = (word != "created").then(|| ms(now));
+    // Not as a list: a statement with a list in it is prepared anew at each use.
     let state = tool_calls::state;
     let open = state.eq("created").or(state.eq("running")).or(state.eq("unknown"));
     diesel::update(tool_calls::table.find(call.0).filter(open))

@@ -8,7 +8,7 @@ use super::Conn;
 use super::codec::{channel, channel_word, media, media_json, ms, time, via, via_word};
 use super::schema::{inbound_events, turns};
 use super::users::{self, Newcomer};
-use super::written::{Written, written};
+use super::written::Written;
 use crate::conversation::transcript::{Address, EventId, InboundEvent, Received, TurnId, UserId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,7 @@ pub fn admit(conn: &mut Conn, received: &Received, pace: Pace) -> QueryResult<Ad
 /// The texts of `received` that were never admitted, in their order.
 pub fn unknown(conn: &mut Conn, received: Vec<Received>) -> QueryResult<Vec<Received>> {
     let mut unknown = Vec::new();
+    // One by one, each by the unique index: a statement with a list in it is prepared anew at each use.
     for text in received {
         let same = inbound_events::channel
             .eq(channel_word(text.channel))
@@ -72,13 +73,11 @@ pub fn unknown(conn: &mut Conn, received: Vec<Received>) -> QueryResult<Vec<Rece
 }
 
 /// Taken in, and not taken up by a turn.
-const fn pending() -> Written<inbound_events::table> {
-    written("inbound_events.state = 'pending'")
-}
+const PENDING: Written = Written("inbound_events.state = 'pending'");
 
 /// Texts that wait begin together: each further one postpones all, up to a limit from the first.
 fn wait_for_each_other(conn: &mut Conn, user: UserId, at: i64, pace: Pace) -> QueryResult<()> {
-    let waiting = inbound_events::table.filter(inbound_events::user_id.eq(user.0).and(pending()));
+    let waiting = inbound_events::table.filter(inbound_events::user_id.eq(user.0).and(PENDING));
     let times: Vec<i64> = waiting.select(inbound_events::received_at).limit(2).load(conn)?;
     if times.len() < 2 {
         // Nothing else waits, and this one knows its time.
@@ -120,7 +119,7 @@ impl Row {
 /// A user's texts that no turn has taken up, in the order they were sent; at most `limit`.
 pub fn waiting(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<InboundEvent>> {
     inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(pending()))
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
         .order((inbound_events::provider_at, inbound_events::id))
         .limit(limit)
         .select(Row::as_select())
@@ -133,7 +132,7 @@ pub fn waiting(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<Inb
 /// When the user's waiting texts may begin.
 pub fn due_at(conn: &mut Conn, user: UserId) -> QueryResult<Option<Timestamp>> {
     let due: Option<i64> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(pending()))
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
         .select(min(inbound_events::not_before))
         .first(conn)?;
     due.map(time).transpose()
@@ -142,7 +141,7 @@ pub fn due_at(conn: &mut Conn, user: UserId) -> QueryResult<Option<Timestamp>> {
 /// Everyone with a waiting text or an unfinished turn.
 pub fn users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
     let waiting: Vec<i64> =
-        inbound_events::table.filter(pending()).select(inbound_events::user_id).distinct().load(conn)?;
+        inbound_events::table.filter(PENDING).select(inbound_events::user_id).distinct().load(conn)?;
     let running: Vec<i64> =
         turns::table.filter(turns::finished_at.is_null()).select(turns::user_id).distinct().load(conn)?;
     let mut users: Vec<UserId> = waiting.into_iter().chain(running).map(UserId).collect();

@@ -9,16 +9,14 @@ use serde_json::json;
 use super::Conn;
 use super::codec::{ms, number, time};
 use super::schema::{delivery_events, outbox, pending_actions, users};
-use super::written::{Written, written};
+use super::written::Written;
 use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
 
 /// Time after which a text is too old to be sent.
 const SEND_WITHIN: SignedDuration = SignedDuration::from_hours(6);
 
 /// Neither taken nor given up.
-pub(super) const fn open() -> Written<outbox::table> {
-    written("outbox.state IN ('queued','attempting','unknown')")
-}
+pub(super) const OPEN: Written = Written("outbox.state IN ('queued','attempting','unknown')");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextKind {
@@ -95,7 +93,7 @@ pub enum Todo {
 pub fn agenda(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResult<Agenda> {
     type Row = (i64, i64, String, i64, i64, Option<i64>);
     let rows: Vec<Row> = outbox::table
-        .filter(open())
+        .filter(OPEN)
         .order((outbox::user_id, outbox::id))
         .select((
             outbox::id,
@@ -224,7 +222,7 @@ pub(super) fn taken_by_report(
 ) -> QueryResult<()> {
     let open: Option<i64> = outbox::table
         .find(id.0)
-        .filter(open().and(outbox::attempts.gt(0)))
+        .filter(OPEN.and(outbox::attempts.gt(0)))
         .select(outbox::id)
         .first(conn)
         .optional()?;
@@ -320,6 +318,7 @@ pub fn sought(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<Sought>> {
 
 /// The first of these ids that no other text is known by.
 pub fn unclaimed(conn: &mut Conn, sids: &[String]) -> QueryResult<Option<usize>> {
+    // One by one: a statement with a list in it is prepared anew at each use.
     for (place, sid) in sids.iter().enumerate() {
         let claimed: Option<i64> =
             outbox::table.filter(outbox::provider_sid.eq(sid)).select(outbox::id).first(conn).optional()?;
@@ -408,12 +407,10 @@ pub fn fail(conn: &mut Conn, id: OutboxId, why: &Failed<'_>, now: Timestamp) -> 
 
 /// Nothing goes to someone who opted out: what waits for them is put aside.
 pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(
-        outbox::table.filter(open().and(outbox::user_id.eq(user.0)).and(outbox::state.eq("queued"))),
-    )
-    .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
-    .execute(conn)
-    .map(drop)
+    diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user.0)).and(outbox::state.eq("queued"))))
+        .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
 }
 
 fn suppress(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
@@ -434,7 +431,7 @@ pub fn opted_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<U
 
 /// Texts that are being handed over at this moment.
 pub fn on_the_way(conn: &mut Conn) -> QueryResult<i64> {
-    outbox::table.filter(open().and(outbox::state.eq("attempting"))).count().get_result(conn)
+    outbox::table.filter(OPEN.and(outbox::state.eq("attempting"))).count().get_result(conn)
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! The one open question of a user: held, repeated, claimed once by a yes, or closed.
 
-use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +13,7 @@ use super::ledger::Outcome;
 use super::outbox::{self, NewText};
 use super::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls, turns};
 use super::turns::{self as turn_rows, End};
+use super::written::Written;
 use crate::conversation::deletion::{self, Ending, ItemOutcome};
 use crate::conversation::route::EndedQuestion;
 use crate::conversation::text;
@@ -338,7 +337,7 @@ pub fn start_item(conn: &mut Conn, call: CallRow, ord: i64, now: Timestamp) -> Q
 
 /// It is known that nothing happened: the item may be started again.
 pub fn take_back_item(conn: &mut Conn, call: CallRow, ord: i64) -> QueryResult<()> {
-    let open = tool_call_items::state.eq_any(["running", "unknown"]);
+    let open = tool_call_items::state.eq("running").or(tool_call_items::state.eq("unknown"));
     diesel::update(tool_call_items::table.find((call.0, ord)).filter(open))
         .set(tool_call_items::state.eq("held"))
         .execute(conn)
@@ -414,8 +413,7 @@ pub fn last_ended(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
     let row: Option<Row> = tool_calls::table
         .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
         .filter(turns::user_id.eq(user.0))
-        // Word for word as in the partial index: a bound value would read the calls of the whole household.
-        .filter(sql::<Bool>("tool_calls.effect = 'destructive'"))
+        .filter(Written("tool_calls.effect = 'destructive'"))
         .filter(tool_calls::finished_at.ge(ms(now - REMEMBERED)))
         .filter(diesel::dsl::exists(
             tool_call_items::table.filter(tool_call_items::tool_call_id.eq(tool_calls::id)),

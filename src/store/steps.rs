@@ -12,20 +12,15 @@ use super::codec::{
     tier, tier_word, time, to_json, unreadable,
 };
 use super::schema::{blocks, llm_steps, tool_calls, turns as turns_rows};
-use super::written::{Written, written};
+use super::written::Written;
 use super::{Conn, turns};
 use crate::conversation::transcript::{
     Arguments, Brain, CallId, CallRow, CallState, ConversationId, ModelStep, Stop, Tier, ToolCall, TurnId,
 };
 use crate::conversation::turn::Failure;
 
-const fn is_open() -> Written<llm_steps::table> {
-    written("llm_steps.state = 'started'")
-}
-
-const fn is_complete() -> Written<llm_steps::table> {
-    written("llm_steps.state = 'complete'")
-}
+const STARTED: Written = Written("llm_steps.state = 'started'");
+const COMPLETE: Written = Written("llm_steps.state = 'complete'");
 
 /// Which attempt at which step of which turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,7 +199,7 @@ pub(super) fn abandon_interrupted(conn: &mut Conn, now: Timestamp) -> QueryResul
 
 /// The attempt that was running when the turn failed under us, if there was one: the next is a further one.
 pub fn abandon_unfinished(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
-    let running = llm_steps::turn_id.eq(turn.0).and(is_open());
+    let running = llm_steps::turn_id.eq(turn.0).and(STARTED);
     diesel::update(llm_steps::table.filter(running))
         .set((
             llm_steps::state.eq("abandoned"),
@@ -245,7 +240,7 @@ pub(super) fn of_turns(
 ) -> QueryResult<HashMap<TurnId, Vec<ModelStep>>> {
     let turns = || turns::ids_from(conversation, from);
     let done: Vec<(i64, i64, i64, String, Option<String>)> = llm_steps::table
-        .filter(llm_steps::turn_id.eq_any(turns()).and(is_complete()))
+        .filter(llm_steps::turn_id.eq_any(turns()).and(COMPLETE))
         .order((llm_steps::turn_id, llm_steps::step))
         .select((
             llm_steps::turn_id,

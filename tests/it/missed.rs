@@ -1,5 +1,7 @@
 //! Texts that the carrier could not bring: found in its list, once, and in their order.
 
+use std::collections::BTreeSet;
+
 use crate::harness::model::says;
 use crate::harness::world::World;
 
@@ -64,11 +66,12 @@ async fn a_missed_text_that_the_list_shows_late_is_found_behind_a_newer_one() {
     assert_eq!(world.said(), ["To the second.", "To the first."]);
 }
 
-/// Milliseconds within which the texts of the next test are read, taken in and passed over, with room.
+/// Milliseconds from a start within which the list is read, its texts are taken in and the cursor is moved.
 const READING_MS: u64 = 60;
 
 #[tokio::test(start_paused = true)]
 async fn missed_texts_survive_a_kill_at_any_moment_of_their_reading() {
+    let mut stored_at_the_kill = BTreeSet::new();
     for moment in 0..READING_MS {
         let mut world = World::start().await;
         world.is_killed().await;
@@ -78,10 +81,16 @@ async fn missed_texts_survive_a_kill_at_any_moment_of_their_reading() {
         world.passes(60).await;
         world.is_started().await;
         world.passes_ms(moment).await;
+        stored_at_the_kill.insert(world.texts_stored().await.len());
         world.is_killed().await;
         world.is_started().await;
         world.passes(60).await;
         assert_eq!(world.texts_stored().await, ["an old one", "a young one"], "killed after {moment} ms");
         world.is_killed().await;
     }
+    assert_eq!(
+        stored_at_the_kill,
+        BTreeSet::from([0, 1, 2]),
+        "a kill before, between and after the admissions"
+    );
 }

@@ -55,15 +55,6 @@ async fn a_yes_taken_in_before_a_crash_deletes_once_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_from_someone_who_lost_the_right_meanwhile_deletes_nothing() {
-    let (world, _) = world_with_dune().await;
-    world.sms("delete dune").await;
-    world.ann_may_delete(false).await;
-    assert_eq!(world.sms("yes").await, [QUESTION, "You may not delete titles, so I kept Dune (2021)."]);
-    assert_eq!(world.radarr().removals(), Vec::<i64>::new());
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_text_taken_in_before_a_crash_is_answered_after_it() {
     let mut world = World::start().await;
     world.model_plays([says("Here I am.")]);
@@ -180,6 +171,28 @@ async fn a_deletion_whose_answer_was_lost_is_looked_for_and_told_as_made() {
     assert_eq!((world.radarr().removals(), world.radarr().posts()), (vec![dune], 1));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_yes_after_something_else_was_sent_asks_again() {
+    let (world, dune) = world_with_dune().await;
+    world.sms("delete dune").await;
+    world.notifies("Arrival can be watched now.").await;
+    let notified = [QUESTION, "Arrival can be watched now."];
+    assert_eq!(world.sms("yes").await, [&notified[..], &[QUESTION]].concat());
+    assert_eq!(world.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(world.sms("yes").await, [&notified[..], &[QUESTION, DELETED]].concat());
+    assert_eq!(world.radarr().removals(), [dune]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pieces_of_a_response_are_forgotten_after_an_hour() {
+    let world = World::start().await;
+    world.model_plays([says("One.")]);
+    world.sms("one").await;
+    assert_eq!(world.pieces_stored().await, ["One."]);
+    world.passes(2 * 60 * 60).await;
+    assert_eq!(world.pieces_stored().await, Vec::<String>::new());
+}
+
 /// Breaks down over one word, every time.
 struct Fragile;
 
@@ -196,18 +209,6 @@ impl Model for Fragile {
         let (thinking, stop) = (String::new(), Stop::Done);
         Ok(StepOut { text, thinking, calls: Vec::new(), stop, usage: None, response_id: None })
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_yes_after_something_else_was_sent_asks_again() {
-    let (world, dune) = world_with_dune().await;
-    world.sms("delete dune").await;
-    world.notifies("Arrival can be watched now.").await;
-    let notified = [QUESTION, "Arrival can be watched now."];
-    assert_eq!(world.sms("yes").await, [&notified[..], &[QUESTION]].concat());
-    assert_eq!(world.radarr().removals(), Vec::<i64>::new());
-    assert_eq!(world.sms("yes").await, [&notified[..], &[QUESTION, DELETED]].concat());
-    assert_eq!(world.radarr().removals(), [dune]);
 }
 
 #[tokio::test(start_paused = true)]

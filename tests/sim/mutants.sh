@@ -55,16 +55,19 @@ guard failed_attempt src/store/steps.rs 's/(pub fn abandon_unfinished.*?\{\n)/$1
 guard unstarted src/store/calls.rs 's/(fn cancel_unstarted.*?\{\n)/$1    if OFF { return Ok(()); }\n/s'
 
 cd "$copy" || exit 1
+for name in "$@"; do
+    case "$names " in *" $name "*) ;; *) echo "there is no guard $name"; exit 1 ;; esac
+done
 [ $# -gt 0 ] && names="$*"
 binaries=$(cargo test --no-run --lib --test it --test sim 2>"$copy/build" && grep -oE '\([^()]*/deps/[^()]*\)' "$copy/build" | tr -d '()')
 if [ -z "$binaries" ]; then grep -m 5 -A 9 '^error' "$copy/build"; exit 1; fi
 for binary in $binaries; do cp "$binary" "$copy/$(basename "${binary%-*}").test"; done
 for name in none $names; do
     export MUTANT="$name"
-    "$copy/dialarr.test" store:: >"$copy/told" 2>&1
-    "$copy/it.test" --skip tidy >>"$copy/told" 2>&1
-    "$copy/sim.test" schedules seeds >>"$copy/told" 2>&1
-    failed=$(grep -E '^test [a-z_:]+ \.\.\. FAILED' "$copy/told" | sed 's/^test //; s/ \.\.\. FAILED//' | tr '\n' ' ')
+    timeout 900 "$copy/dialarr.test" store:: >"$copy/told" 2>&1
+    timeout 900 "$copy/it.test" --skip tidy >>"$copy/told" 2>&1
+    timeout 900 "$copy/sim.test" schedules seeds >>"$copy/told" 2>&1
+    failed=$(grep -E '^test [a-z0-9_:]+ \.\.\. FAILED' "$copy/told" | sed 's/^test //; s/ \.\.\. FAILED//' | tr '\n' ' ')
     rules=$(grep -oE '^ *[0-9]* *(I[0-9]+|T[0-9]) ' "$copy/told" | grep -oE '[IT][0-9]+' | sort | uniq -c | tr -s ' \n' ' ')
     echo "$name: ${failed:-SURVIVED }[$rules]"
 done

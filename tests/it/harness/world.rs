@@ -55,14 +55,14 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let mut world = Self { app: None, peers, script, model, folder };
         world.is_started().await;
-        world.ann_may_delete(true).await;
+        world.knows_ann().await;
         world.passes(1).await;
         world
     }
 
-    pub(crate) async fn ann_may_delete(&self, delete: bool) {
+    async fn knows_ann(&self) {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
-        let rights = Rights { role: Role::Member, add: true, delete, four_k: false };
+        let rights = Rights { role: Role::Member, add: true, delete: true, four_k: false };
         let know = move |conn: &mut _| {
             let id = users::ensure(conn, &phone, Newcomer::Member, now)?;
             users::set_rights(conn, id, rights, now)
@@ -157,7 +157,8 @@ impl World {
         self.passes(1).await;
     }
 
-    /// A text to Ann that is no answer; it leaves with the next one.
+    /// A text to Ann that no turn wrote. Nothing sends such texts yet, so it has the kind of a reply; it leaves with the
+    /// next one.
     pub(crate) async fn notifies(&self, body: &str) {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
         let (to, from) = (Address::new(ANN), self.peers.missed().number);
@@ -167,6 +168,12 @@ impl World {
             outbox::queue(conn, &NewText { key, user, turn: None, kind, to, from, body, segments: 1 }, now)
         };
         self.app.as_ref().unwrap().db.write(queue).await.unwrap();
+    }
+
+    /// The pieces in which responses came, as far as they are kept.
+    pub(crate) async fn pieces_stored(&self) -> Vec<String> {
+        let pieces = "SELECT delta AS line FROM stream_events ORDER BY turn_id, seq";
+        stored::lines(&self.app.as_ref().unwrap().db, pieces).await
     }
 
     /// The bodies of the texts that were taken in, oldest first.

@@ -144,12 +144,17 @@ fn truths(evidence: &mut Evidence<'_>) {
     }
 }
 
+/// Whether somebody else's yes began the same deletion.
 fn wanted_by_others(evidence: &Evidence<'_>, item: &Value) -> bool {
     let records = evidence.records;
+    let asked_by = |item: &Value| {
+        by_id(&records.calls, number(item, "tool_call_id"))
+            .and_then(|call| by_id(&records.turns, number(call, "turn_id")))
+            .map(|turn| number(turn, "user_id"))
+    };
     records.items.iter().any(|other| {
         (&other["kind"], &other["item_id"]) == (&item["kind"], &item["item_id"])
-            && other["tool_call_id"] != item["tool_call_id"]
-            && by_id(&records.calls, number(other, "tool_call_id"))
-                .is_some_and(|call| !call["confirmed_by"].is_null())
+            && number(other, "attempts") > 0
+            && asked_by(other) != asked_by(item)
     })
 }
