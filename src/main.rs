@@ -6,8 +6,7 @@ use clap::Parser;
 use dialarr::cli;
 
 fn main() -> ExitCode {
-    // The HTTP clients panic without a default provider. This fails only if there is one already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    dialarr::http::install_tls();
     let arguments = cli::Arguments::parse();
     match cli::run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
