@@ -18,9 +18,12 @@ use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::clock::Clock;
 use crate::conversation::deletion::CodePolicy;
+use crate::conversation::rate::Rate;
+use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::{Address, PhoneNumber};
+use crate::conversation::triage::Routing;
 use crate::conversation::turn::Limits;
-use crate::engine::{Codes, Settings};
+use crate::engine::{Codes, Quotas, Settings, SmsReactions};
 use crate::http::{Http, InProcess};
 use crate::llm::Model;
 use crate::messaging::fake::{FakeAccount, FakeTwilio};
@@ -170,6 +173,8 @@ fn attempt(served: Served, request: &Request<Bytes>) -> Option<Write> {
     }
 }
 
+const WEEKLY: Option<Rate> = Some(Rate { most: 10, within: SignedDuration::from_hours(7 * 24) });
+
 /// The settings that a household gets by default, without waiting for further texts.
 pub fn settings(zone: TimeZone) -> Settings {
     Settings {
@@ -181,6 +186,13 @@ pub fn settings(zone: TimeZone) -> Settings {
         languages: Vec::new(),
         limits: Limits::STANDARD,
         model_calls: 8,
+        quotas: Quotas { movies: WEEKLY, seasons: WEEKLY },
+        rate: Some(Rate { most: 10, within: SignedDuration::from_mins(1) }),
+        prices: Prices::default(),
+        budget: Budget::default(),
+        routing: Routing::Heuristic,
+        reactions: SmsReactions::Silent,
+        number: Some(Address::new(OUR_NUMBER)),
         pace: Pace::STANDARD,
     }
 }

@@ -15,7 +15,7 @@ use crate::conversation::consent::Language;
 use crate::conversation::deletion::CodePolicy;
 use crate::conversation::transcript::Address;
 use crate::conversation::turn::Limits;
-use crate::engine::{Codes, Settings};
+use crate::engine::{Codes, Quotas, Settings};
 use crate::http::Http;
 use crate::llm::Model;
 use crate::llm::dialect::{Setting, TokenField};
@@ -86,6 +86,13 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
         languages: conversation.confirm_languages.iter().filter_map(|code| Language::parse(code)).collect(),
         limits: Limits::STANDARD,
         model_calls: config.llm.as_ref().map_or(MODEL_CALLS, |llm| llm.max_concurrent),
+        quotas: Quotas { movies: config.limits.quota_movies, seasons: config.limits.quota_seasons },
+        rate: config.limits.rate,
+        prices: config.llm.as_ref().map(|llm| llm.prices).unwrap_or_default(),
+        budget: config.limits.budget,
+        routing: conversation.routing,
+        reactions: conversation.reactions,
+        number: config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str())),
         pace: config::pace(),
     })
 }

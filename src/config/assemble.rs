@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use url::Url;
 
@@ -11,10 +12,14 @@ use super::problems::Problems;
 use super::reader::{Reader, Reading, parse_secret};
 use super::variables::{self, Variable};
 use super::{
-    Config, ConfirmCode, Conversation, Credentials, Libraries, Library, Llm, Log, LogFormat, People,
+    Config, ConfirmCode, Conversation, Credentials, Libraries, Library, Limits, Llm, Log, LogFormat, People,
     TokenField, Twilio,
 };
+use crate::conversation::rate::Rate;
+use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::PhoneNumber;
+use crate::conversation::triage::Routing;
+use crate::engine::SmsReactions;
 use crate::telemetry;
 
 const TWILIO_API_URL: &str = "https://api.twilio.com";
@@ -56,6 +61,9 @@ impl Config {
                     .or(Vec::new()),
             },
             conversation: conversation(&mut reader),
+            limits: limits(&mut reader),
+            retention_days: u32::try_from(reader.number(variables::RETENTION_DAYS, 1..=36_500).or(365))
+                .unwrap_or(u32::MAX),
             log: log(&mut reader),
         };
         reader.finish(config)
@@ -120,6 +128,7 @@ fn llm(reader: &mut Reader<'_>) -> Option<Llm> {
     ];
     let token_field = reader.choice(variables::LLM_TOKEN_FIELD, &token_fields).or(None);
     let max_concurrent = reader.number(variables::LLM_MAX_CONCURRENT, 1..=1000).or(8);
+    let prices = prices(reader);
     if api_key.is_absent() && base_url.is_absent() {
         return None;
     }
@@ -131,7 +140,31 @@ fn llm(reader: &mut Reader<'_>) -> Option<Llm> {
         reasoning_effort,
         token_field,
         max_concurrent: usize::try_from(max_concurrent).unwrap_or(usize::MAX),
+        prices,
     })
+}
+
+/// Cached input costs as much as other input where it has no price of its own.
+fn prices(reader: &mut Reader<'_>) -> Prices {
+    let input = reader.read(variables::LLM_PRICE_INPUT, parse_money).or(0);
+    let cached = reader.read(variables::LLM_PRICE_CACHED, parse_money).or(input);
+    Prices { input, cached, output: reader.read(variables::LLM_PRICE_OUTPUT, parse_money).or(0) }
+}
+
+fn limits(reader: &mut Reader<'_>) -> Limits {
+    let mut rate = |variable, most, within| {
+        reader.read(variable, parse_rate).or(Some(Rate { most, within }))
+    };
+    let week = SignedDuration::from_hours(7 * 24);
+    Limits {
+        quota_movies: rate(variables::QUOTA_MOVIES, 10, week),
+        quota_seasons: rate(variables::QUOTA_SEASONS, 10, week),
+        rate: rate(variables::RATE_LIMIT, 10, SignedDuration::from_mins(1)),
+        budget: Budget {
+            tokens: reader.number(variables::DAILY_TOKENS, 1..=1_000_000_000_000).given(),
+            cost: reader.read(variables::DAILY_COST, parse_money).given(),
+        },
+    }
 }
 
 fn library(reader: &mut Reader<'_>, url: Variable, api_key: Variable) -> Option<Library> {
@@ -143,6 +176,8 @@ fn library(reader: &mut Reader<'_>, url: Variable, api_key: Variable) -> Option<
 
 fn conversation(reader: &mut Reader<'_>) -> Conversation {
     let codes = [("bulk", ConfirmCode::Bulk), ("always", ConfirmCode::Always)];
+    let reactions = [("silent", SmsReactions::Silent), ("text", SmsReactions::Text)];
+    let routings = [("off", Routing::Off), ("heuristic", Routing::Heuristic), ("ai", Routing::Ai)];
     let idle_minutes = reader.number(variables::CONVERSATION_IDLE_MINUTES, 1..=10_080).or(30);
     let confirm_minutes = reader.number(variables::CONFIRM_MINUTES, 1..=60).or(5);
     Conversation {
@@ -151,6 +186,8 @@ fn conversation(reader: &mut Reader<'_>) -> Conversation {
         confirm_code: reader.choice(variables::CONFIRM_CODE, &codes).or(ConfirmCode::Bulk),
         confirm_languages: reader.list(variables::CONFIRM_LANGS, parse_language).or(Vec::new()),
         coalesce: Duration::from_millis(reader.number(variables::COALESCE_MS, 0..=4000).or(1200)),
+        reactions: reader.choice(variables::SMS_REACTIONS, &reactions).or(SmsReactions::Silent),
+        routing: reader.choice(variables::TURN_ROUTING, &routings).or(Routing::Heuristic),
     }
 }
 
@@ -188,6 +225,23 @@ fn url_or(url: Reading<Url>, default: &str) -> Option<Url> {
         Reading::Wrong => None,
         Reading::Given(url) => Some(url),
     }
+}
+
+/// Millionths of a currency, from a decimal number such as `0.75`.
+fn parse_money(text: &str) -> Result<u64, String> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let millionths = (digits(whole) && digits(part) && part.len() <= 6 && whole.len() <= 9)
+        .then(|| format!("{whole}{part:0<6}").parse().ok())
+        .flatten();
+    millionths.ok_or_else(|| "not a price such as 0.75".to_owned())
+}
+
+fn parse_rate(text: &str) -> Result<Option<Rate>, String> {
+    if text.eq_ignore_ascii_case("off") {
+        return Ok(None);
+    }
+    Rate::parse(text).map(Some).ok_or_else(|| "not off or a number within a time such as 10/7d".to_owned())
 }
 
 fn parse_language(code: &str) -> Result<String, String> {

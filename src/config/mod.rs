@@ -17,7 +17,11 @@ use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use url::Url;
 
+use crate::conversation::rate::Rate;
+use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::PhoneNumber;
+use crate::conversation::triage::Routing;
+use crate::engine::SmsReactions;
 use crate::pace::Pace;
 pub use problems::{Problem, Problems};
 
@@ -64,6 +68,9 @@ pub struct Config {
     pub libraries: Libraries,
     pub people: People,
     pub conversation: Conversation,
+    pub limits: Limits,
+    /// For how many days texts are kept readable.
+    pub retention_days: u32,
     pub log: Log,
 }
 
@@ -99,6 +106,7 @@ pub struct Llm {
     /// `None`: as suits the server.
     pub token_field: Option<TokenField>,
     pub max_concurrent: usize,
+    pub prices: Prices,
 }
 
 /// The request field that limits the length of an answer.
@@ -141,6 +149,17 @@ pub struct Conversation {
     pub confirm_languages: Vec<String>,
     /// Quiet time after which several texts become one turn.
     pub coalesce: Duration,
+    pub reactions: SmsReactions,
+    pub routing: Routing,
+}
+
+/// What a member may add, how fast one may text, and what a day may cost; `None` is without a limit.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub quota_movies: Option<Rate>,
+    pub quota_seasons: Option<Rate>,
+    pub rate: Option<Rate>,
+    pub budget: Budget,
 }
 
 /// Which deletions want a two-digit code in the answer.

@@ -4,10 +4,13 @@
 pub mod consent;
 pub mod deletion;
 pub mod prompt;
+pub mod rate;
 pub mod reaction;
 pub mod route;
+pub mod spending;
 pub mod text;
 pub mod transcript;
+pub mod triage;
 pub mod trouble;
 pub mod turn;
 pub mod words;

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::run::{Progress, Scene};
 use super::{Codes, Engine};
 use crate::conversation::deletion;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, CallRow, CallState, FrozenItem, MediaRef, Tier, ToolCall,
+    Arguments, CallFailure, CallResult, CallRow, CallState, FrozenItem, MediaRef, Tier, ToolCall,
 };
 use crate::failpoint;
-use crate::store::calls::{self, Note, Start};
+use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::calls::{self, Start};
 use crate::store::ledger;
 use crate::store::pending::{self, Question};
 use crate::tools::approval::{self, Cleared, Decision, Words};
@@ -44,7 +45,7 @@ impl Engine {
         };
         match approval::decide(&tool.spec(), call, &uses, scene.user.rights, shown) {
             Decision::Refuse(failure) => {
-                let note = note(scene, "refused", row, &failure.for_model);
+                let note = entry(scene, "refused", row, failure.for_model.clone());
                 self.record_noted(row, CallState::Failed(failure), Some(note)).await
             }
             Decision::Run(cleared) => {
@@ -63,7 +64,15 @@ impl Engine {
         cleared: &Cleared,
     ) -> anyhow::Result<Progress> {
         let (row, now) = (call.row, self.now());
-        if self.0.parts.db.write(move |conn| calls::start(conn, row, now)).await? == Start::NotStartable {
+        let intent = (call.tier != Tier::Read).then(|| entry(scene, "write", row, intent(call)));
+        let start = move |conn: &mut _| {
+            let start = calls::start(conn, row, now)?;
+            if let (Start::Started, Some(intent)) = (start, &intent) {
+                audit::record(conn, intent, now)?;
+            }
+            Ok(start)
+        };
+        if self.0.parts.db.write(start).await? == Start::NotStartable {
             return Ok(Progress::GoesOn);
         }
         failpoint::reached("call.started");
@@ -72,7 +81,8 @@ impl Engine {
         failpoint::reached("call.ran");
         let state = match ended {
             Ok(Ok(result)) => {
-                let note = (call.tier == Tier::Write).then(|| note(scene, "write", row, &result.for_model));
+                let note = (call.tier == Tier::Write)
+                    .then(|| entry(scene, "write_done", row, result.for_model.clone()));
                 return self.record_noted(row, CallState::Done(result), note).await;
             }
             Ok(Err(ToolError::TellModel(failure))) => CallState::Failed(failure),
@@ -112,7 +122,7 @@ impl Engine {
                 .await
                 {
                     Ok(Ok(Settled::Done(result))) => {
-                        let note = note(scene, "write_settled", row, &result.for_model);
+                        let note = entry(scene, "write_settled", row, result.for_model.clone());
                         return self.record_noted(row, CallState::Done(result), Some(note)).await;
                     }
                     Ok(Ok(Settled::NotDone)) => self.again_or_unknown(row).await?,
@@ -156,7 +166,7 @@ impl Engine {
         let languages = &self.0.parts.settings.languages;
         let said = Words { this_turn: &scene.turn.texts, last_three: &last_three, languages };
         if let Err(failure) = approval::requested(&items, said) {
-            let note = note(scene, "refused", call.row, &failure.for_model);
+            let note = entry(scene, "refused", call.row, failure.for_model.clone());
             return self.record_noted(call.row, CallState::Failed(failure), Some(note)).await;
         }
         let mut before: Vec<&str> = scene.turn.done_so_far();
@@ -210,12 +220,12 @@ impl Engine {
         &self,
         row: CallRow,
         state: CallState,
-        note: Option<Note>,
+        note: Option<Entry>,
     ) -> anyhow::Result<Progress> {
         let now = self.now();
         let record = move |conn: &mut _| {
             if let Some(note) = &note {
-                calls::note(conn, note, now)?;
+                audit::record_outcome(conn, note, now);
             }
             calls::finish(conn, row, &state, now)
         };
@@ -250,15 +260,24 @@ impl Codes {
     }
 }
 
-fn note(scene: &Scene, kind: &'static str, call: CallRow, detail: &serde_json::Value) -> Note {
-    Note { user: scene.user.id, kind, call, detail: detail.clone() }
+/// A line of the audit log about a call of the scene's user.
+pub(super) fn entry(scene: &Scene, kind: &'static str, call: CallRow, detail: Value) -> Entry {
+    Entry { by: By::User(scene.user.id), kind, subject: Subject::Call(call), detail }
+}
+
+fn intent(call: &ToolCall) -> Value {
+    let arguments = match &call.arguments {
+        Arguments::Object(map) => Value::Object(map.clone()),
+        Arguments::Malformed(_) => Value::Null,
+    };
+    json!({ "tool": call.name, "arguments": arguments })
 }
 
 fn find(scene: &Scene, row: CallRow) -> Option<&ToolCall> {
     scene.turn.steps.iter().flat_map(|step| &step.calls).find(|call| call.row == row)
 }
 
-fn failure(code: &str, for_model: serde_json::Value, for_user: Option<&str>) -> CallFailure {
+fn failure(code: &str, for_model: Value, for_user: Option<&str>) -> CallFailure {
     CallFailure { code: code.to_owned(), for_model, for_user: for_user.map(str::to_owned) }
 }
 

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 use super::Engine;
-use super::calling::{MAX_STARTS, status};
+use super::calling::{MAX_STARTS, entry, status};
 use super::run::Scene;
 use crate::conversation::deletion::{self, ItemOutcome};
 use crate::conversation::transcript::{FrozenItem, UserId};
 use crate::failpoint;
-use crate::store::calls::{self, Note};
+use crate::store::audit;
 use crate::store::ledger::Outcome;
 use crate::store::pending::{self, Claimed, Item, ItemState, Start};
 use crate::store::steps;
@@ -73,9 +75,15 @@ impl Engine {
             Err(NotPermitted) => return Ok(Some(ItemOutcome::NotPermitted)),
         };
         let (call, ord, now) = (claimed.call(), item.ord, self.now());
-        if self.0.parts.db.write(move |conn| pending::start_item(conn, call, ord, now)).await?
-            == Start::NotStartable
-        {
+        let intent = entry(scene, "delete", call, described(&item.item));
+        let start = move |conn: &mut _| {
+            let start = pending::start_item(conn, call, ord, now)?;
+            if start == Start::Started {
+                audit::record(conn, &intent, now)?;
+            }
+            Ok(start)
+        };
+        if self.0.parts.db.write(start).await? == Start::NotStartable {
             return Ok(None);
         }
         failpoint::reached("item.started");
@@ -140,14 +148,14 @@ impl Engine {
             .collect();
         let fresh = if tired { Vec::new() } else { self.previewed(scene, &claimed, &changed).await };
         let again = (!fresh.is_empty()).then(|| self.question(scene, fresh, &report));
-        let (now, user, turn, call) = (self.now(), scene.user.id, scene.live.id, claimed.call());
+        let (now, turn) = (self.now(), scene.live.id);
+        let outcome = entry(scene, "delete_done", claimed.call(), json!({ "told": report }));
         let back = scene.way_back();
         let (whole, page) = back.page(&report);
         let text = back.reply(page.text);
         let end = move |conn: &mut _| {
             pending::end_claimed(conn, &claimed, &report, now)?;
-            let detail = serde_json::json!({ "told": report });
-            calls::note(conn, &Note { user, kind: "delete", call, detail }, now)?;
+            audit::record_outcome(conn, &outcome, now);
             if let Some(question) = &again {
                 let call = steps::add_call(conn, turn, claimed.tool(), now)?;
                 return pending::hold(conn, call, question, now);
@@ -176,4 +184,9 @@ impl Engine {
             Err(_) => Vec::new(),
         }
     }
+}
+
+fn described(item: &FrozenItem) -> Value {
+    json!({ "title": deletion::name(item), "instance": item.instance, "id": item.id,
+        "delete_files": item.delete_files, "size_bytes": item.fingerprint.size_bytes })
 }

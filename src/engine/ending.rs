@@ -1,10 +1,14 @@
 //! How turns end: the words, made fit for a text message, and the rows that carry them.
 
+use jiff::Timestamp;
+
 use crate::conversation::text::{self, Emoji, Page};
 use crate::conversation::transcript::{Address, InboundEvent, TurnId, User};
 use crate::conversation::turn::{Answer, Excuse};
+use crate::messaging::outbox::LOCAL;
 use crate::messaging::segments::Segments;
-use crate::store::outbox::{NewText, TextKind};
+use crate::store::outbox::{self, NewText, TextKind};
+use crate::store::{Conn, QueryResult, users};
 
 /// Where an answer goes: back the way the text came.
 #[derive(Debug, Clone)]
@@ -60,6 +64,21 @@ impl WayBack {
         self.text("question", TextKind::ConfirmPrompt, text::for_sms(body, Emoji::Remove))
     }
 
+    /// The way to someone who is told something that no text of theirs asked for, from where they last texted to.
+    pub(super) fn to_user(conn: &mut Conn, user: &User, number: Option<&Address>) -> QueryResult<Self> {
+        let last = users::last_address(conn, user.id)?;
+        let from = last.or_else(|| number.cloned()).unwrap_or_else(|| Address::new(LOCAL));
+        let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
+        let source = String::new();
+        Ok(Self { user: user.clone(), source, turn: None, to, from, emoji: Emoji::Remove })
+    }
+
+    /// A notice, whole; `key` makes sure that it goes out once.
+    pub(super) fn notice(&self, key: &str, body: &str) -> NewText {
+        let body = text::for_sms(body, Emoji::Remove);
+        NewText { key: format!("{key}:user:{}", self.user.id), ..self.text("", TextKind::Notice, body) }
+    }
+
     fn text(&self, part: &str, kind: TextKind, body: String) -> NewText {
         let segments = u32::try_from(Segments::of(&body).count).unwrap_or(u32::MAX);
         NewText {
@@ -81,4 +100,19 @@ pub(super) fn words(answer: &Answer) -> &str {
         Answer::Model(text) | Answer::Tools(text) => text,
         Answer::Code(excuse) => excuse.text(),
     }
+}
+
+/// Tells every active admin once what `key` is about.
+pub(super) fn tell_admins(
+    conn: &mut Conn,
+    number: Option<&Address>,
+    key: &str,
+    body: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
+    for admin in users::admins(conn)? {
+        let text = WayBack::to_user(conn, &admin, number)?.notice(key, body);
+        outbox::queue_once(conn, &text, now)?;
+    }
+    Ok(())
 }

@@ -23,6 +23,10 @@ use tokio_util::task::TaskTracker;
 use crate::clock::Clock;
 use crate::conversation::consent::Language;
 use crate::conversation::deletion::CodePolicy;
+use crate::conversation::rate::Rate;
+use crate::conversation::spending::{Budget, Prices};
+use crate::conversation::transcript::Address;
+use crate::conversation::triage::Routing;
 use crate::conversation::turn::Limits;
 use crate::llm::Model;
 use crate::messaging::outbox::Doorbell;
@@ -47,7 +51,33 @@ pub struct Settings {
     pub limits: Limits,
     /// Model calls at the same time.
     pub model_calls: usize,
+    /// What a member may add; `None` without a limit.
+    pub quotas: Quotas,
+    /// Texts of one person that are worked on; `None` without a limit.
+    pub rate: Option<Rate>,
+    pub prices: Prices,
+    pub budget: Budget,
+    pub routing: Routing,
+    pub reactions: SmsReactions,
+    /// Our own number, for those who have not texted yet; `None` without an account.
+    pub number: Option<Address>,
     pub pace: Pace,
+}
+
+/// What members may add within a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quotas {
+    pub movies: Option<Rate>,
+    pub seasons: Option<Rate>,
+}
+
+/// What is sent of a reaction that stands for a whole answer: texts cannot carry one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SmsReactions {
+    /// Nothing.
+    Silent,
+    /// Its emoji.
+    Text,
 }
 
 /// Where the two-digit codes come from.

@@ -2,12 +2,11 @@
 
 use diesel::prelude::*;
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::Conn;
 use super::codec::{failure_json, ms, result, result_json, to_json};
-use super::schema::{audit_log, tool_calls, turns};
-use crate::conversation::transcript::{CallRow, CallState, ConversationId, MediaRef, TurnId, UserId};
+use super::schema::{tool_calls, turns};
+use crate::conversation::transcript::{CallRow, CallState, ConversationId, MediaRef, TurnId};
 
 /// Turns of a conversation, and results in them, that are searched for the ids they showed: more than any model sees.
 const TURNS_SEARCHED: i64 = 50;
@@ -113,28 +112,4 @@ pub fn shown(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<M
         shown.extend(result(&text)?.shown);
     }
     Ok(shown)
-}
-
-/// A change or a refusal, noted for good.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Note {
-    pub user: UserId,
-    pub kind: &'static str,
-    pub call: CallRow,
-    pub detail: Value,
-}
-
-pub fn note(conn: &mut Conn, note: &Note, now: Timestamp) -> QueryResult<()> {
-    let epoch = super::boot::epoch(conn)?;
-    diesel::insert_into(audit_log::table)
-        .values((
-            audit_log::at.eq(ms(now)),
-            audit_log::epoch.eq(epoch),
-            audit_log::user_id.eq(note.user.0),
-            audit_log::kind.eq(note.kind),
-            audit_log::subject.eq(format!("tool_call:{}", note.call)),
-            audit_log::detail.eq(note.detail.to_string()),
-        ))
-        .execute(conn)
-        .map(drop)
 }

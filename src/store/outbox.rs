@@ -1,5 +1,6 @@
 //! Texts to send. Nothing leaves but through a row here; the intent to send is written before the sending.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use diesel::prelude::*;
@@ -22,6 +23,8 @@ pub(super) const OPEN: Written = Written("outbox.state IN ('queued','attempting'
 pub enum TextKind {
     Reply,
     ConfirmPrompt,
+    /// Nobody asked for it at this moment: it never comes between a question and its answer.
+    Notice,
 }
 
 #[derive(Debug, Clone)]
@@ -42,6 +45,7 @@ pub fn queue(conn: &mut Conn, text: &NewText, now: Timestamp) -> QueryResult<Out
     let kind = match text.kind {
         TextKind::Reply => "reply",
         TextKind::ConfirmPrompt => "confirm_prompt",
+        TextKind::Notice => "notice",
     };
     diesel::insert_into(outbox::table)
         .values((
@@ -61,6 +65,16 @@ pub fn queue(conn: &mut Conn, text: &NewText, now: Timestamp) -> QueryResult<Out
         .returning(outbox::id)
         .get_result(conn)
         .map(OutboxId)
+}
+
+/// Queues a text unless one with its key was queued before, ever.
+pub fn queue_once(conn: &mut Conn, text: &NewText, now: Timestamp) -> QueryResult<()> {
+    let known: Option<i64> =
+        outbox::table.filter(outbox::dedupe_key.eq(&text.key)).select(outbox::id).first(conn).optional()?;
+    match known {
+        Some(_) => Ok(()),
+        None => queue(conn, text, now).map(drop),
+    }
 }
 
 /// A row that is to be sent.
@@ -91,13 +105,14 @@ pub enum Todo {
 
 /// `look_after`: when a text is looked for, counted from when its fate became unknown.
 pub fn agenda(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResult<Agenda> {
-    type Row = (i64, i64, String, i64, i64, Option<i64>);
+    type Row = (i64, i64, String, String, i64, i64, Option<i64>);
     let rows: Vec<Row> = outbox::table
         .filter(OPEN)
         .order((outbox::user_id, outbox::id))
         .select((
             outbox::id,
             outbox::user_id,
+            outbox::kind,
             outbox::state,
             outbox::not_before,
             outbox::looks,
@@ -106,7 +121,19 @@ pub fn agenda(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> Query
         .load(conn)?;
     let mut agenda = Agenda::default();
     let mut last_user = None;
-    for (id, user, state, not_before, looks, unknown_at) in rows {
+    let asked = match rows.iter().any(|(_, _, kind, ..)| kind == "notice") {
+        true => asked(conn, now)?,
+        false => HashMap::new(),
+    };
+    for (id, user, kind, state, not_before, looks, unknown_at) in rows {
+        if kind == "notice"
+            && state == "queued"
+            && let Some(until) = asked.get(&user)
+        {
+            // It waits for the answer, and nothing waits for it.
+            agenda.next_ms = earlier(agenda.next_ms, *until);
+            continue;
+        }
         // Only the oldest open row of each user counts: one whose fate is open holds up the rest.
         if last_user.replace(user) == Some(user) {
             continue;
@@ -124,10 +151,28 @@ pub fn agenda(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> Query
         if at <= ms(now) {
             agenda.due.push((OutboxId(id), todo));
         } else {
-            agenda.next_ms = Some(agenda.next_ms.map_or(at, |next: i64| next.min(at)));
+            agenda.next_ms = earlier(agenda.next_ms, Some(at));
         }
     }
     Ok(agenda)
+}
+
+fn earlier(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    a.into_iter().chain(b).min()
+}
+
+/// Who has a question that is open or on its way, and until when if that is known.
+fn asked(conn: &mut Conn, now: Timestamp) -> QueryResult<HashMap<i64, Option<i64>>> {
+    let open: Vec<(i64, Option<i64>, String)> = pending_actions::table
+        .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
+        .select((pending_actions::user_id, pending_actions::expires_at, outbox::state))
+        .load(conn)?;
+    let asked = open.into_iter().filter_map(|(user, expires_at, state)| match expires_at {
+        Some(at) if at <= ms(now) => None,
+        None if matches!(state.as_str(), "failed" | "suppressed") => None,
+        until => Some((user, until)),
+    });
+    Ok(asked.collect())
 }
 
 /// What a claim of a row gave.

@@ -114,6 +114,8 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
     let sent_since: i64 = outbox_rows::table
         .filter(outbox_rows::user_id.eq(user.0).and(outbox_rows::id.gt(prompt)))
         .filter(outbox_rows::state.ne_all(["failed", "suppressed"]))
+        // A notice waits for the answer, so it has not come in between.
+        .filter(outbox_rows::kind.ne("notice").or(outbox_rows::state.ne("queued")))
         .count()
         .get_result(conn)?;
     // After a repeat, only the repeat can have been answered.

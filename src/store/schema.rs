@@ -1,6 +1,38 @@
 // @generated automatically by Diesel CLI.
 
 diesel::table! {
+    additions (id) {
+        id -> BigInt,
+        user_id -> BigInt,
+        kind -> Text,
+        amount -> BigInt,
+        tool_call_id -> Nullable<BigInt>,
+        at -> BigInt,
+    }
+}
+
+diesel::table! {
+    approvals (id) {
+        id -> BigInt,
+        kind -> Text,
+        user_id -> BigInt,
+        code -> Text,
+        misses -> BigInt,
+        tool_call_id -> Nullable<BigInt>,
+        instance -> Nullable<Text>,
+        item_kind -> Nullable<Text>,
+        item_id -> Nullable<BigInt>,
+        fingerprint -> Nullable<Text>,
+        state -> Text,
+        run_call_id -> Nullable<BigInt>,
+        created_at -> BigInt,
+        expires_at -> BigInt,
+        settled_at -> Nullable<BigInt>,
+        settled_by -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
     audit_log (id) {
         id -> BigInt,
         at -> BigInt,
@@ -66,6 +98,8 @@ diesel::table! {
         not_before -> BigInt,
         turn_id -> Nullable<BigInt>,
         updated_at -> BigInt,
+        carrier_word -> Nullable<Text>,
+        over_limit -> BigInt,
     }
 }
 
@@ -94,6 +128,7 @@ diesel::table! {
         error -> Nullable<Text>,
         started_at -> BigInt,
         finished_at -> Nullable<BigInt>,
+        tokens_cached -> Nullable<BigInt>,
     }
 }
 
@@ -135,6 +170,16 @@ diesel::table! {
 }
 
 diesel::table! {
+    pauses (id) {
+        id -> BigInt,
+        begun_at -> BigInt,
+        begun_by -> BigInt,
+        ended_at -> Nullable<BigInt>,
+        ended_by -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
     pending_actions (id) {
         id -> BigInt,
         user_id -> BigInt,
@@ -151,6 +196,32 @@ diesel::table! {
 }
 
 diesel::table! {
+    reactions (id) {
+        id -> BigInt,
+        user_id -> BigInt,
+        author -> Text,
+        event_id -> Nullable<BigInt>,
+        outbox_id -> Nullable<BigInt>,
+        said_in -> Nullable<BigInt>,
+        emoji -> Nullable<Text>,
+        created_at -> BigInt,
+        removed_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    reservations (id) {
+        id -> BigInt,
+        day -> Text,
+        user_id -> BigInt,
+        tokens_in -> BigInt,
+        tokens_out -> BigInt,
+        cost_micros -> BigInt,
+        created_at -> BigInt,
+    }
+}
+
+diesel::table! {
     stream_events (turn_id, seq) {
         turn_id -> BigInt,
         seq -> BigInt,
@@ -160,6 +231,14 @@ diesel::table! {
         ord -> BigInt,
         delta -> Text,
         created_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    sweeps (name) {
+        name -> Text,
+        last_id -> BigInt,
+        updated_at -> BigInt,
     }
 }
 
@@ -224,6 +303,20 @@ diesel::table! {
         created_at -> BigInt,
         updated_at -> BigInt,
         finished_at -> Nullable<BigInt>,
+        triage -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    usage (day, user_id) {
+        day -> Text,
+        user_id -> BigInt,
+        model_calls -> BigInt,
+        tokens_in -> BigInt,
+        tokens_cached -> BigInt,
+        tokens_out -> BigInt,
+        cost_micros -> BigInt,
+        segments -> BigInt,
     }
 }
 
@@ -240,9 +333,17 @@ diesel::table! {
         opted_out_at -> Nullable<BigInt>,
         created_at -> BigInt,
         updated_at -> BigInt,
+        name_asks -> BigInt,
+        waiting_since -> Nullable<BigInt>,
+        answered_at -> Nullable<BigInt>,
+        movie_limit -> Nullable<BigInt>,
+        season_limit -> Nullable<BigInt>,
+        forgotten_at -> Nullable<BigInt>,
     }
 }
 
+diesel::joinable!(additions -> tool_calls (tool_call_id));
+diesel::joinable!(additions -> users (user_id));
 diesel::joinable!(audit_log -> users (user_id));
 diesel::joinable!(blocks -> turns (turn_id));
 diesel::joinable!(conversations -> users (user_id));
@@ -255,12 +356,18 @@ diesel::joinable!(pending_actions -> conversations (conversation_id));
 diesel::joinable!(pending_actions -> outbox (prompt_outbox_id));
 diesel::joinable!(pending_actions -> tool_calls (tool_call_id));
 diesel::joinable!(pending_actions -> users (user_id));
+diesel::joinable!(reactions -> outbox (outbox_id));
+diesel::joinable!(reactions -> users (user_id));
+diesel::joinable!(reservations -> users (user_id));
 diesel::joinable!(tool_call_items -> tool_calls (tool_call_id));
 diesel::joinable!(tool_calls -> inbound_events (confirmed_by));
 diesel::joinable!(turns -> conversations (conversation_id));
 diesel::joinable!(turns -> users (user_id));
+diesel::joinable!(usage -> users (user_id));
 
 diesel::allow_tables_to_appear_in_same_query!(
+    additions,
+    approvals,
     audit_log,
     blocks,
     conversations,
@@ -270,10 +377,15 @@ diesel::allow_tables_to_appear_in_same_query!(
     llm_steps,
     offsets,
     outbox,
+    pauses,
     pending_actions,
+    reactions,
+    reservations,
     stream_events,
+    sweeps,
     tool_call_items,
     tool_calls,
     turns,
+    usage,
     users,
 );

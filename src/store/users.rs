@@ -5,8 +5,8 @@ use jiff::Timestamp;
 
 use super::Conn;
 use super::codec::{ms, role, role_word, status, status_word, unreadable};
-use super::schema::users;
-use crate::conversation::transcript::{PhoneNumber, Rights, Role, Status, User, UserId};
+use super::schema::{inbound_events, users};
+use crate::conversation::transcript::{Address, PhoneNumber, Rights, Role, Status, User, UserId};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = users)]
@@ -92,6 +92,27 @@ pub fn ensure(
         .returning(users::id)
         .get_result(conn)
         .map(UserId)
+}
+
+/// The active admins, longest known first.
+pub fn admins(conn: &mut Conn) -> QueryResult<Vec<User>> {
+    let rows: Vec<Row> = users::table
+        .filter(users::role.eq("admin").and(users::status.eq("active")))
+        .order(users::id)
+        .select(Row::as_select())
+        .load(conn)?;
+    rows.into_iter().map(Row::read).collect()
+}
+
+/// Where the user last texted us: where they are texted from.
+pub fn last_address(conn: &mut Conn, id: UserId) -> QueryResult<Option<Address>> {
+    let address: Option<String> = inbound_events::table
+        .filter(inbound_events::user_id.eq(id.0))
+        .order(inbound_events::id.desc())
+        .select(inbound_events::to_addr)
+        .first(conn)
+        .optional()?;
+    Ok(address.map(Address::new))
 }
 
 fn id_of(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {

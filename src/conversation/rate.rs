@@ -1,0 +1,109 @@
+//! "So many within so long": the form of every limit that fills up and frees itself again.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// At most so many within any stretch of time of this length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    pub most: u32,
+    pub within: SignedDuration,
+}
+
+impl Rate {
+    /// Reads `10/7d`: a number, then a number of minutes (`m`), hours (`h`) or days (`d`), which may be left out if it is 1.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (most, within) = text.split_once('/')?;
+        let most = most.trim().parse().ok().filter(|most| (1..=1_000_000).contains(most))?;
+        let within = within.trim();
+        let unit = within.chars().last()?;
+        let count = &within[..within.len() - unit.len_utf8()];
+        let count: i64 = if count.is_empty() { 1 } else { count.parse().ok()? };
+        let minutes = match unit {
+            'm' => 1,
+            'h' => 60,
+            'd' => 24 * 60,
+            _ => return None,
+        };
+        let minutes = count.checked_mul(minutes).filter(|minutes| (1..=527_040).contains(minutes))?;
+        Some(Self { most, within: SignedDuration::from_mins(minutes) })
+    }
+
+    /// The length of the stretch, for people: `minute`, `3 hours`, `7 days`.
+    pub fn stretch(&self) -> String {
+        let minutes = self.within.as_mins();
+        let (count, unit) = match minutes {
+            _ if minutes % (24 * 60) == 0 => (minutes / (24 * 60), "day"),
+            _ if minutes % 60 == 0 => (minutes / 60, "hour"),
+            _ => (minutes, "minute"),
+        };
+        if count == 1 { unit.to_owned() } else { format!("{count} {unit}s") }
+    }
+
+    /// Whether `more` fit at `now` beside what is counted already, each with its time, oldest first.
+    pub fn room(&self, counted: &[(Timestamp, u32)], more: u32, now: Timestamp) -> Room {
+        if more > self.most {
+            return Room::Never;
+        }
+        let begin = now - self.within;
+        let live: Vec<(Timestamp, u32)> = counted.iter().copied().filter(|(at, _)| *at > begin).collect();
+        let used = live.iter().fold(0_u32, |sum, (_, amount)| sum.saturating_add(*amount));
+        let mut over = used.saturating_add(more).saturating_sub(self.most);
+        if over == 0 {
+            return Room::Free;
+        }
+        for (at, amount) in live {
+            over = over.saturating_sub(amount);
+            if over == 0 {
+                return Room::From(at + self.within);
+            }
+        }
+        Room::Never
+    }
+}
+
+/// When there is room for more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    Free,
+    /// Not before this.
+    From(Timestamp),
+    /// It is more than the whole limit.
+    Never,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn minute(n: i64) -> Timestamp {
+        Timestamp::from_second(60 * n).unwrap()
+    }
+
+    #[test]
+    fn a_rate_is_a_number_and_a_stretch_of_time() {
+        for (text, most, minutes, stretch) in [
+            ("10/7d", 10, 7 * 24 * 60, "7 days"),
+            ("10/1m", 10, 1, "minute"),
+            ("3/h", 3, 60, "hour"),
+            (" 5 / 90m ", 5, 90, "90 minutes"),
+        ] {
+            let rate = Rate::parse(text).unwrap();
+            assert_eq!((rate.most, rate.within), (most, SignedDuration::from_mins(minutes)), "{text}");
+            assert_eq!(rate.stretch(), stretch);
+        }
+        for text in ["", "10", "0/d", "-1/d", "10/", "10/0d", "10/7w", "ten/7d", "10/7ü", "9/99999d"] {
+            assert_eq!(Rate::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn room_comes_back_when_enough_of_what_was_counted_is_old() {
+        let rate = Rate { most: 3, within: SignedDuration::from_mins(10) };
+        let counted = [(minute(0), 1), (minute(4), 2)];
+        assert_eq!(rate.room(&counted, 0, minute(5)), Room::Free);
+        assert_eq!(rate.room(&counted, 1, minute(5)), Room::From(minute(10)));
+        assert_eq!(rate.room(&counted, 2, minute(5)), Room::From(minute(14)));
+        assert_eq!(rate.room(&counted, 1, minute(10)), Room::Free);
+        assert_eq!(rate.room(&counted, 4, minute(60)), Room::Never);
+    }
+}

@@ -1,0 +1,87 @@
+//! What a model call costs, what it may come to, and how much a day may come to.
+
+/// Tokens of one model call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tokens {
+    /// With the cached ones.
+    pub input: u64,
+    /// Those of the input that the server had from an earlier call.
+    pub cached: u64,
+    pub output: u64,
+}
+
+impl Tokens {
+    pub fn total(self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
+/// Prices per million tokens, in millionths of the operator's currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Prices {
+    pub input: u64,
+    pub cached: u64,
+    pub output: u64,
+}
+
+impl Prices {
+    /// In millionths of the currency, rounded up.
+    pub fn cost(self, tokens: Tokens) -> u64 {
+        let cached = tokens.cached.min(tokens.input);
+        let price = |count: u64, price: u64| u128::from(count) * u128::from(price);
+        let sum = price(tokens.input - cached, self.input)
+            + price(cached, self.cached)
+            + price(tokens.output, self.output);
+        u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    }
+}
+
+/// What all model calls of a day may come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Budget {
+    pub tokens: Option<u64>,
+    /// In millionths of the currency.
+    pub cost: Option<u64>,
+}
+
+/// Tokens and cost together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    pub tokens: u64,
+    pub cost: u64,
+}
+
+impl Budget {
+    /// Whether a call that may come to `more` still fits beside `spent`.
+    pub fn has_room(self, spent: Spent, more: Spent) -> bool {
+        let fits = |limit: Option<u64>, spent: u64, more: u64| {
+            limit.is_none_or(|limit| spent.saturating_add(more) <= limit)
+        };
+        fits(self.tokens, spent.tokens, more.tokens) && fits(self.cost, spent.cost, more.cost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cached_input_has_its_own_price_and_parts_of_a_millionth_count_whole() {
+        let prices = Prices { input: 2_000_000, cached: 500_000, output: 8_000_000 };
+        assert_eq!(prices.cost(Tokens { input: 1_000, cached: 0, output: 100 }), 2_800);
+        assert_eq!(prices.cost(Tokens { input: 1_000, cached: 400, output: 100 }), 2_200);
+        assert_eq!(prices.cost(Tokens { input: 0, cached: 1, output: 0 }), 0);
+        assert_eq!(Prices { input: 1, ..prices }.cost(Tokens { input: 1, cached: 0, output: 0 }), 1);
+        assert_eq!(Prices::default().cost(Tokens { input: 9, cached: 0, output: 9 }), 0);
+    }
+
+    #[test]
+    fn a_call_fits_only_if_both_limits_hold_what_it_may_come_to() {
+        let budget = Budget { tokens: Some(100), cost: Some(50) };
+        let spent = Spent { tokens: 60, cost: 10 };
+        assert!(budget.has_room(spent, Spent { tokens: 40, cost: 40 }));
+        assert!(!budget.has_room(spent, Spent { tokens: 41, cost: 0 }));
+        assert!(!budget.has_room(spent, Spent { tokens: 0, cost: 41 }));
+        assert!(Budget::default().has_room(spent, Spent { tokens: u64::MAX, cost: u64::MAX }));
+    }
+}
