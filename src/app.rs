@@ -21,12 +21,14 @@ use crate::store::db::{Db, DbError};
 use crate::store::users::{self, Newcomer};
 use crate::store::{boot, stream};
 use crate::tools::Tool;
+use crate::tools::actions::React;
 use crate::tools::discover::{FindInLibrary, SearchMedia};
 use crate::tools::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases};
 use crate::tools::library::Library;
 use crate::tools::movies::AddMovie;
 use crate::tools::registry::Registry;
 use crate::tools::removal::RemoveMedia;
+use crate::tools::requests::RequestRemoval;
 use crate::tools::series::AddSeries;
 use crate::web::{Trust, Webhooks};
 
@@ -274,5 +276,7 @@ fn tools(library: &Arc<Library>) -> Vec<Arc<dyn Tool>> {
         Arc::new(UpcomingReleases::new(library.clone())),
         Arc::new(RecentlyAdded::new(library.clone())),
         Arc::new(RemoveMedia::new(library.clone())),
+        Arc::new(RequestRemoval::new(library.clone())),
+        Arc::new(React),
     ]
 }

@@ -40,6 +40,7 @@ CREATE TABLE approvals (             -- what waits for an admin: a newcomer, or 
 ) STRICT;
 CREATE UNIQUE INDEX ux_approval_code ON approvals(code) WHERE state = 'open';
 CREATE UNIQUE INDEX ux_approval_join ON approvals(user_id) WHERE state = 'open' AND kind = 'join';
+CREATE INDEX ix_approval_code ON approvals(code, id DESC);
 CREATE INDEX ix_approval_user ON approvals(user_id, id DESC);
 
 CREATE TABLE additions (             -- what counts towards a quota
@@ -100,6 +101,7 @@ CREATE TABLE reactions (             -- on a text of theirs (event_id) or of our
   CHECK (author = 'user' OR event_id IS NOT NULL)
 ) STRICT;
 CREATE INDEX ix_reaction_user ON reactions(user_id, id DESC);
+CREATE UNIQUE INDEX ux_reaction_said ON reactions(said_in) WHERE said_in IS NOT NULL;
 CREATE INDEX ix_reaction_event ON reactions(event_id) WHERE event_id IS NOT NULL;
 CREATE INDEX ix_reaction_outbox ON reactions(outbox_id) WHERE outbox_id IS NOT NULL;
 

@@ -64,6 +64,7 @@ fn received(from: &PhoneNumber, body: String) -> Received {
         body,
         media: Vec::new(),
         via: Via::Local,
+        carrier_word: None,
         provider_at: now,
         received_at: now,
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::Engine;
-use super::run::{Progress, Scene};
+use super::run::{Past, Progress, Scene};
 use super::stream::Recorder;
-use crate::conversation::prompt::{self, Context, Material, ModelRequest, PastTurn};
+use crate::conversation::prompt::{self, Context, Material, ModelRequest};
 use crate::conversation::transcript::{Brain, Stop};
 use crate::conversation::turn::{Ask, Failure};
 use crate::failpoint;
@@ -22,16 +22,11 @@ const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
 const MODEL_OFF_FOR: SignedDuration = SignedDuration::from_mins(5);
 
 impl Engine {
-    pub(super) async fn ask(
-        &self,
-        scene: &Scene,
-        history: &[PastTurn],
-        ask: &Ask,
-    ) -> anyhow::Result<Progress> {
+    pub(super) async fn ask(&self, scene: &Scene, past: &Past, ask: &Ask) -> anyhow::Result<Progress> {
         if !ask.after.is_zero() {
             self.0.parts.clock.sleep(ask.after).await;
         }
-        let request = self.request(scene, history, ask);
+        let request = self.request(scene, past, ask);
         let model = self.mind(ask.brain);
         let attempt = Attempt { turn: scene.live.id, step: ask.step, attempt: ask.attempt };
         let (brain, name, now) = (ask.brain, model.name().to_owned(), self.now());
@@ -76,14 +71,19 @@ impl Engine {
         }
     }
 
-    fn request(&self, scene: &Scene, history: &[PastTurn], ask: &Ask) -> ModelRequest {
+    fn request(&self, scene: &Scene, past: &Past, ask: &Ask) -> ModelRequest {
         let zone = self.0.parts.settings.zone.clone();
         let moment = self.now().to_zoned(zone).strftime("%a %b %-d %Y %H:%M %Q").to_string();
         prompt::build(&Material {
             tools: self.0.parts.tools.offered(scene.user.rights),
-            history,
+            history: &past.turns,
             turn: &scene.turn,
-            context: Context { moment, user_name: scene.user.name.as_deref(), notes: &scene.plan.notes },
+            context: Context {
+                moment,
+                user_name: scene.user.name.as_deref(),
+                done_today: &past.done_today,
+                notes: &scene.plan.notes,
+            },
             style: ask.style,
         })
     }

@@ -98,6 +98,7 @@ impl WayBack {
 pub(super) fn words(answer: &Answer) -> &str {
     match answer {
         Answer::Model(text) | Answer::Tools(text) => text,
+        Answer::Reaction(emoji) => emoji.as_str(),
         Answer::Code(excuse) => excuse.text(),
     }
 }

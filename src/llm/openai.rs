@@ -235,7 +235,7 @@ mod tests {
 
     use super::*;
     use crate::conversation::prompt::{Message, PromptCall, ToolChoice};
-    use crate::conversation::transcript::{Arguments, CallId, Stop, Tier, ToolSpec};
+    use crate::conversation::transcript::{Arguments, Audience, CallId, Stop, Tier, ToolSpec};
     use crate::llm::{Delta, RawCall, Usage};
 
     fn request() -> ModelRequest {
@@ -246,6 +246,7 @@ mod tests {
                 name: "f",
                 description: "Finds.",
                 tier: Tier::Read,
+                audience: Audience::Everyone,
                 parameters: json!({ "type": "object" }),
             }],
             tool_choice: ToolChoice::None,

@@ -200,7 +200,7 @@ mod tests {
 
     use super::*;
     use crate::conversation::prompt::{PromptCall, ToolChoice};
-    use crate::conversation::transcript::{Tier, ToolSpec};
+    use crate::conversation::transcript::{Audience, Tier, ToolSpec};
 
     fn request(messages: Vec<Message>) -> ModelRequest {
         ModelRequest {
@@ -307,7 +307,13 @@ mod tests {
         let much = "x".repeat(MAX_REQUEST_BYTES);
         check(vec![user(&much)], Ok(()));
         check(vec![user(&much), user("x")], Err("65537 bytes are more than 65536"));
-        let tool = ToolSpec { name: "f", description: "Finds.", tier: Tier::Read, parameters: json!({}) };
+        let tool = ToolSpec {
+            name: "f",
+            description: "Finds.",
+            tier: Tier::Read,
+            audience: Audience::Everyone,
+            parameters: json!({}),
+        };
         let twice = ModelRequest { tools: vec![tool.clone(), tool], ..request(vec![user("hi")]) };
         assert_eq!(check_request(&twice), Err("the tool f is listed twice".to_owned()));
     }

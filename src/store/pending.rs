@@ -12,6 +12,7 @@ use super::codec::{
 use super::ledger::Outcome;
 use super::outbox::{self, NewText};
 use super::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls, turns};
+use super::steps;
 use super::turns::{self as turn_rows, End};
 use super::written::Written;
 use crate::conversation::deletion::{self, Ending, ItemOutcome};
@@ -228,6 +229,26 @@ pub fn claim(
         ))
         .execute(conn)?;
     Ok(Claim::Claimed)
+}
+
+/// A deletion that an admin's word begins for somebody else.
+#[derive(Debug, Clone)]
+pub struct Approved<'a> {
+    pub turn: TurnId,
+    /// The text by which it was approved.
+    pub yes: EventId,
+    pub tool: &'a str,
+    pub item: &'a FrozenItem,
+}
+
+/// Makes the call that the turn carries out. It names its yes from the start.
+pub fn hold_approved(conn: &mut Conn, approved: &Approved<'_>, now: Timestamp) -> QueryResult<CallRow> {
+    let call = steps::add_call(conn, approved.turn, approved.tool, now)?;
+    put_items(conn, call, std::slice::from_ref(approved.item))?;
+    diesel::update(tool_calls::table.find(call.0))
+        .set((tool_calls::confirmed_by.eq(approved.yes.0), tool_calls::run_turn_id.eq(approved.turn.0)))
+        .execute(conn)?;
+    Ok(call)
 }
 
 /// One item of a call, and how far it is.

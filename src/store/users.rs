@@ -94,6 +94,16 @@ pub fn ensure(
         .map(UserId)
 }
 
+/// Everyone who has not been forgotten, longest known first.
+pub fn known(conn: &mut Conn) -> QueryResult<Vec<User>> {
+    let rows: Vec<Row> = users::table
+        .filter(users::forgotten_at.is_null())
+        .order(users::id)
+        .select(Row::as_select())
+        .load(conn)?;
+    rows.into_iter().map(Row::read).collect()
+}
+
 /// The active admins, longest known first.
 pub fn admins(conn: &mut Conn) -> QueryResult<Vec<User>> {
     let rows: Vec<Row> = users::table
