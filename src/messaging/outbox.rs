@@ -17,8 +17,6 @@ use crate::failpoint;
 use crate::store::db::{Db, DbError};
 use crate::store::outbox::{self, Agenda, Claim, Due, Failed, Looks, Taken, Todo};
 
-/// The sender address that marks texts of the terminal.
-pub const LOCAL: &str = "local";
 /// Texts on their way at the same time.
 const PARALLEL: usize = 4;
 /// How often a text is tried that was certainly not taken.
@@ -231,11 +229,7 @@ impl Relay {
     }
 
     fn channel(&self, from: &Address) -> Option<Arc<dyn Channel>> {
-        if from.as_str() == LOCAL {
-            Some(self.channels.terminal.clone())
-        } else {
-            self.channels.carrier.clone()
-        }
+        if from.is_local() { Some(self.channels.terminal.clone()) } else { self.channels.carrier.clone() }
     }
 
     async fn hand_over(&self, due: Due) -> Result<Accepted, SendError> {
