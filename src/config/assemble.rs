@@ -152,9 +152,7 @@ fn prices(reader: &mut Reader<'_>) -> Prices {
 }
 
 fn limits(reader: &mut Reader<'_>) -> Limits {
-    let mut rate = |variable, most, within| {
-        reader.read(variable, parse_rate).or(Some(Rate { most, within }))
-    };
+    let mut rate = |variable, most, within| reader.read(variable, parse_rate).or(Some(Rate { most, within }));
     let week = SignedDuration::from_hours(7 * 24);
     Limits {
         quota_movies: rate(variables::QUOTA_MOVIES, 10, week),

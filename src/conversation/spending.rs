@@ -14,6 +14,14 @@ impl Tokens {
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
+
+    pub fn plus(self, more: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(more.input),
+            cached: self.cached.saturating_add(more.cached),
+            output: self.output.saturating_add(more.output),
+        }
+    }
 }
 
 /// Prices per million tokens, in millionths of the operator's currency.

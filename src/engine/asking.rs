@@ -113,14 +113,7 @@ impl Engine {
             name: call.name,
             arguments: call.arguments,
         });
-        let response = Response {
-            text,
-            thinking,
-            stop,
-            calls: calls.collect(),
-            tokens: usage.map(|usage| (usage.input_tokens, usage.output_tokens)),
-            response_id,
-        };
+        let response = Response { text, thinking, stop, calls: calls.collect(), tokens: usage, response_id };
         let now = self.now();
         self.0.parts.db.write(move |conn| steps::complete(conn, attempt, &response, now)).await?;
         Ok(())

@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{
-    arguments, arguments_json, brain, brain_word, failure, from_json, ms, number, result, stop, stop_word,
-    tier, tier_word, time, to_json, unreadable,
+    arguments, arguments_json, brain, brain_word, count, failure, from_json, ms, number, result, stop,
+    stop_word, tier, tier_word, time, to_json, unreadable,
 };
 use super::schema::{blocks, llm_steps, tool_calls, turns as turns_rows};
 use super::written::Written;
 use super::{Conn, turns};
+use crate::conversation::spending::Tokens;
 use crate::conversation::transcript::{
     Arguments, Brain, CallId, CallRow, CallState, ConversationId, ModelStep, Stop, Tier, ToolCall, TurnId,
 };
@@ -60,7 +61,8 @@ pub struct Response {
     pub thinking: String,
     pub stop: Stop,
     pub calls: Vec<NewCall>,
-    pub tokens: Option<(u32, u32)>,
+    /// As the server counted them; `None` where it told nothing.
+    pub tokens: Option<Tokens>,
     pub response_id: Option<String>,
 }
 
@@ -81,8 +83,9 @@ pub fn complete(conn: &mut Conn, attempt: Attempt, response: &Response, now: Tim
         llm_steps::state.eq("complete"),
         llm_steps::finish_reason.eq(stop_word(&response.stop)),
         llm_steps::provider_response_id.eq(&response.response_id),
-        llm_steps::tokens_in.eq(response.tokens.map(|tokens| i64::from(tokens.0))),
-        llm_steps::tokens_out.eq(response.tokens.map(|tokens| i64::from(tokens.1))),
+        llm_steps::tokens_in.eq(response.tokens.map(|tokens| count(tokens.input))),
+        llm_steps::tokens_cached.eq(response.tokens.map(|tokens| count(tokens.cached))),
+        llm_steps::tokens_out.eq(response.tokens.map(|tokens| count(tokens.output))),
         llm_steps::finished_at.eq(ms(now)),
     ))
     .execute(conn)?;
