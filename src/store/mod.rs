@@ -14,6 +14,7 @@ pub mod offsets;
 pub mod outbox;
 pub mod pending;
 mod schema;
+pub mod spend;
 pub mod steps;
 pub mod stream;
 pub mod turns;

@@ -13,8 +13,8 @@ use super::codec::{
 };
 use super::schema::{blocks, llm_steps, tool_calls, turns as turns_rows};
 use super::written::Written;
-use super::{Conn, turns};
-use crate::conversation::spending::Tokens;
+use super::{Conn, spend, turns};
+use crate::conversation::spending::{Charge, Tokens};
 use crate::conversation::transcript::{
     Arguments, Brain, CallId, CallRow, CallState, ConversationId, ModelStep, Stop, Tier, ToolCall, TurnId,
 };
@@ -63,6 +63,7 @@ pub struct Response {
     pub calls: Vec<NewCall>,
     /// As the server counted them; `None` where it told nothing.
     pub tokens: Option<Tokens>,
+    pub charge: Charge,
     pub response_id: Option<String>,
 }
 
@@ -89,6 +90,7 @@ pub fn complete(conn: &mut Conn, attempt: Attempt, response: &Response, now: Tim
         llm_steps::finished_at.eq(ms(now)),
     ))
     .execute(conn)?;
+    spend::settle(conn, attempt.turn, response.charge)?;
     add_blocks(conn, attempt, response)?;
     for (ord, call) in (0_u32..).zip(&response.calls) {
         diesel::insert_into(tool_calls::table)
@@ -163,20 +165,24 @@ enum StoredFailure {
     Interrupted,
 }
 
-/// Ends an attempt that gave nothing. `message` is for the operator.
-pub fn abandon(
-    conn: &mut Conn,
-    attempt: Attempt,
-    why: Failure,
-    message: &str,
-    now: Timestamp,
-) -> QueryResult<()> {
+/// Why an attempt gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Abandoned {
+    pub why: Failure,
+    /// For the operator.
+    pub message: String,
+    pub charge: Charge,
+}
+
+/// Ends an attempt that gave nothing.
+pub fn abandon(conn: &mut Conn, attempt: Attempt, abandoned: Abandoned, now: Timestamp) -> QueryResult<()> {
+    let Abandoned { why, message, charge } = abandoned;
     let stored = match why {
         Failure::Transient { retry_after, .. } => StoredFailure::Transient {
             retry_after_ms: retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
-            message: message.to_owned(),
+            message,
         },
-        Failure::Lasting => StoredFailure::Lasting { message: message.to_owned() },
+        Failure::Lasting => StoredFailure::Lasting { message },
         Failure::Interrupted => StoredFailure::Interrupted,
     };
     diesel::update(llm_steps::table.find((
@@ -190,6 +196,7 @@ pub fn abandon(
         llm_steps::finished_at.eq(ms(now)),
     ))
     .execute(conn)?;
+    spend::settle(conn, attempt.turn, charge)?;
     turns::set_state(conn, attempt.turn, "ERROR", now)
 }
 
@@ -209,8 +216,9 @@ pub fn abandon_unfinished(conn: &mut Conn, turn: TurnId, now: Timestamp) -> Quer
             llm_steps::error.eq(to_json(&StoredFailure::Interrupted)?),
             llm_steps::finished_at.eq(ms(now)),
         ))
-        .execute(conn)
-        .map(drop)
+        .execute(conn)?;
+    // Nobody knows how far the server came.
+    spend::settle(conn, turn, Charge::Input)
 }
 
 /// Failed attempts at the step after `completed` steps, oldest first.
