@@ -100,7 +100,6 @@ pub(super) fn settle(conn: &mut Conn, turn: TurnId, charge: Charge) -> QueryResu
             usage::tokens_cached.eq(cached),
             usage::tokens_out.eq(output),
             usage::cost_micros.eq(cost),
-            usage::segments.eq(0),
         ))
         .on_conflict((usage::day, usage::user_id))
         .do_update()
@@ -111,6 +110,17 @@ pub(super) fn settle(conn: &mut Conn, turn: TurnId, charge: Charge) -> QueryResu
             usage::tokens_out.eq(usage::tokens_out + output),
             usage::cost_micros.eq(usage::cost_micros + cost),
         ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Texts that were taken for sending are paid for by their segments.
+pub(super) fn count_segments(conn: &mut Conn, user: UserId, day: &Day, segments: i64) -> QueryResult<()> {
+    diesel::insert_into(usage::table)
+        .values((usage::day.eq(&day.0), usage::user_id.eq(user.0), usage::segments.eq(segments)))
+        .on_conflict((usage::day, usage::user_id))
+        .do_update()
+        .set(usage::segments.eq(usage::segments + segments))
         .execute(conn)
         .map(drop)
 }
