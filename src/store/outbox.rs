@@ -491,6 +491,7 @@ mod tests {
 
     use super::*;
     use crate::conversation::transcript::PhoneNumber;
+    use crate::store::schema::usage;
     use crate::store::scratch;
     use crate::store::users::{self as people, Newcomer};
 
@@ -523,13 +524,32 @@ mod tests {
         assert_eq!([look(0), look(0), look(1)], [Missing::LookAgain, Missing::LookAgain, Missing::SendAgain]);
     }
 
+    fn is_taken(conn: &mut Conn, id: OutboxId) {
+        let taken = Taken { sid: "SM1", created_at: None };
+        let terms = Terms { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC };
+        accepted(conn, id, &taken, &terms, NOW).unwrap();
+    }
+
+    #[test]
+    fn a_text_at_the_terminal_costs_no_segments() {
+        for (from, counted) in [(Address::new("+15550100000"), vec![1]), (Address::local(), vec![])] {
+            let mut conn = scratch();
+            let id = lost_text(&mut conn);
+            diesel::update(outbox::table)
+                .set(outbox::from_addr.eq(from.as_str()))
+                .execute(&mut conn)
+                .unwrap();
+            is_taken(&mut conn, id);
+            let segments: Vec<i64> = usage::table.select(usage::segments).load(&mut conn).unwrap();
+            assert_eq!(segments, counted);
+        }
+    }
+
     #[test]
     fn what_a_report_has_settled_stays_settled() {
         let mut conn = scratch();
         let id = lost_text(&mut conn);
-        let taken = Taken { sid: "SM1", created_at: None };
-        let terms = Terms { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC };
-        accepted(&mut conn, id, &taken, &terms, NOW).unwrap();
+        is_taken(&mut conn, id);
         later(&mut conn, id, NOW, "busy", NOW).unwrap();
         unknown(&mut conn, id, "no answer", NOW).unwrap();
         fail(&mut conn, id, &Failed { code: None, meaning: "refused" }, NOW).unwrap();

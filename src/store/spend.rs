@@ -154,3 +154,96 @@ fn under_way(conn: &mut Conn, day: &Day) -> QueryResult<Spent> {
         Ok(sum.plus(input).plus(output))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::{Brain, PhoneNumber};
+    use crate::store::steps::{self, Attempt};
+    use crate::store::turns::{Kind, NewTurn, Plan};
+    use crate::store::users::{self, Newcomer};
+    use crate::store::{boot, conversations, scratch, turns};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+    const TOKENS: Budget = Budget { tokens: Some(250), cost: None };
+    const USED: Charge = Charge::Used { tokens: Tokens { input: 90, cached: 40, output: 5 }, cost: 7 };
+
+    /// The call of a person's first turn, which may come to 120 tokens and a cost of 10.
+    fn call(conn: &mut Conn, phone: &str) -> Call {
+        let user = users::ensure(conn, &PhoneNumber::parse(phone).unwrap(), Newcomer::Member, NOW).unwrap();
+        let conversation = conversations::begin(conn, user, "now", NOW).unwrap();
+        let plan = Plan::by(Brain::Model);
+        let turn = turns::create(conn, NewTurn { user, conversation, kind: Kind::Chat, plan: &plan }, NOW);
+        let input = Spent { tokens: 100, cost: 6 };
+        let estimate = Estimate { input, output: Spent { tokens: 20, cost: 4 } };
+        Call { turn: turn.unwrap(), user, day: Day::of(NOW, &TimeZone::UTC), estimate }
+    }
+
+    /// What is used and what is set aside.
+    fn spent(conn: &mut Conn, day: &Day) -> [(u64, u64); 2] {
+        let sums = [used(conn, day).unwrap(), under_way(conn, day).unwrap()];
+        sums.map(|spent| (spent.tokens, spent.cost))
+    }
+
+    #[test]
+    fn a_day_is_the_households() {
+        let at: Timestamp = "2026-11-21T04:59:00Z".parse().unwrap();
+        let day = |zone| Day::of(at, &TimeZone::get(zone).unwrap()).to_string();
+        assert_eq!([day("UTC"), day("America/New_York")], ["2026-11-21", "2026-11-20"]);
+    }
+
+    #[test]
+    fn a_call_is_settled_once_with_what_it_came_to() {
+        for (charge, expected) in [(USED, (95, 7)), (Charge::Input, (100, 6)), (Charge::Nothing, (0, 0))] {
+            let mut conn = scratch();
+            let call = call(&mut conn, "+15550100001");
+            assert_eq!(reserve(&mut conn, &call, TOKENS), Ok(Reservation::Granted));
+            assert_eq!(spent(&mut conn, &call.day), [(0, 0), (120, 10)]);
+            for _ in 0..2 {
+                settle(&mut conn, call.turn, charge).unwrap();
+                assert_eq!(spent(&mut conn, &call.day), [expected, (0, 0)], "{charge:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn calls_of_everybody_share_the_budget_of_a_day() {
+        let mut conn = scratch();
+        let [ann, bob, cid] =
+            ["+15550100001", "+15550100002", "+15550100003"].map(|phone| call(&mut conn, phone));
+        assert_eq!(reserve(&mut conn, &ann, TOKENS), Ok(Reservation::Granted));
+        assert_eq!(reserve(&mut conn, &bob, TOKENS), Ok(Reservation::Granted));
+        assert_eq!(reserve(&mut conn, &cid, TOKENS), Ok(Reservation::Crowded));
+        settle(&mut conn, ann.turn, USED).unwrap();
+        settle(&mut conn, bob.turn, USED).unwrap();
+        assert_eq!(reserve(&mut conn, &cid, TOKENS), Ok(Reservation::Exhausted));
+        let tomorrow = Call { day: Day("1970-01-02".to_owned()), ..cid };
+        assert_eq!(reserve(&mut conn, &tomorrow, TOKENS), Ok(Reservation::Granted));
+    }
+
+    #[test]
+    fn a_call_counts_for_the_day_on_which_it_was_made() {
+        let mut conn = scratch();
+        let call = Call { day: Day("1969-12-31".to_owned()), ..call(&mut conn, "+15550100001") };
+        reserve(&mut conn, &call, TOKENS).unwrap();
+        settle(&mut conn, call.turn, USED).unwrap();
+        assert_eq!(spent(&mut conn, &call.day)[0], (95, 7));
+    }
+
+    #[test]
+    fn a_call_that_a_panic_or_a_crash_ended_counts_its_request() {
+        let ends: [fn(&mut Conn, TurnId); 2] = [
+            |conn, turn| steps::abandon_unfinished(conn, turn, NOW).unwrap(),
+            |conn, _| boot::begin(conn, NOW).unwrap(),
+        ];
+        for end in ends {
+            let mut conn = scratch();
+            let call = call(&mut conn, "+15550100001");
+            let attempt = Attempt { turn: call.turn, step: 0, attempt: 1 };
+            steps::start(&mut conn, attempt, Brain::Model, "model", NOW).unwrap();
+            reserve(&mut conn, &call, TOKENS).unwrap();
+            end(&mut conn, call.turn);
+            assert_eq!(spent(&mut conn, &call.day), [(100, 6), (0, 0)]);
+        }
+    }
+}
