@@ -18,6 +18,7 @@ use crate::messaging::recovery::{Inbox, Next};
 use crate::messaging::twilio::Twilio;
 use crate::pace::Pace;
 use crate::store::db::{Db, DbError};
+use crate::store::deliveries::Terms;
 use crate::store::users::{self, Newcomer};
 use crate::store::{boot, stream};
 use crate::tools::Tool;
@@ -100,7 +101,8 @@ impl App {
         } = blueprint;
         let now = clock.now();
         let pace = settings.pace;
-        let waits = Waits { confirm_for, looks: pace.looks };
+        let terms = Terms { confirm_for, zone: settings.zone.clone() };
+        let waits = Waits { terms: terms.clone(), looks: pace.looks };
         db.write(move |conn| {
             if let Some(phone) = &admin {
                 users::ensure(conn, phone, Newcomer::Admin, now)?;
@@ -140,13 +142,8 @@ impl App {
             }
         };
         let upkeep_task = tokio::spawn(keep_up(db.clone(), clock.clone(), stop.clone()));
-        let webhooks = Webhooks {
-            engine: engine.clone(),
-            db: db.clone(),
-            clock: clock.clone(),
-            confirm_for,
-            twilio: trust,
-        };
+        let webhooks =
+            Webhooks { engine: engine.clone(), db: db.clone(), clock: clock.clone(), terms, twilio: trust };
         Ok(Self { engine, relay, webhooks, db, clock, stop, relay_task, inbox_task, upkeep_task })
     }
 

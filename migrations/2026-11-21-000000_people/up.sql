@@ -66,14 +66,14 @@ CREATE TABLE usage (                 -- a row per user and day of the household'
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX ix_usage_user ON usage(user_id, day);
 
-CREATE TABLE reservations (          -- model calls under way: what they may come to
-  id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+CREATE TABLE reservations (          -- model calls under way, of which a turn makes one at a time: what they may come to
+  turn_id INTEGER NOT NULL PRIMARY KEY REFERENCES turns(id),
   day TEXT NOT NULL,
   user_id INTEGER NOT NULL REFERENCES users(id),
   tokens_in INTEGER NOT NULL,
   tokens_out INTEGER NOT NULL,
-  cost_micros INTEGER NOT NULL,
-  created_at INTEGER NOT NULL
+  cost_in_micros INTEGER NOT NULL,
+  cost_out_micros INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE pauses (                -- while one is open, only admins are answered

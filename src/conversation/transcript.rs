@@ -71,6 +71,8 @@ impl fmt::Debug for PhoneNumber {
     }
 }
 
+const LOCAL: &str = "local";
+
 /// An address as a channel writes it: `+1555…`, `whatsapp:+1555…`, `rcs:+1555…`, or a sender name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address(String);
@@ -78,6 +80,15 @@ pub struct Address(String);
 impl Address {
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
+    }
+
+    /// Our own at the terminal, where no carrier is between.
+    pub fn local() -> Self {
+        Self::new(LOCAL)
+    }
+
+    pub fn is_local(&self) -> bool {
+        self.0 == LOCAL
     }
 
     pub fn as_str(&self) -> &str {

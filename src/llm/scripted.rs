@@ -131,7 +131,7 @@ pub fn check_request(request: &ModelRequest) -> Result<(), String> {
     if let Some(twice) = request.tools.iter().find(|tool| !names.insert(tool.name)) {
         return Err(format!("the tool {} is listed twice", twice.name));
     }
-    let size = size(request);
+    let size = request.size();
     if size > MAX_REQUEST_BYTES {
         return Err(format!("{size} bytes are more than {MAX_REQUEST_BYTES}"));
     }
@@ -172,26 +172,6 @@ fn check_pairs(messages: &[Message]) -> Result<(), String> {
 
 fn no_open_call(open: &[&CallId]) -> Result<(), String> {
     open.first().map_or(Ok(()), |call| Err(format!("call {} has no result", call.as_str())))
-}
-
-fn size(request: &ModelRequest) -> usize {
-    let tools = request
-        .tools
-        .iter()
-        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len());
-    let messages = request.messages.iter().map(|message| match message {
-        Message::User(text) => text.len(),
-        Message::Assistant { text, calls } => {
-            let calls = calls.iter().map(|call| {
-                let arguments: usize =
-                    call.arguments.iter().map(|(name, value)| name.len() + value.to_string().len()).sum();
-                call.name.len() + arguments
-            });
-            text.len() + calls.sum::<usize>()
-        }
-        Message::ToolResult { content, .. } => content.len(),
-    });
-    request.system.len() + tools.sum::<usize>() + messages.sum::<usize>()
 }
 
 #[cfg(test)]

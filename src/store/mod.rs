@@ -19,6 +19,7 @@ pub mod pending;
 pub mod quotas;
 pub mod reactions;
 mod schema;
+pub mod spend;
 pub mod steps;
 pub mod stream;
 pub mod turns;

@@ -11,6 +11,7 @@ mod missed;
 mod people;
 mod plans;
 mod replay;
+mod spend;
 mod texts;
 mod tidy;
 mod tools;

@@ -1,6 +1,7 @@
 //! From a transcript to the request that a model reads. Every size cap of a prompt lives here.
 
 mod build;
+mod size;
 #[cfg(test)]
 mod tests;
 

@@ -75,9 +75,7 @@ impl TestApp {
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        let mut setup = Setup::default();
-        change(&mut setup.settings);
-        setup.start().await
+        Setup::default().with(change).start().await
     }
 
     /// The program stops as if killed, and starts again on the same database.

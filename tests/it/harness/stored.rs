@@ -12,6 +12,13 @@ struct Line {
     line: Option<String>,
 }
 
+/// The lines of [`TestApp::usage`].
+pub(super) const USAGE: &str =
+    "SELECT day || ' ' || phone || ': ' || model_calls || iif(model_calls = 1, ' call, ', ' calls, ')
+         || tokens_in || '+' || tokens_out || ' tokens (' || tokens_cached || ' cached), cost ' || cost_micros
+         || ', ' || segments || iif(segments = 1, ' segment', ' segments') AS line
+     FROM usage JOIN users ON users.id = user_id ORDER BY day, phone";
+
 impl TestApp {
     /// The received texts with what became of each: `add dune: replied`, `hi: skipped blocked`.
     pub(crate) async fn fates(&self) -> Vec<String> {
@@ -50,6 +57,24 @@ impl TestApp {
         self.lines(
             "SELECT phone || ' ' || status || ' ' || role || iif(opted_out_at IS NULL, '', ' opted out') AS line
              FROM users ORDER BY phone",
+        )
+        .await
+    }
+
+    /// What each person spent on each day: `2026-11-20 +15550100002: 1 call, 120+8 tokens (100 cached), cost 0, 1 segment`.
+    pub(crate) async fn usage(&self) -> Vec<String> {
+        self.lines(USAGE).await
+    }
+
+    /// Model calls that are under way as the database knows it.
+    pub(crate) async fn calls_under_way(&self) -> usize {
+        self.lines("SELECT day AS line FROM reservations").await.len()
+    }
+
+    /// Why attempts to ask the model gave nothing, in the words for the operator.
+    pub(crate) async fn attempts_in_vain(&self) -> Vec<String> {
+        self.lines(
+            "SELECT error ->> 'message' AS line FROM llm_steps WHERE state = 'abandoned' ORDER BY turn_id, step, attempt",
         )
         .await
     }
