@@ -15,6 +15,7 @@ mod run;
 mod scheduler;
 pub mod stream;
 mod triage;
+mod upkeep;
 mod world;
 
 use std::sync::{Arc, Mutex};

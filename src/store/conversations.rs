@@ -98,6 +98,16 @@ pub fn end_idle(conn: &mut Conn, idle: SignedDuration, now: Timestamp) -> QueryR
     Ok(())
 }
 
+/// What the answers to a user say about their conversations, oldest first.
+pub fn lifecycles(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Lifecycle>> {
+    let answered: Vec<i64> = turns::table
+        .filter(turns::user_id.eq(user.0).and(turns::response_text.is_not_null()))
+        .order(turns::id)
+        .select(turns::id)
+        .load(conn)?;
+    answered.into_iter().map(|turn| lifecycle(conn, TurnId(turn))).collect()
+}
+
 /// What the answer of a turn says about its conversation.
 pub fn lifecycle(conn: &mut Conn, turn: TurnId) -> QueryResult<Lifecycle> {
     let id: i64 = turns::table.find(turn.0).select(turns::conversation_id).first(conn)?;

@@ -6,11 +6,17 @@
 mod cli;
 mod confirmation;
 mod harness;
+mod household;
 mod inbound;
+mod joining;
+mod lifecycle;
 mod missed;
 mod people;
 mod plans;
+mod quotas;
 mod replay;
+mod requests;
+mod routing;
 mod spend;
 mod texts;
 mod tidy;

@@ -217,8 +217,10 @@ impl Turn {
             return Step::Reply(Answer::Tools(done.join(" ")));
         }
         let found = said(Tier::Read).filter(|text| !text.is_empty()).last();
+        // What was found is no answer to someone who wanted something changed.
+        let wanted_more = excuse == Excuse::WentWrong && self.calls().any(|call| call.tier != Tier::Read);
         Step::Reply(match found {
-            Some(text) if excuse != Excuse::NothingChanged => Answer::Tools(text.to_owned()),
+            Some(text) if excuse != Excuse::NothingChanged && !wanted_more => Answer::Tools(text.to_owned()),
             _ => Answer::Code(excuse),
         })
     }

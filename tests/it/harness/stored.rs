@@ -84,6 +84,62 @@ impl TestApp {
         self.lines("SELECT coalesce(end_reason, 'open') AS line FROM conversations ORDER BY id").await
     }
 
+    /// Reactions with what they are on: `user 👍 on Added Dune (2021).`, `assistant 🎉 on thanks`.
+    pub(crate) async fn reactions(&self) -> Vec<String> {
+        self.lines(
+            "SELECT r.author || ' ' || coalesce(r.emoji, 'something') || iif(r.removed_at IS NULL, '', ' taken back')
+                 || coalesce(' on ' || coalesce(o.body, e.body), '') AS line
+             FROM reactions r LEFT JOIN outbox o ON o.id = r.outbox_id LEFT JOIN inbound_events e ON e.id = r.event_id
+             ORDER BY r.id",
+        )
+        .await
+    }
+
+    /// The audit log: `write tool_call:3 by +15550100002`.
+    pub(crate) async fn audit(&self) -> Vec<String> {
+        self.lines(
+            "SELECT a.kind || ' ' || a.subject || ' by ' || coalesce(u.phone, json_extract(a.detail, '$.by')) AS line
+             FROM audit_log a LEFT JOIN users u ON u.id = a.user_id ORDER BY a.id",
+        )
+        .await
+    }
+
+    /// From when to when the ended conversations lasted.
+    pub(crate) async fn conversation_times(&self) -> Vec<String> {
+        self.lines(
+            "SELECT strftime('%Y-%m-%d %H:%M', started_at / 1000, 'unixepoch') || ' - '
+                 || strftime('%Y-%m-%d %H:%M', ended_at / 1000, 'unixepoch') AS line
+             FROM conversations WHERE ended_at IS NOT NULL ORDER BY id",
+        )
+        .await
+    }
+
+    /// The names of the conversations.
+    pub(crate) async fn conversation_names(&self) -> Vec<String> {
+        self.lines("SELECT name AS line FROM conversations ORDER BY id").await
+    }
+
+    /// Nothing can be added to the audit log any more.
+    pub(crate) async fn refuse_audit(&self) {
+        self.refuse(
+            "CREATE TRIGGER no_audit BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, 'no'); END",
+        )
+        .await;
+    }
+
+    /// No reaction can be stored any more.
+    pub(crate) async fn refuse_reactions(&self) {
+        self.refuse(
+            "CREATE TRIGGER no_reaction BEFORE INSERT ON reactions BEGIN SELECT RAISE(ABORT, 'no'); END",
+        )
+        .await;
+    }
+
+    async fn refuse(&self, trigger: &'static str) {
+        let create = move |conn: &mut _| diesel::sql_query(trigger).execute(conn).map(drop);
+        self.app().db.write(create).await.unwrap();
+    }
+
     /// No text can be stored any more, as with a disk that is full.
     pub(crate) async fn refuse_texts(&self) {
         self.app()
