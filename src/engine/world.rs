@@ -18,7 +18,7 @@ impl Engine {
         let (now, quotas, user) = (self.now(), settings.quotas, scene.user.clone());
         let last = scene.events.last().map(|event| event.id);
         let read = move |conn: &mut _| Records::of(conn, &user, last, quotas, now);
-        let Records { allowance, wishes, last_three } = match tier {
+        let Records { allowance, wishes, admins, last_three } = match tier {
             Tier::Write => self.0.parts.db.read(read).await?,
             Tier::Read | Tier::Destructive => Records::default(),
         };
@@ -31,6 +31,7 @@ impl Engine {
             languages: settings.languages.clone(),
             allowance,
             wishes,
+            admins,
         })
     }
 }
@@ -40,6 +41,7 @@ impl Engine {
 struct Records {
     allowance: Allowance,
     wishes: Vec<FrozenItem>,
+    admins: usize,
     last_three: Vec<String>,
 }
 
@@ -64,7 +66,8 @@ impl Records {
         };
         let movies = standing(quotas.movies, Counted::Movies)?;
         let seasons = standing(quotas.seasons, Counted::Seasons)?;
-        let whom_to_ask = orders::whom_to_ask(&users::admins(conn)?);
+        let admins = users::admins(conn)?;
+        let whom_to_ask = orders::whom_to_ask(&admins);
         let wishes = approvals::open_about(conn, user.id)?.into_iter().filter_map(|open| match open.matter {
             Matter::Delete(item) => Some(item),
             Matter::Join => None,
@@ -72,6 +75,7 @@ impl Records {
         Ok(Self {
             allowance: Allowance { movies, seasons, whom_to_ask },
             wishes: wishes.collect(),
+            admins: admins.len(),
             last_three: ledger::bodies_up_to(conn, user.id, last, 3)?,
         })
     }

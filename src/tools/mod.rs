@@ -119,6 +119,8 @@ pub struct World {
     pub allowance: Allowance,
     /// What the user has asked the admins to delete, and nobody has answered.
     pub wishes: Vec<FrozenItem>,
+    /// How many admins there are to be asked.
+    pub admins: usize,
 }
 
 /// What the user may still add.

@@ -62,6 +62,9 @@ impl Tool for RequestRemoval {
     async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
         let args = self.arguments(cleared(call)?)?;
         let place = Place::of(&self.library, args.kind, args.instance.as_deref())?;
+        if world.admins == 0 {
+            return Err(nobody_to_ask().into());
+        }
         let fetched = place.fetch(args.id).await.map_err(|error| place.refused(&error))?;
         let Some(fingerprint) = fetched else { return Err(unknown(args.id).into()) };
         let instance = place.name().to_owned();
@@ -121,6 +124,14 @@ fn told(item: &FrozenItem, status: &str, sentence: &str) -> CallResult {
         for_user: sentence.to_owned(),
         shown: Vec::new(),
     }
+}
+
+fn nobody_to_ask() -> CallFailure {
+    refusal(
+        "nobody_to_ask",
+        json!({ "hint": "there is no admin" }),
+        Some("There is no admin whom I could ask.".to_owned()),
+    )
 }
 
 fn too_many() -> CallFailure {

@@ -139,6 +139,7 @@ fn world() -> World {
         languages: Vec::new(),
         allowance: Allowance::default(),
         wishes: Vec::new(),
+        admins: 1,
     }
 }
 

@@ -107,7 +107,7 @@ fn reply(request: &ModelRequest) -> StepOut {
     match (wish.split_once(' '), results.len()) {
         (Some(("add", title)), 0) => calls(vec![("search_media", json!({ "query": title }))]),
         (Some(("add", title)), 1) => calls(vec![add(title)]),
-        (Some(("delete", titles)), done) => delete(titles, &results, done),
+        (Some(("delete", titles)), done) => delete(titles, &results, done, may_only_ask(request)),
         (Some(("what", _)), 0) => calls(vec![("recently_added", json!({})), ("check_status", json!({}))]),
         _ => says(CONTENT),
     }
@@ -131,8 +131,12 @@ fn add(title: &str) -> (&'static str, Value) {
     }
 }
 
+fn may_only_ask(request: &ModelRequest) -> bool {
+    request.tools.iter().any(|tool| tool.name == "request_removal")
+}
+
 /// Looks for each title, one after the other, and then asks for the deletion of what was found.
-fn delete(titles: &str, results: &[Value], done: usize) -> StepOut {
+fn delete(titles: &str, results: &[Value], done: usize, may_only_ask: bool) -> StepOut {
     let titles: Vec<&str> = titles.split(" and ").collect();
     if let Some(title) = titles.get(done) {
         return calls(vec![("find_in_library", json!({ "query": title }))]);
@@ -143,6 +147,9 @@ fn delete(titles: &str, results: &[Value], done: usize) -> StepOut {
     let items: Vec<Value> = results.iter().filter_map(found).collect();
     if items.is_empty() {
         return says("I can't find that.");
+    }
+    if may_only_ask {
+        return calls(items.into_iter().map(|item| ("request_removal", item)).collect());
     }
     calls(vec![("remove_media", json!({ "items": items, "delete_files": true }))])
 }

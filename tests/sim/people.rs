@@ -58,6 +58,10 @@ pub(crate) fn react(world: &World, plan: &Plan) {
             if sent.body.contains("Reply YES") {
                 answer(&world, &plan, &mut rng, &sent);
             }
+            // One text may list several that wait.
+            for code in codes(&sent.body) {
+                settle(&world, &plan, &mut rng, &sent, code);
+            }
         }
     });
 }
@@ -80,6 +84,33 @@ fn report(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
                 let _ = world.bring(request).await;
             });
         }
+    }
+}
+
+/// The codes that an admin is asked to answer with.
+fn codes(body: &str) -> impl Iterator<Item = &str> {
+    body.match_indices("APPROVE ").filter_map(|(at, word)| body.get(at + word.len()..at + word.len() + 4))
+}
+
+/// What an admin says to what waits for them.
+fn settle(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText, code: &str) {
+    let soon = rng.within(1_000, 60_000);
+    let words: Vec<(u64, &str)> = match rng.below(10) {
+        0..5 => vec![(soon, "approve")],
+        5 => vec![(soon, "approve"), (soon + rng.within(0, 3_000), "approve")],
+        6 => vec![(soon, "approve"), (soon + rng.within(0, 3_000), "deny")],
+        7 => vec![(soon, "deny")],
+        8 => vec![(soon, "block")],
+        _ => Vec::new(),
+    };
+    for (after, verdict) in words {
+        let way = plan::way(rng, plan.webhooks / 2);
+        let (from, body) = (sent.to.as_str().to_owned(), format!("{verdict} {code}"));
+        let world = world.clone();
+        world.clone().later(async move {
+            pass(Duration::from_millis(after)).await;
+            text(&world, &from, &body, way);
+        });
     }
 }
 

@@ -6,6 +6,8 @@ pub(crate) const ANN: &str = "+15550100002";
 pub(crate) const BOB: &str = "+15550100003";
 pub(crate) const CAT: &str = "+15550100004";
 pub(crate) const DOT: &str = "+15550100005";
+/// Somebody whom nobody knows.
+pub(crate) const EVE: &str = "+15550100006";
 /// An admin, a member who may not delete, and two who may.
 pub(crate) const PEOPLE: [&str; 4] = [ANN, BOB, CAT, DOT];
 
@@ -100,6 +102,7 @@ impl Plan {
         let end = at;
         plan.add_crashes(&mut rng, end);
         plan.add_changes(&mut rng, end, people);
+        plan.add_household(&mut Rng::of(seed, "household"), end);
         plan.acts.sort_by_key(|(at, _)| *at);
         plan
     }
@@ -136,6 +139,34 @@ impl Plan {
         }
         if rng.percent(20) {
             self.acts.push((rng.within(1_000, end + 20_000), Act::Grows));
+        }
+    }
+}
+
+impl Plan {
+    /// Strangers, wishes and pauses. From a source of its own, so that older schedules stay what they were besides.
+    fn add_household(&mut self, rng: &mut Rng, end: u64) {
+        let says = |plan: &mut Self, at: u64, from, body: &str| {
+            let way = way(&mut Rng::of(plan.seed, &format!("way of {at}")), plan.webhooks);
+            plan.acts.push((at, Act::Text { from, body: body.to_owned(), way }));
+        };
+        if rng.percent(40) {
+            for _ in 0..rng.within(1, 2) {
+                let title = rng.one_of(&["Dune", "Heat", "Alien", "Severance"]);
+                says(self, rng.within(1_000, end), BOB, &format!("delete {title}"));
+            }
+        }
+        if rng.percent(30) {
+            let mut at = rng.within(500, end);
+            for body in ["add Tenet", "Eve", "delete Heat"] {
+                says(self, at, EVE, body);
+                at += rng.within(100, 90_000);
+            }
+        }
+        if rng.percent(15) {
+            let at = rng.within(500, end);
+            says(self, at, ANN, "pause");
+            says(self, at + rng.within(5_000, 900_000), ANN, "resume");
         }
     }
 }

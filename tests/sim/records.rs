@@ -20,6 +20,8 @@ pub(crate) struct Records {
     pub conversations: Vec<Value>,
     pub reports: Vec<Value>,
     pub notes: Vec<Value>,
+    pub approvals: Vec<Value>,
+    pub pauses: Vec<Value>,
 }
 
 impl Records {
@@ -38,6 +40,8 @@ impl Records {
             conversations: rows("conversations"),
             reports: rows("delivery_events"),
             notes: rows("audit_log"),
+            approvals: rows("approvals"),
+            pauses: rows("pauses"),
         }
     }
 }

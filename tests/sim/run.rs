@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dialarr::app::App;
-use dialarr::conversation::transcript::Role;
+use dialarr::conversation::transcript::{Role, UserId};
+use dialarr::store::household;
 
 use crate::checker;
 use crate::people;
-use crate::plan::{Act, Plan, Stop};
+use crate::plan::{ANN, Act, Plan, Stop, Way};
 use crate::records::{Records, word};
 use crate::rng::Rng;
 use crate::world::{World, pass};
@@ -144,6 +145,9 @@ impl Stage {
         pass(Duration::from_secs(60)).await;
         let deadline = tokio::time::Instant::now() + REST_WITHIN;
         loop {
+            if paused(&Records::of(&self.world.database)) {
+                self.resume().await;
+            }
             let restless = match self.world.under_way.load(Ordering::SeqCst) {
                 0 => restless(&self.world, &Records::of(&self.world.database)),
                 some => vec![format!("{some} texts or callbacks are on their way")],
@@ -155,6 +159,24 @@ impl Stage {
                 return restless.into_iter().map(|what| format!("I11 never came to rest: {what}")).collect();
             }
             pass(Duration::from_secs(20)).await;
+        }
+    }
+
+    /// The admin goes on, or the operator where the admin is one no more.
+    async fn resume(&self) {
+        let lost = self.lost_rights.iter().any(|(who, _)| *who == ANN);
+        match &self.app {
+            Some(app) if lost => {
+                let (admin, now) = (UserId(1), self.world.now());
+                app.db.write(move |conn| household::end_pause(conn, admin, now)).await.unwrap();
+                app.engine.recover().await.unwrap();
+            }
+            _ => {
+                // She may have opted out in the meantime.
+                people::text(&self.world, ANN, "START", Way::Straight);
+                pass(Duration::from_secs(5)).await;
+                people::text(&self.world, ANN, "resume", Way::Straight);
+            }
         }
     }
 
@@ -175,6 +197,10 @@ impl Stage {
         let differs = before.lines().zip(after.lines()).find(|(before, after)| before != after);
         vec![format!("I14 a start at rest changed something: {differs:?}")]
     }
+}
+
+fn paused(records: &Records) -> bool {
+    records.pauses.iter().any(|pause| pause["ended_at"].is_null())
 }
 
 /// What is still to be done.

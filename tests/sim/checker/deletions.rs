@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Evidence;
-use crate::plan::BOB;
+use crate::plan::{ANN, BOB};
 use crate::records::{by_id, number, word};
 use crate::weather::Seen;
 
@@ -13,7 +13,10 @@ const OPEN_MS: i64 = 5 * 60 * 1000;
 pub(super) fn check(evidence: &mut Evidence<'_>) {
     let records = evidence.records;
     for call in records.calls.iter().filter(|call| !call["confirmed_by"].is_null()) {
-        confirmed(evidence, call);
+        match records.approvals.iter().find(|asked| asked["run_call_id"] == call["id"]) {
+            Some(asked) => approved(evidence, call, asked),
+            None => confirmed(evidence, call),
+        }
     }
     let deletions: Vec<&Seen> = evidence.seen.iter().filter(|seen| deletion(seen).is_some()).collect();
     for seen in &deletions {
@@ -49,6 +52,32 @@ pub(super) fn deletion(seen: &Seen) -> Option<(&'static str, i64)> {
     Some((if kind == "movie" { "movie" } else { "series" }, id))
 }
 
+/// A member's wish goes by the word of an admin, who is another person, with its code, within a day.
+fn approved(evidence: &mut Evidence<'_>, call: &Value, asked: &Value) {
+    let records = evidence.records;
+    let row = |rows, column| by_id(rows, number(call, column)).cloned().unwrap_or_default();
+    let (yes, ran_in) = (row(&records.events, "confirmed_by"), row(&records.turns, "run_turn_id"));
+    let admin = by_id(&records.users, number(&yes, "user_id")).cloned().unwrap_or_default();
+    evidence.expect(word(&admin, "phone") == ANN, || format!("I4 not an admin's word: {yes}"));
+    let others = asked["user_id"] != yes["user_id"] && asked["settled_by"] == yes["user_id"];
+    evidence
+        .expect(others, || format!("I4 an approval of one's own wish, or of another's: {asked} by {yes}"));
+    let body = word(&yes, "body");
+    let says_so = body.starts_with("approve") && body.ends_with(word(asked, "code"));
+    evidence.expect(says_so, || format!("I4 an approval without its code: {yes} for {asked}"));
+    let begun = number(&ran_in, "created_at");
+    let in_time =
+        begun <= number(asked, "expires_at") && number(asked, "created_at") <= number(&yes, "received_at");
+    evidence.expect(in_time, || format!("I4 an approval out of its time: {yes} for {asked}"));
+    let items: Vec<&Value> = records.items.iter().filter(|item| item["tool_call_id"] == call["id"]).collect();
+    let same = |item: &Value| {
+        (&item["kind"], &item["item_id"], &item["fingerprint"])
+            == (&asked["item_kind"], &asked["item_id"], &asked["fingerprint"])
+    };
+    evidence.expect(items.len() == 1 && same(items[0]), || format!("I4 another item than asked: {items:?}"));
+    rights(evidence, number(&yes, "user_id"), &items);
+}
+
 fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
     let records = evidence.records;
     let row = |rows, column| by_id(rows, number(call, column)).cloned().unwrap_or_default();
@@ -80,7 +109,12 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
         .iter()
         .filter(to_user)
         .filter(said)
-        .find(|text| number(text, "id") > number(&last, "id") && number(text, "created_at") < received);
+        .filter(|text| number(text, "id") > number(&last, "id"))
+        // A notice is said when it is sent: it waits for the answer.
+        .find(|text| match word(text, "kind") {
+            "notice" => (1..received).contains(&number(text, "accepted_at")),
+            _ => number(text, "created_at") < received,
+        });
     evidence
         .expect(between.is_none(), || format!("I4 something was said between question and yes: {between:?}"));
     let items: Vec<&Value> = records.items.iter().filter(|item| item["tool_call_id"] == call["id"]).collect();

@@ -1,6 +1,7 @@
 //! Whether a schedule kept every promise: a judgement over the database and what the peers saw, and nothing else.
 
 mod deletions;
+mod household;
 mod texts;
 
 use serde_json::Value;
@@ -62,6 +63,7 @@ pub(crate) fn check(
     additions(&mut evidence);
     deletions::check(&mut evidence);
     texts::check(&mut evidence);
+    household::check(&mut evidence);
     let secrets = format!("{records:?}").contains(SECRET);
     evidence.expect(!secrets, || "I13 a row holds a secret".to_owned());
     let broken = evidence.broken;
@@ -90,7 +92,7 @@ fn outcomes(evidence: &mut Evidence<'_>) {
             .outbox
             .iter()
             .filter(|text| {
-                word(text, "dedupe_key") == format!("event:{id}:failed")
+                word(text, "dedupe_key") == format!("event:{id}:reply")
                     || (turn > 0 && number(text, "turn_id") == turn)
             })
             .count();
@@ -189,6 +191,10 @@ fn asks_to_add(call: &Value, id: i64) -> bool {
     word(call, "tool_name").starts_with("add_") && word(call, "request").contains(&id.to_string())
 }
 
+fn is(asked: &Value, kind: &str, state: &str) -> bool {
+    (word(asked, "kind"), word(asked, "state")) == (kind, state)
+}
+
 fn tally(records: &Records, seen: &[Seen]) -> Tally {
     let events = |column: &'static str, value: &'static str| {
         records.events.iter().filter(|event| word(event, column) == value).count()
@@ -203,6 +209,10 @@ fn tally(records: &Records, seen: &[Seen]) -> Tally {
         ("taken back", events("outcome_reason", "taken_back")),
         ("additions", seen.iter().filter(|seen| addition(seen).is_some()).count()),
         ("deletions", seen.iter().filter(|seen| deletions::deletion(seen).is_some()).count()),
+        ("let in", records.approvals.iter().filter(|asked| is(asked, "join", "approved")).count()),
+        ("wishes approved", records.approvals.iter().filter(|asked| is(asked, "delete", "approved")).count()),
+        ("wishes denied", records.approvals.iter().filter(|asked| is(asked, "delete", "denied")).count()),
+        ("pauses", records.pauses.len()),
         ("questions", outbox(&|text| word(text, "kind") == "confirm_prompt")),
         ("sent again", outbox(&|text| number(text, "attempts") > 1)),
         ("fate was open", outbox(&|text| !text["unknown_at"].is_null())),

@@ -75,8 +75,14 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
 }
 
 fn order(evidence: &mut Evidence<'_>, sent: &[Sent]) {
-    let mut taken: Vec<(&str, i64, i64)> =
-        sent.iter().filter_map(|text| Some((text.to.as_str(), text.row, text.taken.as_ref()?.0))).collect();
+    // A notice waits for the answer to a question, and answers do not wait for it.
+    let waits =
+        |row: i64| by_id(&evidence.records.outbox, row).is_some_and(|row| word(row, "kind") == "notice");
+    let mut taken: Vec<(&str, i64, i64)> = sent
+        .iter()
+        .filter(|text| !waits(text.row))
+        .filter_map(|text| Some((text.to.as_str(), text.row, text.taken.as_ref()?.0)))
+        .collect();
     taken.sort_unstable();
     for pair in taken.windows(2) {
         let in_order = pair[0].0 != pair[1].0 || pair[0].2 <= pair[1].2;

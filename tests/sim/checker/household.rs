@@ -1,0 +1,75 @@
+//! Strangers cost little and do nothing; what the admins are asked is asked once, settled once, and told.
+
+use serde_json::Value;
+
+use super::Evidence;
+use crate::plan::{ANN, EVE};
+use crate::records::{by_id, number, word};
+
+pub(super) fn check(evidence: &mut Evidence<'_>) {
+    for asked in &evidence.records.approvals {
+        asking(evidence, asked);
+        outcome(evidence, asked);
+    }
+    strangers(evidence);
+}
+
+fn texts<'a>(evidence: &'a Evidence<'_>, key: &str) -> Vec<&'a Value> {
+    let starts = |text: &&Value| {
+        word(text, "dedupe_key").strip_prefix(key).is_some_and(|rest| rest.starts_with(":user:"))
+    };
+    evidence.records.outbox.iter().filter(starts).collect()
+}
+
+/// Each admin is asked, and nobody else.
+fn asking(evidence: &mut Evidence<'_>, asked: &Value) {
+    let texts = texts(evidence, &format!("approval:{}", number(asked, "id")));
+    let all_admins = texts.iter().all(|text| {
+        by_id(&evidence.records.users, number(text, "user_id"))
+            .is_some_and(|user| word(user, "role") == "admin")
+    });
+    let count = texts.len();
+    // The one admin may be one no more.
+    let since = evidence.lost_rights.iter().find(|(who, _)| *who == ANN).map(|(_, since)| *since);
+    let expected = usize::from(since.is_none_or(|since| number(asked, "created_at") < since));
+    evidence.expect(count == expected && (all_admins || since.is_some()), || {
+        format!("H1 asked {count} times of the one admin: {asked}")
+    });
+}
+
+/// Who wished for something hears once what became of it.
+fn outcome(evidence: &mut Evidence<'_>, asked: &Value) {
+    let id = number(asked, "id");
+    let told =
+        ["done", "denied", "expired"].map(|end| texts(evidence, &format!("approval:{id}:{end}")).len());
+    let expected = match (word(asked, "kind"), word(asked, "state")) {
+        ("delete", "approved") => [1, 0, 0],
+        ("delete", "denied") => [0, 1, 0],
+        ("delete", "expired") => [0, 0, 1],
+        _ => [0, 0, 0],
+    };
+    evidence.expect(told == expected, || format!("H2 told {told:?} of {asked}"));
+    let ran = !asked["run_call_id"].is_null();
+    let should = (word(asked, "kind"), word(asked, "state")) == ("delete", "approved");
+    evidence.expect(ran == should, || format!("H2 carried out {ran}: {asked}"));
+}
+
+/// No turn, no model and no more than two texts for somebody who was not let in.
+fn strangers(evidence: &mut Evidence<'_>) {
+    let records = evidence.records;
+    let Some(eve) = records.users.iter().find(|user| word(user, "phone") == EVE) else { return };
+    let id = number(eve, "id");
+    let let_in = records
+        .approvals
+        .iter()
+        .filter(|asked| number(asked, "user_id") == id && word(asked, "state") == "approved")
+        .map(|asked| number(asked, "settled_at"))
+        .min();
+    let before = |at: i64| let_in.is_none_or(|since| at < since);
+    let turns = records.turns.iter().filter(|turn| number(turn, "user_id") == id);
+    let early = turns.filter(|turn| before(number(turn, "created_at"))).count();
+    evidence.expect(early == 0, || format!("H3 {early} turns for a stranger: {eve}"));
+    let answers = records.outbox.iter().filter(|text| number(text, "user_id") == id);
+    let answers = answers.filter(|text| before(number(text, "created_at"))).count();
+    evidence.expect(answers <= 2, || format!("H3 {answers} texts to a stranger: {eve}"));
+}
