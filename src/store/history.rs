@@ -33,14 +33,17 @@ pub fn past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<
         .order((inbound_events::provider_at, inbound_events::id))
         .select((inbound_events::turn_id, inbound_events::body))
         .load(conn)?;
-    Ok(rows
+    let past: Vec<PastTurn> = rows
         .into_iter()
         .map(|(id, answer)| PastTurn {
             texts: texts.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone()).collect(),
             steps: steps.remove(&TurnId(id)).unwrap_or_default(),
             answer,
         })
-        .collect())
+        .collect();
+    // A turn whose words are erased tells a model nothing, and some servers refuse empty messages.
+    let is_told = |turn: &PastTurn| turn.answer.is_some() || turn.texts.iter().any(|text| !text.is_empty());
+    Ok(past.into_iter().filter(is_told).collect())
 }
 
 /// The whole answer of the last finished turn, of which the first page was sent.

@@ -13,6 +13,7 @@ pub mod ledger;
 pub mod offsets;
 pub mod outbox;
 pub mod pending;
+pub mod privacy;
 mod schema;
 pub mod steps;
 pub mod stream;

@@ -148,6 +148,30 @@ pub fn expire(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> 
     }
 }
 
+/// Closes the questions whose time was over before `before`, and those that never reached anyone by then.
+pub(super) fn close_overdue(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
+    let open: Vec<(i64, Option<i64>, i64, String)> = pending_actions::table
+        .inner_join(outbox_rows::table.on(outbox_rows::id.eq(pending_actions::prompt_outbox_id)))
+        .select((
+            pending_actions::user_id,
+            pending_actions::expires_at,
+            pending_actions::created_at,
+            outbox_rows::state,
+        ))
+        .load(conn)?;
+    for (user, expires_at, created_at, state) in open {
+        let over_at = match (expires_at, state.as_str()) {
+            (Some(at), _) => Some(at),
+            (None, "failed" | "suppressed") => Some(created_at),
+            (None, _) => None,
+        };
+        if let Some(at) = over_at.filter(|at| *at < ms(before)) {
+            close(conn, UserId(user), Closing::Expired, time(at)?)?;
+        }
+    }
+    Ok(())
+}
+
 /// Sends the question once more; the repeat becomes the question, the expiry stays.
 pub fn repeat(conn: &mut Conn, user: UserId, text: &NewText, now: Timestamp) -> QueryResult<()> {
     let prompt = outbox::queue(conn, text, now)?;
@@ -248,7 +272,7 @@ pub enum ItemState {
     Canceled,
 }
 
-fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
+pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
     type Row = (i64, String, String, i64, i64, String, String, Option<String>, i64);
     let rows: Vec<Row> = tool_call_items::table
         .filter(tool_call_items::tool_call_id.eq(call.0))
@@ -447,6 +471,10 @@ pub fn last_ended(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
         .load(conn)?;
     let asked_since = last_texts.iter().any(|(at, body)| *at > ended_at && text::asks(body));
     let items = items(conn, CallRow(call))?;
+    if items.iter().any(|item| item.item.fingerprint.title.is_empty()) {
+        // What it was about is forgotten, so there is nothing to say of it.
+        return Ok(None);
+    }
     let ended: Vec<(FrozenItem, ItemOutcome)> = items
         .iter()
         .filter_map(|item| match item.state {

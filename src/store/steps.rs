@@ -160,6 +160,9 @@ enum StoredFailure {
     Interrupted,
 }
 
+/// A stored failure without what the server said.
+pub(super) const FAILURE_WITHOUT_WORDS: &str = "json_replace(llm_steps.error, '$.message', '')";
+
 /// Ends an attempt that gave nothing. `message` is for the operator.
 pub fn abandon(
     conn: &mut Conn,
