@@ -295,8 +295,9 @@ fn prepare(path: &str) -> Result<(Conn, File, Readers), OpenError> {
     Ok((writer, lock, readers))
 }
 
+/// What is erased is overwritten in the file too.
 const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
-     PRAGMA temp_store=MEMORY;";
+     PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;";
 /// A reader's cache is empty after each commit, so it stays small.
 const READER_PRAGMAS: &str =
     "PRAGMA query_only=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512;";
