@@ -14,6 +14,7 @@ pub mod offsets;
 pub mod outbox;
 pub mod pending;
 pub mod privacy;
+pub mod roster;
 mod schema;
 pub mod steps;
 pub mod stream;

@@ -15,3 +15,4 @@ mod texts;
 mod tidy;
 mod tools;
 mod turns;
+mod users;
