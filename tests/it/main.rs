@@ -10,6 +10,7 @@ mod inbound;
 mod missed;
 mod people;
 mod plans;
+mod privacy;
 mod replay;
 mod texts;
 mod tidy;

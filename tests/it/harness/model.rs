@@ -9,15 +9,24 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 /// Says "Fine." to everything, but to the word "hold" only once it is let go.
-pub(crate) struct Holding(Semaphore);
+pub(crate) struct Holding {
+    gate: Semaphore,
+    /// A permit for each text that waits, or did.
+    held: Semaphore,
+}
 
 impl Holding {
     pub(crate) fn closed() -> std::sync::Arc<Self> {
-        std::sync::Arc::new(Self(Semaphore::new(0)))
+        std::sync::Arc::new(Self { gate: Semaphore::new(0), held: Semaphore::new(0) })
     }
 
     pub(crate) fn let_go(&self) {
-        self.0.add_permits(1);
+        self.gate.add_permits(1);
+    }
+
+    /// Returns once a text waits.
+    pub(crate) async fn holds(&self) {
+        self.held.acquire().await.unwrap().forget();
     }
 }
 
@@ -29,7 +38,8 @@ impl Model for Holding {
 
     async fn step(&self, request: &ModelRequest, _: DeltaSink<'_>) -> Result<StepOut, ModelError> {
         if said(request).contains("hold") {
-            let _permit = self.0.acquire().await.unwrap();
+            self.held.add_permits(1);
+            let _permit = self.gate.acquire().await.unwrap();
         }
         let text = "Fine.".to_owned();
         let (thinking, calls) = (String::new(), Vec::new());

@@ -59,6 +59,28 @@ impl TestApp {
         self.lines("SELECT coalesce(end_reason, 'open') AS line FROM conversations ORDER BY id").await
     }
 
+    /// Every column of every table in which a word stands, in capitals or not, grouped or not.
+    pub(crate) async fn columns_with(&self, word: &'static str) -> Vec<String> {
+        let columns = self
+            .lines(
+                "SELECT m.name || ' ' || c.name AS line FROM sqlite_master m, pragma_table_info(m.name) c
+                 WHERE m.type = 'table' AND c.type = 'TEXT' ORDER BY line",
+            )
+            .await;
+        let mut found = Vec::new();
+        for column in columns {
+            let (table, name) = column.split_once(' ').unwrap();
+            let query = format!(
+                "SELECT '' AS line FROM \"{table}\" WHERE instr(replace(lower(\"{name}\"), ' ', ''), '{word}') > 0"
+            );
+            let rows = move |conn: &mut _| diesel::sql_query(query).load::<Line>(conn);
+            if !self.app().db.read(rows).await.unwrap().is_empty() {
+                found.push(column);
+            }
+        }
+        found
+    }
+
     /// No text can be stored any more, as with a disk that is full.
     pub(crate) async fn refuse_texts(&self) {
         self.app()
