@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::conversation::transcript::{Arguments, CallResult, UserId};
-use crate::store::conversations::{self as talks, EndReason};
+use crate::store::conversations::{self as talk_rows, EndReason};
 use crate::store::pending::{self, Closing};
 use crate::store::schema::{
     approvals, blocks, conversations, inbound_events, llm_steps, outbox, reactions, stream_events,
@@ -30,26 +30,6 @@ pub(super) enum Scope {
     },
 }
 
-/// Erases everything that a person said and was told, and ends their conversation. What is not settled keeps its words:
-/// texts that wait for a turn, texts that are not sent for certain, and requests that an admin has yet to answer. No
-/// turn of theirs may be live but the one that does this.
-pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    pending::close(conn, user, Closing::Dropped, now)?;
-    if let Some(open) = talks::open(conn, user)? {
-        talks::end(conn, open.id, EndReason::Cleared, now)?;
-    }
-    let theirs = Scope::Person(user);
-    received(conn, theirs)?;
-    turns(conn, theirs)?;
-    sent(conn, theirs)?;
-    reactions(conn, theirs)?;
-    requests(conn, theirs)?;
-    diesel::update(conversations::table.filter(conversations::user_id.eq(user.0)))
-        .set(conversations::name.eq(FORGOTTEN))
-        .execute(conn)
-        .map(drop)
-}
-
 /// The ids that a scope means in a table.
 macro_rules! ids {
     ($table:ident, $scope:expr) => {{
@@ -59,6 +39,28 @@ macro_rules! ids {
             Scope::Rows { after, up_to } => ids.filter($table::id.gt(after).and($table::id.le(up_to))),
         }
     }};
+}
+
+/// Erases everything that a person said and was told, and ends their conversation. What is not settled keeps its words:
+/// texts that wait for a turn, texts that are not sent for certain, and requests that an admin has yet to answer. No
+/// turn of theirs may be live but the one that does this.
+pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    pending::close(conn, user, Closing::Dropped, now)?;
+    if let Some(open) = talk_rows::open(conn, user)? {
+        talk_rows::end(conn, open.id, EndReason::Cleared, now)?;
+    }
+    let theirs = Scope::Person(user);
+    received(conn, theirs)?;
+    turns(conn, theirs)?;
+    sent(conn, theirs)?;
+    reactions(conn, theirs)?;
+    requests(conn, theirs)?;
+    // One by one: while conversations are few, SQLite would read all of everybody's.
+    let talks: Vec<i64> = ids!(conversations, theirs).load(conn)?;
+    for id in talks {
+        diesel::update(conversations::table.find(id)).set(conversations::name.eq(FORGOTTEN)).execute(conn)?;
+    }
+    Ok(())
 }
 
 pub(super) fn received(conn: &mut Conn, scope: Scope) -> QueryResult<()> {

@@ -101,8 +101,10 @@ fn received(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
 
 /// A turn is not over while its question is open, or its deletion is carried out by a later turn.
 fn finished_turns(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
+    // Not as a join, which would read every call there ever was.
+    let held = pending_actions::table.select(pending_actions::tool_call_id);
     let asking: Vec<i64> =
-        pending_actions::table.inner_join(tool_calls::table).select(tool_calls::turn_id).load(conn)?;
+        tool_calls::table.filter(tool_calls::id.eq_any(held)).select(tool_calls::turn_id).load(conn)?;
     let live = turns::table.filter(turns::finished_at.is_null()).select(turns::id.nullable());
     let deleting: Vec<i64> = tool_calls::table
         .filter(tool_calls::run_turn_id.eq_any(live))
