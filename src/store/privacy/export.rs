@@ -158,6 +158,8 @@ fn sent(conn: &mut Conn, user: UserId) -> QueryResult<HashMap<Option<i64>, Vec<S
 }
 
 type ByTurn<T> = HashMap<i64, Vec<T>>;
+/// Turn, step and attempt of a block; its type and what stands in it.
+type Content = ((i64, i64, i64), (String, String));
 
 /// The steps of each turn, and the calls that belong to none of them.
 fn steps(conn: &mut Conn, user: UserId) -> QueryResult<(ByTurn<Step>, ByTurn<ToolCall>)> {
@@ -166,7 +168,7 @@ fn steps(conn: &mut Conn, user: UserId) -> QueryResult<(ByTurn<Step>, ByTurn<Too
         .order((llm_steps::turn_id, llm_steps::step, llm_steps::attempt))
         .select(Attempt::as_select())
         .load(conn)?;
-    let contents: Vec<((i64, i64, i64), (String, String))> = blocks::table
+    let contents: Vec<Content> = blocks::table
         .filter(blocks::turn_id.eq_any(turn_ids(Scope::Person(user))).and(blocks::type_.ne("tool_call")))
         .select(((blocks::turn_id, blocks::step, blocks::attempt), (blocks::type_, blocks::content)))
         .load(conn)?;
