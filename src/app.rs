@@ -18,15 +18,18 @@ use crate::messaging::recovery::{Inbox, Next};
 use crate::messaging::twilio::Twilio;
 use crate::pace::Pace;
 use crate::store::db::{Db, DbError};
+use crate::store::deliveries::Terms;
 use crate::store::users::{self, Newcomer};
 use crate::store::{boot, stream};
 use crate::tools::Tool;
+use crate::tools::actions::React;
 use crate::tools::discover::{FindInLibrary, SearchMedia};
 use crate::tools::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases};
 use crate::tools::library::Library;
 use crate::tools::movies::AddMovie;
 use crate::tools::registry::Registry;
 use crate::tools::removal::RemoveMedia;
+use crate::tools::requests::RequestRemoval;
 use crate::tools::series::AddSeries;
 use crate::upkeep::{DELTAS_KEPT, Upkeep};
 use crate::web::{Trust, Webhooks};
@@ -101,7 +104,8 @@ impl App {
         } = blueprint;
         let now = clock.now();
         let pace = settings.pace;
-        let waits = Waits { confirm_for, looks: pace.looks };
+        let terms = Terms { confirm_for, zone: settings.zone.clone() };
+        let waits = Waits { terms: terms.clone(), looks: pace.looks };
         db.write(move |conn| {
             if let Some(phone) = &admin {
                 users::ensure(conn, phone, Newcomer::Admin, now)?;
@@ -142,13 +146,8 @@ impl App {
         };
         let upkeep = Upkeep { db: db.clone(), clock: clock.clone(), retention, stop: stop.clone() };
         let upkeep_task = tokio::spawn(upkeep.clone().run());
-        let webhooks = Webhooks {
-            engine: engine.clone(),
-            db: db.clone(),
-            clock: clock.clone(),
-            confirm_for,
-            twilio: trust,
-        };
+        let webhooks =
+            Webhooks { engine: engine.clone(), db: db.clone(), clock: clock.clone(), terms, twilio: trust };
         Ok(Self { engine, relay, webhooks, db, clock, stop, upkeep, relay_task, inbox_task, upkeep_task })
     }
 
@@ -270,5 +269,7 @@ fn tools(library: &Arc<Library>) -> Vec<Arc<dyn Tool>> {
         Arc::new(UpcomingReleases::new(library.clone())),
         Arc::new(RecentlyAdded::new(library.clone())),
         Arc::new(RemoveMedia::new(library.clone())),
+        Arc::new(RequestRemoval::new(library.clone())),
+        Arc::new(React),
     ]
 }

@@ -199,6 +199,7 @@ fn read(trust: &Trust, headers: &HeaderMap, body: &[u8]) -> Option<Received> {
         body: field("Body")?.to_owned(),
         media: Vec::new(),
         via: Via::Webhook,
+        carrier_word: None,
         provider_at: now,
         received_at: now,
     })

@@ -58,6 +58,7 @@ async fn fill(stage: &Stage, phones: &[String]) {
                     body: "what is downloading".to_owned(),
                     media: Vec::new(),
                     via: Via::Webhook,
+                    carrier_word: None,
                     provider_at: now,
                     received_at: now,
                 };

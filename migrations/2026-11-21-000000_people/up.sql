@@ -40,6 +40,7 @@ CREATE TABLE approvals (             -- what waits for an admin: a newcomer, or 
 ) STRICT;
 CREATE UNIQUE INDEX ux_approval_code ON approvals(code) WHERE state = 'open';
 CREATE UNIQUE INDEX ux_approval_join ON approvals(user_id) WHERE state = 'open' AND kind = 'join';
+CREATE INDEX ix_approval_code ON approvals(code, id DESC);
 CREATE INDEX ix_approval_user ON approvals(user_id, id DESC);
 
 CREATE TABLE additions (             -- what counts towards a quota
@@ -65,14 +66,14 @@ CREATE TABLE usage (                 -- a row per user and day of the household'
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX ix_usage_user ON usage(user_id, day);
 
-CREATE TABLE reservations (          -- model calls under way: what they may come to
-  id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+CREATE TABLE reservations (          -- model calls under way, of which a turn makes one at a time: what they may come to
+  turn_id INTEGER NOT NULL PRIMARY KEY REFERENCES turns(id),
   day TEXT NOT NULL,
   user_id INTEGER NOT NULL REFERENCES users(id),
   tokens_in INTEGER NOT NULL,
   tokens_out INTEGER NOT NULL,
-  cost_micros INTEGER NOT NULL,
-  created_at INTEGER NOT NULL
+  cost_in_micros INTEGER NOT NULL,
+  cost_out_micros INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE pauses (                -- while one is open, only admins are answered
@@ -100,6 +101,7 @@ CREATE TABLE reactions (             -- on a text of theirs (event_id) or of our
   CHECK (author = 'user' OR event_id IS NOT NULL)
 ) STRICT;
 CREATE INDEX ix_reaction_user ON reactions(user_id, id DESC);
+CREATE UNIQUE INDEX ux_reaction_said ON reactions(said_in) WHERE said_in IS NOT NULL;
 CREATE INDEX ix_reaction_event ON reactions(event_id) WHERE event_id IS NOT NULL;
 CREATE INDEX ix_reaction_outbox ON reactions(outbox_id) WHERE outbox_id IS NOT NULL;
 

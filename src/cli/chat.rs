@@ -9,7 +9,6 @@ use super::wiring;
 use crate::app::App;
 use crate::config::Config;
 use crate::conversation::transcript::{Address, ChannelKind, PhoneNumber, Received, Via};
-use crate::messaging::outbox::LOCAL;
 
 /// Who talks in the terminal where no admin is configured: a fictional number.
 const NOBODY: &str = "+15550100199";
@@ -60,10 +59,11 @@ fn received(from: &PhoneNumber, body: String) -> Received {
         channel: ChannelKind::Local,
         external_id: format!("local-{}-{:08x}", now.as_millisecond(), rand::random::<u32>()),
         from: from.clone(),
-        to: Address::new(LOCAL),
+        to: Address::local(),
         body,
         media: Vec::new(),
         via: Via::Local,
+        carrier_word: None,
         provider_at: now,
         received_at: now,
     }

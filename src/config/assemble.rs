@@ -39,13 +39,14 @@ impl Config {
         });
         let public_url = reader.url(variables::PUBLIC_URL);
         let admin = reader.phone(variables::ADMIN_PHONE);
+        let prices = prices(&mut reader);
         let config = Self {
             listen: SocketAddr::new(host.or(Ipv4Addr::UNSPECIFIED.into()), port.or(3000)),
             twilio: twilio(&mut reader, &public_url, &admin),
             public_url: public_url.given(),
             database: reader.text(variables::DATABASE_URL).or("dialarr.db".to_owned()).into(),
             time_zone: reader.read(variables::TZ, parse_zone).given().unwrap_or_else(TimeZone::system),
-            llm: llm(&mut reader),
+            llm: llm(&mut reader, &prices),
             libraries: Libraries {
                 sonarr: library(&mut reader, variables::SONARR_URL, variables::SONARR_API_KEY),
                 radarr: library(&mut reader, variables::RADARR_URL, variables::RADARR_API_KEY),
@@ -61,7 +62,7 @@ impl Config {
                     .or(Vec::new()),
             },
             conversation: conversation(&mut reader),
-            limits: limits(&mut reader),
+            limits: limits(&mut reader, &prices),
             retention_days: u32::try_from(reader.number(variables::RETENTION_DAYS, 1..=36_500).or(365))
                 .unwrap_or(u32::MAX),
             log: log(&mut reader),
@@ -114,7 +115,7 @@ fn twilio(
     })
 }
 
-fn llm(reader: &mut Reader<'_>) -> Option<Llm> {
+fn llm(reader: &mut Reader<'_>, prices: &Reading<Prices>) -> Option<Llm> {
     let api_key = reader.secret(variables::LLM_API_KEY);
     let base_url = reader.url(variables::LLM_BASE_URL);
     let model = reader.text(variables::LLM_MODEL);
@@ -128,7 +129,6 @@ fn llm(reader: &mut Reader<'_>) -> Option<Llm> {
     ];
     let token_field = reader.choice(variables::LLM_TOKEN_FIELD, &token_fields).or(None);
     let max_concurrent = reader.number(variables::LLM_MAX_CONCURRENT, 1..=1000).or(8);
-    let prices = prices(reader);
     if api_key.is_absent() && base_url.is_absent() {
         return None;
     }
@@ -140,21 +140,31 @@ fn llm(reader: &mut Reader<'_>) -> Option<Llm> {
         reasoning_effort,
         token_field,
         max_concurrent: usize::try_from(max_concurrent).unwrap_or(usize::MAX),
-        prices,
+        prices: prices.as_given().copied().unwrap_or_default(),
     })
 }
 
 /// Cached input costs as much as other input where it has no price of its own.
-fn prices(reader: &mut Reader<'_>) -> Prices {
-    let input = reader.read(variables::LLM_PRICE_INPUT, parse_money).or(0);
-    let cached = reader.read(variables::LLM_PRICE_CACHED, parse_money).or(input);
-    Prices { input, cached, output: reader.read(variables::LLM_PRICE_OUTPUT, parse_money).or(0) }
+fn prices(reader: &mut Reader<'_>) -> Reading<Prices> {
+    let input = reader.read(variables::LLM_PRICE_INPUT, parse_money);
+    let cached = reader.read(variables::LLM_PRICE_CACHED, parse_money);
+    let output = reader.read(variables::LLM_PRICE_OUTPUT, parse_money);
+    if input.is_absent() && cached.is_absent() && output.is_absent() {
+        return Reading::Absent;
+    }
+    let input = input.or(0);
+    Reading::Given(Prices { input, cached: cached.or(input), output: output.or(0) })
 }
 
-fn limits(reader: &mut Reader<'_>) -> Limits {
-    let mut rate = |variable, most, within| {
-        reader.read(variable, parse_rate).or(Some(Rate { most, within }))
-    };
+fn limits(reader: &mut Reader<'_>, prices: &Reading<Prices>) -> Limits {
+    let cost = reader.read(variables::DAILY_COST, parse_money);
+    if cost.as_given().is_some() && prices.is_absent() {
+        reader.report(
+            variables::LLM_PRICE_INPUT,
+            "needed with DAILY_COST, which is never reached without a price",
+        );
+    }
+    let mut rate = |variable, most, within| reader.read(variable, parse_rate).or(Some(Rate { most, within }));
     let week = SignedDuration::from_hours(7 * 24);
     Limits {
         quota_movies: rate(variables::QUOTA_MOVIES, 10, week),
@@ -162,7 +172,7 @@ fn limits(reader: &mut Reader<'_>) -> Limits {
         rate: rate(variables::RATE_LIMIT, 10, SignedDuration::from_mins(1)),
         budget: Budget {
             tokens: reader.number(variables::DAILY_TOKENS, 1..=1_000_000_000_000).given(),
-            cost: reader.read(variables::DAILY_COST, parse_money).given(),
+            cost: cost.given(),
         },
     }
 }

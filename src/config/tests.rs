@@ -97,6 +97,20 @@ fn a_model_is_named_once_a_key_or_a_server_is() {
 }
 
 #[test]
+fn a_limit_of_cost_needs_a_price() {
+    check(
+        "DAILY_COST=2.50",
+        "LLM_PRICE_INPUT: needed with DAILY_COST, which is never reached without a price, e.g. LLM_PRICE_INPUT=0.75",
+    );
+    check("DAILY_COST=2.50\nLLM_PRICE_OUTPUT=4.50", "");
+    check("DAILY_TOKENS=500000", "");
+    check(
+        "DAILY_COST=2.50\nLLM_PRICE_INPUT=cheap",
+        "LLM_PRICE_INPUT: not a price such as 0.75, e.g. LLM_PRICE_INPUT=0.75",
+    );
+}
+
+#[test]
 fn the_first_token_signs_our_requests_unless_there_is_an_api_key() {
     let signs_in = |lines: &str| {
         let twilio = good(lines).twilio.unwrap();

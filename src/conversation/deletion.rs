@@ -63,6 +63,38 @@ fn question_for_one(item: &FrozenItem) -> String {
     }
 }
 
+/// What the admins are asked for a member who may not delete.
+pub fn wish(who: &str, item: &FrozenItem, code: &str) -> String {
+    format!("{who} asks to delete {}. Reply APPROVE {code} or DENY {code}", part_of_list(item))
+}
+
+/// What the member hears of a wish that nobody carried out.
+pub fn wish_denied(item: &FrozenItem) -> String {
+    format!("An admin would like to keep {}, so it stays.", name(item))
+}
+
+pub fn wish_expired(item: &FrozenItem) -> String {
+    format!("Nobody has answered your wish to delete {}, so it is kept. You can ask again.", name(item))
+}
+
+/// What the member hears of a wish that an admin approved.
+pub fn wish_outcome(item: &FrozenItem, outcome: ItemOutcome) -> String {
+    let name = name(item);
+    match outcome {
+        ItemOutcome::Deleted => format!("An admin agreed: {name} is deleted."),
+        ItemOutcome::AlreadyGone => format!("An admin agreed, and {name} was gone already."),
+        ItemOutcome::Changed => {
+            format!("{name} has changed since you asked, so it was kept. Ask again if it should go.")
+        }
+        ItemOutcome::Failed | ItemOutcome::NotPermitted => {
+            format!("An admin agreed, but {name} could not be deleted. Please ask again later.")
+        }
+        ItemOutcome::Unknown => {
+            format!("An admin agreed, but I could not find out whether {name} is deleted.")
+        }
+    }
+}
+
 fn part_of_list(item: &FrozenItem) -> String {
     let seasons = match item.fingerprint.seasons {
         Some(1) => ", 1 season".to_owned(),

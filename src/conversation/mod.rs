@@ -1,8 +1,12 @@
 //! Decides everything and does nothing: what a text is, what may run, what comes next, what the model sees.
 //! No clock, no network, no database; `now` is an argument.
 
+pub mod action;
 pub mod consent;
 pub mod deletion;
+pub mod lifecycle;
+pub mod onboarding;
+pub mod orders;
 pub mod prompt;
 pub mod rate;
 pub mod reaction;

@@ -20,25 +20,39 @@ pub enum Target<'a> {
 }
 
 /// The reaction that the whole of `text` is, in one of the forms that iPhones and Google Messages write. Only
-/// [`concerns`] tells it from a person who types the same words.
+/// [`quoted`] tells it from a person who types the same words.
 pub fn read(text: &str) -> Option<Reaction<'_>> {
     // Hair spaces at the ends belong to Google's form, so only ASCII blanks go.
     let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
     google(text).or_else(|| apple(text))
 }
 
-/// Whether the reaction is to one of the recent texts of the thread, of either side, or to media.
-pub fn concerns<'t>(reaction: &Reaction<'_>, mut recent: impl Iterator<Item = &'t str>) -> bool {
+/// What a reaction is to, among the recent texts of the thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quoted {
+    /// The text at this place.
+    Text(usize),
+    /// A picture or the like, whichever it was.
+    Media,
+    /// Nothing that was said lately: a person typed these words.
+    Nothing,
+}
+
+/// Which of the recent texts, of either side, the reaction is to.
+pub fn quoted<'t>(reaction: &Reaction<'_>, mut recent: impl Iterator<Item = &'t str>) -> Quoted {
     match reaction.target {
-        Target::Media(_) => true,
-        Target::Text("") => false,
-        Target::Text(target) => recent.any(|text| {
-            let text = text.trim();
-            match target.strip_suffix('\u{2026}') {
-                Some(start) if !start.is_empty() => text == target || text.starts_with(start.trim_end()),
-                _ => text == target.trim(),
-            }
-        }),
+        Target::Media(_) => Quoted::Media,
+        Target::Text("") => Quoted::Nothing,
+        Target::Text(target) => {
+            let place = recent.position(|text| {
+                let text = text.trim();
+                match target.strip_suffix('\u{2026}') {
+                    Some(start) if !start.is_empty() => text == target || text.starts_with(start.trim_end()),
+                    _ => text == target.trim(),
+                }
+            });
+            place.map_or(Quoted::Nothing, Quoted::Text)
+        }
     }
 }
 
@@ -161,7 +175,7 @@ fn emoji_between<'a>(head: &'a str, before: &str, after: &str) -> Option<&'a str
 }
 
 /// Symbols only: "Removed milk from" and "Reacted badly to" are words of a person.
-fn is_emoji(text: &str) -> bool {
+pub(super) fn is_emoji(text: &str) -> bool {
     let symbol = |c: char| !c.is_whitespace() && (c >= '\u{2000}' || matches!(c, '©' | '®'));
     text.chars().any(symbol)
         && text.chars().count() <= 16
@@ -204,7 +218,7 @@ mod tests {
             });
             check(text, expected);
             let recent = vector["recent"].as_array().unwrap().iter().filter_map(Value::as_str);
-            let skipped = read(text).is_some_and(|reaction| concerns(&reaction, recent));
+            let skipped = read(text).is_some_and(|reaction| quoted(&reaction, recent) != Quoted::Nothing);
             assert_eq!(skipped, vector["route"] == "skip", "{text:?}");
         }
     }
@@ -227,9 +241,9 @@ mod tests {
     #[test]
     fn a_quote_of_nothing_recent_is_a_persons_own_words() {
         let reaction = read("Loved “Dune”").unwrap();
-        assert!(!concerns(&reaction, ["Added Heat (1995)."].into_iter()));
+        assert_eq!(quoted(&reaction, ["Added Heat (1995)."].into_iter()), Quoted::Nothing);
         let cut_to_nothing = read("Liked “…”").unwrap();
-        assert!(!concerns(&cut_to_nothing, ["Added Heat (1995)."].into_iter()));
+        assert_eq!(quoted(&cut_to_nothing, ["Added Heat (1995)."].into_iter()), Quoted::Nothing);
     }
 
     #[test]

@@ -3,9 +3,14 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::consent::{self, Code, Language};
-use super::reaction;
-use super::transcript::{Brain, ChannelKind, InboundEvent, Received, Status, User, Via};
-use super::words::{self, Command, OptWord};
+use super::orders;
+use super::reaction::{self, Quoted};
+use super::text;
+use super::transcript::{
+    Brain, ChannelKind, EventId, InboundEvent, OptWord, OutboxId, Received, Role, Status, User, Via,
+};
+use super::triage::{self, Opinion, Routing};
+use super::words::{self, Command};
 
 /// What is known when a text is read.
 #[derive(Debug, Clone, Copy)]
@@ -14,10 +19,30 @@ pub struct Situation<'a> {
     pub question: Option<&'a OpenQuestion>,
     /// The last question that ended within a day, where none is open.
     pub ended: Option<&'a EndedQuestion>,
-    /// Texts of both sides, as a reaction may quote them.
-    pub recent: &'a [String],
+    /// Texts of both sides, newest first on each, as a reaction may quote them.
+    pub recent: &'a [Recent],
     pub last_list: LastList,
     pub languages: &'a [Language],
+    /// The text would be the first of its conversation.
+    pub first: bool,
+    /// More texts came before it than are worked on in that time.
+    pub over_limit: bool,
+    pub routing: Routing,
+    /// When the assistant was last paused until, if it ever was.
+    pub resumed_at: Option<Timestamp>,
+}
+
+/// A text that was said lately.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recent {
+    pub said: Said,
+    pub body: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    ByUs(OutboxId),
+    ByThem(EventId),
 }
 
 /// A pending action as far as an answer to it matters.
@@ -68,9 +93,15 @@ pub enum Route {
     TooOld,
     /// A yes or no after the question ended: code says what became of it.
     LateAnswer,
+    /// Somebody who was not let in yet.
+    Stranger,
+    /// An admin's order, as [`orders::read`] reads it.
+    Order,
     Clear,
     Commands,
     More,
+    /// Too many texts within a short time.
+    TooFast,
     /// Media without words, which nobody here can read.
     OnlyMedia,
     Turn(Brain),
@@ -80,11 +111,12 @@ pub enum Route {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Skip {
     Blocked,
-    UnknownSender,
     OptedOut,
     /// The carrier answers HELP and INFO itself.
     CarrierHelp,
     Reaction,
+    /// Thanks or a bare emoji, when nothing is open.
+    SmallTalk,
     Empty,
 }
 
@@ -92,10 +124,10 @@ impl Skip {
     pub fn reason(self) -> &'static str {
         match self {
             Self::Blocked => "blocked",
-            Self::UnknownSender => "unknown_sender",
             Self::OptedOut => "opted_out",
             Self::CarrierHelp => "carrier_help",
             Self::Reaction => "reaction",
+            Self::SmallTalk => "small_talk",
             Self::Empty => "empty",
         }
     }
@@ -118,11 +150,16 @@ pub enum Urgency {
 
 /// Whether the text opts its sender out at the carrier.
 pub fn opts_out(event: &InboundEvent) -> bool {
-    event.channel == ChannelKind::Twilio && words::opt_word(&event.body) == Some(OptWord::Out)
+    event.channel == ChannelKind::Twilio && opt_word(event) == Some(OptWord::Out)
+}
+
+/// The carrier's own word for a text counts for more than ours: it knows the words of other languages.
+fn opt_word(event: &InboundEvent) -> Option<OptWord> {
+    event.carrier_word.or_else(|| words::opt_word(&event.body))
 }
 
 pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
-    let opt_word = words::opt_word(&received.body);
+    let opt_word = received.carrier_word.or_else(|| words::opt_word(&received.body));
     let command = words::command(&received.body);
     if received.channel == ChannelKind::Twilio && opt_word == Some(OptWord::Out) {
         return Urgency::OptsOut;
@@ -134,42 +171,39 @@ pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
         return Urgency::EndsTurnOrAnswers;
     }
     let answer = consent::read(&received.body, None, languages);
-    if answer != consent::Answer::Other || opt_word.is_some() || command.is_some() {
-        Urgency::AtOnce
-    } else {
-        Urgency::MayWait
-    }
+    let stands_alone = opt_word.is_some() || command.is_some() || orders::read(&received.body).is_some();
+    if answer != consent::Answer::Other || stands_alone { Urgency::AtOnce } else { Urgency::MayWait }
 }
 
 /// Whether a text by an opted-out person turns texting on again. YES does, and is an answer besides.
 pub fn lifts_opt_out(event: &InboundEvent) -> bool {
-    event.channel == ChannelKind::Twilio
-        && matches!(words::opt_word(&event.body), Some(OptWord::In | OptWord::Yes))
+    event.channel == ChannelKind::Twilio && matches!(opt_word(event), Some(OptWord::In | OptWord::Yes))
 }
 
 pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     let by_carrier = event.channel == ChannelKind::Twilio;
-    let opt_word = words::opt_word(&event.body);
+    let opt_word = opt_word(event);
     if by_carrier && opt_word == Some(OptWord::Out) {
         return Route::OptOut;
     }
-    match situation.user.status {
-        Status::Blocked => return Route::Skip(Skip::Blocked),
-        Status::Pending => return Route::Skip(Skip::UnknownSender),
-        Status::Active => {}
+    if situation.user.status == Status::Blocked {
+        return Route::Skip(Skip::Blocked);
     }
     match opt_word {
         Some(OptWord::In) if by_carrier => return Route::OptIn,
         Some(OptWord::Help) if by_carrier => return Route::Skip(Skip::CarrierHelp),
-        Some(OptWord::Help) => return Route::Commands,
+        Some(OptWord::Help) if situation.user.status == Status::Active => return Route::Commands,
         Some(_) | None if situation.user.opted_out => return Route::Skip(Skip::OptedOut),
-        Some(OptWord::In | OptWord::Out | OptWord::Yes) | None => {}
+        Some(OptWord::In | OptWord::Out | OptWord::Yes | OptWord::Help) | None => {}
     }
     let wordless = event.body.trim().is_empty();
     if wordless && event.media.is_empty() {
         return Route::Skip(Skip::Empty);
     }
-    if is_too_old(event) {
+    if situation.user.status == Status::Pending {
+        return Route::Stranger;
+    }
+    if is_too_old(event, situation.resumed_at) {
         return Route::TooOld;
     }
     match situation.question {
@@ -182,9 +216,11 @@ pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
 /// A text that was fetched this long after it was sent is not acted on: much may have changed since.
 const TOO_OLD: SignedDuration = SignedDuration::from_hours(1);
 
-/// Whether the text was missed, and found too late to be acted on.
-pub fn is_too_old(event: &InboundEvent) -> bool {
-    event.via == Via::Recovery && event.received_at.duration_since(event.sent_at) > TOO_OLD
+/// Whether the text was missed or waited through a pause, and is too old to be acted on.
+pub fn is_too_old(event: &InboundEvent, resumed_at: Option<Timestamp>) -> bool {
+    let missed = event.via == Via::Recovery && event.received_at.duration_since(event.sent_at) > TOO_OLD;
+    let waited = resumed_at.is_some_and(|resumed| resumed.duration_since(event.received_at) > TOO_OLD);
+    missed || waited
 }
 
 fn with_open_question(situation: &Situation<'_>, question: &OpenQuestion, event: &InboundEvent) -> Route {
@@ -211,10 +247,11 @@ fn counts(question: &OpenQuestion, event: &InboundEvent) -> bool {
 }
 
 fn without_question(situation: &Situation<'_>, event: &InboundEvent) -> Route {
-    if let Some(reaction) = reaction::read(&event.body)
-        && reaction::concerns(&reaction, situation.recent.iter().map(String::as_str))
-    {
+    if reacts_to(situation, event) != Quoted::Nothing {
         return Route::Skip(Skip::Reaction);
+    }
+    if situation.over_limit {
+        return Route::TooFast;
     }
     if situation.ended.is_some_and(|ended| !ended.asked_since) {
         match consent::read(&event.body, None, situation.languages) {
@@ -225,7 +262,39 @@ fn without_question(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     talk(situation, event)
 }
 
+/// Which of the recent texts the text is a reaction to.
+pub fn reacts_to(situation: &Situation<'_>, event: &InboundEvent) -> Quoted {
+    reaction::read(&event.body).map_or(Quoted::Nothing, |reaction| {
+        reaction::quoted(&reaction, situation.recent.iter().map(|recent| recent.body.as_str()))
+    })
+}
+
+/// Whether the model is to be asked if a text wants an answer, because its words do not tell.
+pub fn wants_triage(situation: &Situation<'_>, event: &InboundEvent) -> bool {
+    situation.routing == Routing::Ai
+        && may_stay_unanswered(situation)
+        && triage::opinion(&event.body) == Opinion::None
+}
+
+/// Nothing is open: no question of ours, and more than a greeting has been said.
+fn may_stay_unanswered(situation: &Situation<'_>) -> bool {
+    let ours = situation.recent.iter().find(|recent| matches!(recent.said, Said::ByUs(_)));
+    let offers = |line: &str| line.starts_with("Reply ") && line != text::MORE_OFFER;
+    let asked = ours.is_some_and(|recent| text::asks(&recent.body) || recent.body.lines().any(offers));
+    situation.question.is_none() && !situation.first && !asked
+}
+
 fn talk(situation: &Situation<'_>, event: &InboundEvent) -> Route {
+    if situation.over_limit {
+        return Route::TooFast;
+    }
+    if situation.user.rights.role == Role::Admin && orders::read(&event.body).is_some() {
+        return Route::Order;
+    }
+    let small_talk = triage::opinion(&event.body) == Opinion::SmallTalk;
+    if small_talk && situation.routing != Routing::Off && may_stay_unanswered(situation) {
+        return Route::Skip(Skip::SmallTalk);
+    }
     match words::command(&event.body) {
         Some(Command::Clear) => Route::Clear,
         Some(Command::Commands) => Route::Commands,
@@ -264,6 +333,7 @@ mod tests {
             body: body.into(),
             media: Vec::new(),
             via: Via::Webhook,
+            carrier_word: None,
             sent_at: second(100),
             received_at: second(100),
         }
@@ -287,6 +357,10 @@ mod tests {
             recent: &[],
             last_list: LastList::ModelOrNone,
             languages: &[],
+            first: false,
+            over_limit: false,
+            routing: Routing::Heuristic,
+            resumed_at: None,
         }
     }
 
@@ -308,13 +382,15 @@ mod tests {
     }
 
     #[test]
-    fn unknown_and_blocked_senders_and_the_opted_out_are_stored_only() {
-        check(
-            &User { status: Status::Pending, ..ann() },
-            None,
-            &text("add dune"),
-            Route::Skip(Skip::UnknownSender),
-        );
+    fn strangers_join_and_the_blocked_and_opted_out_are_stored_only() {
+        let stranger = User { status: Status::Pending, ..ann() };
+        for body in ["add dune", "yes", "commands", "/clear", "approve 4821"] {
+            check(&stranger, None, &text(body), Route::Stranger);
+        }
+        check(&stranger, None, &text("START"), Route::OptIn);
+        check(&stranger, None, &text("HELP"), Route::Skip(Skip::CarrierHelp));
+        let gone = User { opted_out: true, ..stranger };
+        check(&gone, None, &text("add dune"), Route::Skip(Skip::OptedOut));
         check(
             &User { status: Status::Blocked, ..ann() },
             None,
@@ -373,6 +449,67 @@ mod tests {
         check(&ann(), Some(&open()), &picture, Route::RepeatQuestion);
         check(&ann(), None, &InboundEvent { body: "status".into(), ..picture }, Route::Turn(Brain::Keyword));
         check(&ann(), None, &text(" "), Route::Skip(Skip::Empty));
+    }
+
+    #[test]
+    fn the_carriers_own_word_for_a_text_counts() {
+        let word = |carrier_word| InboundEvent { carrier_word: Some(carrier_word), ..text("arret") };
+        check(&ann(), Some(&open()), &word(OptWord::Out), Route::OptOut);
+        check(&ann(), None, &word(OptWord::In), Route::OptIn);
+        check(&ann(), None, &word(OptWord::Help), Route::Skip(Skip::CarrierHelp));
+    }
+
+    #[test]
+    fn only_admins_give_orders() {
+        let admin = User { rights: Rights { role: Role::Admin, ..ann().rights }, ..ann() };
+        for body in ["approve 4821", "users", "pause", "quota Sam +5"] {
+            check(&admin, None, &text(body), Route::Order);
+            check(&ann(), None, &text(body), Route::Turn(Brain::Model));
+        }
+    }
+
+    #[test]
+    fn small_talk_stays_unanswered_when_nothing_is_open() {
+        let ann = ann();
+        let said = |body: &str| [Recent { said: Said::ByUs(OutboxId(1)), body: body.to_owned() }];
+        let (told, asked, listed) = (
+            said("Added Dune (2021)."),
+            said("Which one?\n1. Dune\n2. Dune"),
+            said("1. A\n2. B\nReply 1 or 2."),
+        );
+        let quiet = Situation { recent: &told, ..situation(&ann) };
+        for body in ["thanks!", "\u{1f44d}", "ok cool"] {
+            assert_eq!(route(&quiet, &text(body)), Route::Skip(Skip::SmallTalk), "{body}");
+        }
+        let answered = [
+            Situation { routing: Routing::Off, ..quiet },
+            Situation { first: true, ..quiet },
+            Situation { recent: &asked, ..quiet },
+            Situation { recent: &listed, ..quiet },
+        ];
+        for situation in answered {
+            assert_eq!(route(&situation, &text("thanks!")), Route::Turn(Brain::Model));
+        }
+        assert!(!wants_triage(&quiet, &text("we loved it")));
+        let ai = Situation { routing: Routing::Ai, ..quiet };
+        assert!(wants_triage(&ai, &text("we loved it")));
+        assert!(!wants_triage(&ai, &text("add dune")));
+        assert!(!wants_triage(&Situation { first: true, ..ai }, &text("we loved it")));
+    }
+
+    #[test]
+    fn beyond_the_limit_only_answers_to_a_question_are_read() {
+        let ann = ann();
+        let fast = Situation { over_limit: true, ..situation(&ann) };
+        for body in ["add dune", "status", "/clear", "thanks"] {
+            assert_eq!(route(&fast, &text(body)), Route::TooFast, "{body}");
+        }
+        assert_eq!(route(&fast, &text("STOP")), Route::OptOut);
+        let question = open();
+        let asked = Situation { question: Some(&question), ..fast };
+        assert_eq!(route(&asked, &text("no")), Route::Deny);
+        assert_eq!(route(&asked, &text("yes")), Route::Confirm);
+        assert_eq!(route(&asked, &text("add dune")), Route::TooFast);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a model call costs, what it may come to, and how much a day may come to.
 
+use super::prompt::ModelRequest;
+
 /// Tokens of one model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tokens {
@@ -13,6 +15,14 @@ pub struct Tokens {
 impl Tokens {
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
+    }
+
+    pub fn plus(self, more: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(more.input),
+            cached: self.cached.saturating_add(more.cached),
+            output: self.output.saturating_add(more.output),
+        }
     }
 }
 
@@ -51,6 +61,52 @@ pub struct Spent {
     pub cost: u64,
 }
 
+impl Spent {
+    pub fn plus(self, more: Self) -> Self {
+        Self { tokens: self.tokens.saturating_add(more.tokens), cost: self.cost.saturating_add(more.cost) }
+    }
+}
+
+/// What a call may come to, as far as one can tell before it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Estimate {
+    pub input: Spent,
+    /// The longest answer.
+    pub output: Spent,
+}
+
+impl Estimate {
+    pub fn of(request: &ModelRequest, prices: Prices) -> Self {
+        let spent = |tokens: Tokens| Spent { tokens: tokens.total(), cost: prices.cost(tokens) };
+        Self {
+            input: spent(Tokens { input: tokens_in(request.size()), ..Tokens::default() }),
+            output: spent(Tokens { output: request.max_output_tokens.into(), ..Tokens::default() }),
+        }
+    }
+
+    pub fn whole(self) -> Spent {
+        self.input.plus(self.output)
+    }
+}
+
+/// Tokens in a text of this length. Every model counts them differently; four bytes are about one.
+pub fn tokens_in(bytes: usize) -> u64 {
+    u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
+}
+
+/// What a call has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Charge {
+    /// The server turned it away.
+    Nothing,
+    /// The server may have read the request; what it wrote to it is not known.
+    Input,
+    Used {
+        tokens: Tokens,
+        cost: u64,
+    },
+}
+
 impl Budget {
     /// Whether a call that may come to `more` still fits beside `spent`.
     pub fn has_room(self, spent: Spent, more: Spent) -> bool {
@@ -64,6 +120,7 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::prompt::{Message, ToolChoice};
 
     #[test]
     fn cached_input_has_its_own_price_and_parts_of_a_millionth_count_whole() {
@@ -73,6 +130,23 @@ mod tests {
         assert_eq!(prices.cost(Tokens { input: 0, cached: 1, output: 0 }), 0);
         assert_eq!(Prices { input: 1, ..prices }.cost(Tokens { input: 1, cached: 0, output: 0 }), 1);
         assert_eq!(Prices::default().cost(Tokens { input: 9, cached: 0, output: 9 }), 0);
+    }
+
+    #[test]
+    fn a_call_may_come_to_its_texts_by_length_and_its_longest_answer() {
+        let request = ModelRequest {
+            system: "x".repeat(399),
+            tools: Vec::new(),
+            tool_choice: ToolChoice::Auto,
+            messages: vec![Message::User("hi".to_owned())],
+            max_output_tokens: 50,
+        };
+        let prices = Prices { input: 1_000_000, cached: 0, output: 3_000_000 };
+        let estimate = Estimate::of(&request, prices);
+        let expected =
+            Estimate { input: Spent { tokens: 101, cost: 101 }, output: Spent { tokens: 50, cost: 150 } };
+        assert_eq!(estimate, expected);
+        assert_eq!(estimate.whole(), Spent { tokens: 151, cost: 251 });
     }
 
     #[test]

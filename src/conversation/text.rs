@@ -9,7 +9,8 @@ const PAGE_UNITS: usize = 320;
 /// Longest answer with all its pages; a carrier takes no longer text either.
 const MAX_UNITS: usize = 1600;
 const TITLE_UNITS: usize = 60;
-const MORE: &str = "\nReply MORE";
+/// The last line of a page that is not the last.
+pub const MORE_OFFER: &str = "Reply MORE";
 const CUT: &str = "...";
 
 /// Whether emoji stay in a text.
@@ -55,10 +56,10 @@ pub fn first_page(text: &str) -> Page {
     if units(text) <= PAGE_UNITS {
         return Page { text: text.to_owned(), rest: None };
     }
-    let (page, rest) = text.split_at(good_cut(text, PAGE_UNITS - units(MORE)));
+    let (page, rest) = text.split_at(good_cut(text, PAGE_UNITS - (units(MORE_OFFER) + 1)));
     match rest.trim_start() {
         "" => Page { text: page.trim_end().to_owned(), rest: None },
-        rest => Page { text: format!("{}{MORE}", page.trim_end()), rest: Some(rest.to_owned()) },
+        rest => Page { text: format!("{}\n{MORE_OFFER}", page.trim_end()), rest: Some(rest.to_owned()) },
     }
 }
 

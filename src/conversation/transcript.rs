@@ -50,6 +50,14 @@ impl PhoneNumber {
         &self.0
     }
 
+    /// For people to read: a North American number in its groups, any other as it is.
+    pub fn spaced(&self) -> String {
+        match self.0.strip_prefix("+1") {
+            Some(rest) if rest.len() == 10 => format!("+1 {} {} {}", &rest[..3], &rest[3..6], &rest[6..]),
+            _ => self.0.clone(),
+        }
+    }
+
     /// What logs may show: the last two digits.
     pub fn masked(&self) -> String {
         format!("+***{}", &self.0[self.0.len() - 2..])
@@ -63,6 +71,8 @@ impl fmt::Debug for PhoneNumber {
     }
 }
 
+const LOCAL: &str = "local";
+
 /// An address as a channel writes it: `+1555…`, `whatsapp:+1555…`, `rcs:+1555…`, or a sender name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address(String);
@@ -70,6 +80,15 @@ pub struct Address(String);
 impl Address {
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
+    }
+
+    /// Our own at the terminal, where no carrier is between.
+    pub fn local() -> Self {
+        Self::new(LOCAL)
+    }
+
+    pub fn is_local(&self) -> bool {
+        self.0 == LOCAL
     }
 
     pub fn as_str(&self) -> &str {
@@ -152,6 +171,16 @@ pub enum ChannelKind {
     Local,
 }
 
+impl ChannelKind {
+    /// Whether a reaction can be shown on a message; over the phone it would be a text of its own.
+    pub fn shows_reactions(self) -> bool {
+        match self {
+            Self::Twilio => false,
+            Self::Console | Self::Local => true,
+        }
+    }
+}
+
 /// How a text reached us. A yes that came by any way but the direct one never counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
@@ -159,6 +188,19 @@ pub enum Via {
     Fallback,
     Recovery,
     Local,
+}
+
+/// A word by which carriers and we turn texting off and on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptWord {
+    /// Nothing may be sent any more.
+    Out,
+    /// START or UNSTOP: only turns texting on again.
+    In,
+    /// Turns texting on again and may answer a question too.
+    Yes,
+    /// The carrier answers it.
+    Help,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,6 +220,8 @@ pub struct Received {
     pub body: String,
     pub media: Vec<Media>,
     pub via: Via,
+    /// What the carrier itself made of the text, where it told.
+    pub carrier_word: Option<OptWord>,
     /// The carrier's time of the text; the arrival where it told none.
     pub provider_at: Timestamp,
     pub received_at: Timestamp,
@@ -192,6 +236,8 @@ pub struct InboundEvent {
     pub body: String,
     pub media: Vec<Media>,
     pub via: Via,
+    /// What the carrier itself made of the text, where it told.
+    pub carrier_word: Option<OptWord>,
     /// When it was sent, as far as the carrier tells.
     pub sent_at: Timestamp,
     pub received_at: Timestamp,
@@ -271,12 +317,39 @@ pub enum Tier {
     Destructive,
 }
 
+/// What counts towards a quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    Movies,
+    Seasons,
+}
+
+/// What a call has added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Added {
+    pub what: Counted,
+    pub amount: u32,
+}
+
+/// Who is offered a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    Everyone,
+    /// Who may add.
+    Adders,
+    /// Who may delete.
+    Deleters,
+    /// Who may not, and may ask somebody who may.
+    NotDeleters,
+}
+
 /// A tool as the model is told of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     pub name: &'static str,
     pub description: &'static str,
     pub tier: Tier,
+    pub audience: Audience,
     /// JSON Schema of the arguments.
     pub parameters: Value,
 }

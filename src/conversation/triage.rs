@@ -62,22 +62,53 @@ const LONGEST_COURTESY: usize = 7;
 const LONGEST_REMARK: usize = 14;
 
 const COURTESIES: [&str; 34] = [
-    "thanks", "thank", "thx", "thnx", "ty", "tysm", "tyvm", "cheers", "ok", "okay", "okey", "k", "kk", "cool", "great",
-    "nice", "awesome", "perfect", "amazing", "excellent", "sweet", "yay", "wow", "lol", "lmao", "rofl", "haha", "hehe",
-    "gotcha", "alright", "gracias", "merci", "danke", "welcome",
+    "thanks",
+    "thank",
+    "thx",
+    "thnx",
+    "ty",
+    "tysm",
+    "tyvm",
+    "cheers",
+    "ok",
+    "okay",
+    "okey",
+    "k",
+    "kk",
+    "cool",
+    "great",
+    "nice",
+    "awesome",
+    "perfect",
+    "amazing",
+    "excellent",
+    "sweet",
+    "yay",
+    "wow",
+    "lol",
+    "lmao",
+    "rofl",
+    "haha",
+    "hehe",
+    "gotcha",
+    "alright",
+    "gracias",
+    "merci",
+    "danke",
+    "welcome",
 ];
 
 /// Stand beside a courtesy and mean nothing by themselves.
 const FILLERS: [&str; 36] = [
-    "you", "u", "so", "much", "very", "a", "lot", "ton", "bunch", "got", "it", "sounds", "good", "thats", "that", "s",
-    "is", "all", "again", "man", "dude", "mate", "buddy", "the", "best", "are", "youre", "oh", "ah", "well", "done",
-    "for", "now", "just", "really", "and",
+    "you", "u", "so", "much", "very", "a", "lot", "ton", "bunch", "got", "it", "sounds", "good", "thats",
+    "that", "s", "is", "all", "again", "man", "dude", "mate", "buddy", "the", "best", "are", "youre", "oh",
+    "ah", "well", "done", "for", "now", "just", "really", "and",
 ];
 
 /// Words of somebody who wants something.
 const REQUESTS: [&str; 24] = [
-    "add", "get", "find", "search", "download", "remove", "delete", "want", "need", "can", "could", "please", "pls",
-    "what", "whats", "when", "where", "which", "who", "why", "how", "is", "are", "do",
+    "add", "get", "find", "search", "download", "remove", "delete", "want", "need", "can", "could", "please",
+    "pls", "what", "whats", "when", "where", "which", "who", "why", "how", "is", "are", "do",
 ];
 
 /// Also drawn out: "thankss", "hahahaha", "cooool".
@@ -110,9 +141,26 @@ mod tests {
     fn thanks_laughter_and_bare_emoji_are_small_talk() {
         check(
             &[
-                "thanks", "Thanks!", "thank you so much", "ok", "OK cool", "ok thanks", "thx 🙏", "👍", "❤️❤️", "🎉!!",
-                "...", "lol", "hahahaha", "cooool", "Great, thanks a lot", "awesome!!", "perfect", "got it thanks",
-                "thankssss man", "Danke",
+                "thanks",
+                "Thanks!",
+                "thank you so much",
+                "ok",
+                "OK cool",
+                "ok thanks",
+                "thx 🙏",
+                "👍",
+                "❤️❤️",
+                "🎉!!",
+                "...",
+                "lol",
+                "hahahaha",
+                "cooool",
+                "Great, thanks a lot",
+                "awesome!!",
+                "perfect",
+                "got it thanks",
+                "thankssss man",
+                "Danke",
             ],
             Opinion::SmallTalk,
         );
@@ -122,8 +170,18 @@ mod tests {
     fn requests_questions_and_long_texts_want_an_answer() {
         check(
             &[
-                "?", "add dune", "thanks, add heat too", "is it ready?", "what about dune", "can you get heat", "2",
-                "status", "ok and dune 2", "I want the new one", "thanks?", "👍?",
+                "?",
+                "add dune",
+                "thanks, add heat too",
+                "is it ready?",
+                "what about dune",
+                "can you get heat",
+                "2",
+                "status",
+                "ok and dune 2",
+                "I want the new one",
+                "thanks?",
+                "👍?",
             ],
             Opinion::Respond,
         );

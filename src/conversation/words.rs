@@ -5,6 +5,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::consent::Language;
+use super::transcript::OptWord;
 
 /// What `commands` or `?` is answered with.
 pub const COMMANDS_TEXT: &str = "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING, \
@@ -16,19 +17,6 @@ pub const ONLY_TEXT: &str = "I can only read text. What would you like to watch?
 /// The keyword brain's answer to a text that it cannot read.
 pub const OFF_TEXT: &str = "The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, \
     REMOVE title, STATUS, UPCOMING.";
-
-/// A word by which carriers and we turn texting off and on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OptWord {
-    /// Nothing may be sent any more.
-    Out,
-    /// START or UNSTOP: only turns texting on again.
-    In,
-    /// Turns texting on again and may answer a question too.
-    Yes,
-    /// The carrier answers it.
-    Help,
-}
 
 /// The opt-out or opt-in word that the whole of `text` is.
 pub fn opt_word(text: &str) -> Option<OptWord> {

@@ -1,59 +1,119 @@
-//! One model call of a turn: the attempt is recorded, the answer streamed and recorded, a failure told apart.
+//! One model call of a turn: what it may come to is set aside and the attempt recorded, the answer streamed and
+//! recorded, a failure told apart, what it came to settled.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::Engine;
-use super::run::{Progress, Scene};
+use super::run::{Past, Progress, Scene};
 use super::stream::Recorder;
-use crate::conversation::prompt::{self, Context, Material, ModelRequest, PastTurn};
-use crate::conversation::transcript::{Brain, Stop};
+use super::{Engine, ending};
+use crate::conversation::prompt::{self, Context, Material, ModelRequest};
+use crate::conversation::spending::{Charge, Estimate, Tokens, tokens_in};
+use crate::conversation::transcript::{Arguments, Brain, Stop};
 use crate::conversation::turn::{Ask, Failure};
 use crate::failpoint;
 use crate::llm::{Model, ModelError, StepOut};
-use crate::store::steps::{self, Attempt, NewCall, Response};
+use crate::store::spend::{self, Day, Reservation};
+use crate::store::steps::{self, Abandoned, Attempt, NewCall, Response};
 use crate::store::turns;
 
 /// Longest time a model may take for one response.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the model is left alone when only an operator can help.
 const MODEL_OFF_FOR: SignedDuration = SignedDuration::from_mins(5);
+/// What the admins are told once a day at most.
+const BUDGET_SPENT: &str = "Today's budget for the model is spent. Until midnight I only understand short commands such as ADD, STATUS and REMOVE.";
+
+/// A request and who is to answer it.
+struct Call {
+    attempt: Attempt,
+    brain: Brain,
+    model: Arc<dyn Model>,
+    request: ModelRequest,
+    estimate: Estimate,
+}
+
+/// A call without an answer.
+struct Failed {
+    error: ModelError,
+    charge: Charge,
+}
 
 impl Engine {
-    pub(super) async fn ask(
-        &self,
-        scene: &Scene,
-        history: &[PastTurn],
-        ask: &Ask,
-    ) -> anyhow::Result<Progress> {
+    pub(super) async fn ask(&self, scene: &Scene, past: &Past, ask: &Ask) -> anyhow::Result<Progress> {
         if !ask.after.is_zero() {
             self.0.parts.clock.sleep(ask.after).await;
         }
-        let request = self.request(scene, history, ask);
-        let model = self.mind(ask.brain);
-        let attempt = Attempt { turn: scene.live.id, step: ask.step, attempt: ask.attempt };
-        let (brain, name, now) = (ask.brain, model.name().to_owned(), self.now());
-        self.0.parts.db.write(move |conn| steps::start(conn, attempt, brain, &name, now)).await?;
+        let call = self.prepare(scene, past, ask);
+        if self.start(scene, &call).await? != Reservation::Granted {
+            return Ok(Progress::GoesOn);
+        }
         failpoint::reached("step.started");
         let answer = tokio::select! {
-            answer = self.call(&*model, &request, attempt) => answer,
+            answer = self.call(&call) => answer,
             () = self.taken_back(scene) => {
                 // Dropping the call closes the connection, which ends the model's work.
-                let now = self.now();
-                let abandon = move |conn: &mut _| steps::abandon(conn, attempt, Failure::Interrupted, "taken back", now);
-                self.0.parts.db.write(abandon).await?;
+                let (why, charge) = (Failure::Interrupted, Charge::Input);
+                self.abandon(call.attempt, Abandoned { why, message: "taken back".to_owned(), charge }).await?;
                 return Ok(Progress::GoesOn);
             }
         };
         failpoint::reached("step.answered");
         match answer {
-            Ok(answer) => self.record_step(attempt, answer).await?,
-            Err(error) => self.record_failure(attempt, &error).await?,
+            Ok(answer) => self.record_step(&call, answer).await?,
+            Err(failed) => self.record_failure(call.attempt, failed).await?,
         }
         failpoint::reached("step.recorded");
         Ok(Progress::GoesOn)
+    }
+
+    fn prepare(&self, scene: &Scene, past: &Past, ask: &Ask) -> Call {
+        let request = self.request(scene, past, ask);
+        let (brain, model) = match (ask.brain, &self.0.parts.model) {
+            (Brain::Model, Some(model)) => (Brain::Model, model.clone()),
+            (Brain::Model, None) | (Brain::Keyword, _) => (Brain::Keyword, self.0.parts.keyword.clone()),
+        };
+        let attempt = Attempt { turn: scene.live.id, step: ask.step, attempt: ask.attempt };
+        let estimate = Estimate::of(&request, self.0.parts.settings.prices);
+        Call { attempt, brain, model, request, estimate }
+    }
+
+    /// Writes the attempt down. A call that the day's budget has no room for ends here; the keyword brain costs nothing
+    /// and is not counted.
+    async fn start(&self, scene: &Scene, call: &Call) -> anyhow::Result<Reservation> {
+        let (now, settings) = (self.now(), &self.0.parts.settings);
+        let (attempt, brain, name) = (call.attempt, call.brain, call.model.name().to_owned());
+        let day = Day::of(now, &settings.zone);
+        let wanted = spend::Call { turn: attempt.turn, user: scene.user.id, day, estimate: call.estimate };
+        let (budget, number) = (settings.budget, settings.number.clone());
+        let start = move |conn: &mut _| {
+            steps::start(conn, attempt, brain, &name, now)?;
+            let reservation = match brain {
+                Brain::Model => spend::reserve(conn, &wanted, budget)?,
+                Brain::Keyword => Reservation::Granted,
+            };
+            let message = match reservation {
+                Reservation::Granted => return Ok(reservation),
+                Reservation::Crowded => "the calls under way may use up the day's budget",
+                Reservation::Exhausted => {
+                    let key = format!("budget:{}", wanted.day);
+                    ending::tell_admins(conn, number.as_ref(), &key, BUDGET_SPENT, now)?;
+                    "the day's budget is spent"
+                }
+            };
+            let why = Failure::Lasting;
+            let abandoned = Abandoned { why, message: message.to_owned(), charge: Charge::Nothing };
+            steps::abandon(conn, attempt, abandoned, now)?;
+            Ok(reservation)
+        };
+        let reservation = self.0.parts.db.write(start).await?;
+        if reservation != Reservation::Granted {
+            tracing::warn!(turn = %attempt.turn, ?reservation, "the day's budget has no room for a model call");
+            self.0.parts.outbox.ring();
+        }
+        Ok(reservation)
     }
 
     /// Returns once the user has taken the turn back. Every text of theirs rings the bell.
@@ -69,42 +129,43 @@ impl Engine {
         }
     }
 
-    fn mind(&self, brain: Brain) -> Arc<dyn Model> {
-        match (brain, &self.0.parts.model) {
-            (Brain::Model, Some(model)) => model.clone(),
-            (Brain::Model, None) | (Brain::Keyword, _) => self.0.parts.keyword.clone(),
-        }
-    }
-
-    fn request(&self, scene: &Scene, history: &[PastTurn], ask: &Ask) -> ModelRequest {
+    fn request(&self, scene: &Scene, past: &Past, ask: &Ask) -> ModelRequest {
         let zone = self.0.parts.settings.zone.clone();
         let moment = self.now().to_zoned(zone).strftime("%a %b %-d %Y %H:%M %Q").to_string();
         prompt::build(&Material {
             tools: self.0.parts.tools.offered(scene.user.rights),
-            history,
+            history: &past.turns,
             turn: &scene.turn,
-            context: Context { moment, user_name: scene.user.name.as_deref(), notes: &scene.plan.notes },
+            context: Context {
+                moment,
+                user_name: scene.user.name.as_deref(),
+                done_today: &past.done_today,
+                notes: &scene.plan.notes,
+            },
             style: ask.style,
         })
     }
 
-    async fn call(
-        &self,
-        model: &dyn Model,
-        request: &ModelRequest,
-        attempt: Attempt,
-    ) -> Result<StepOut, ModelError> {
+    async fn call(&self, call: &Call) -> Result<StepOut, Failed> {
         // Held around the call only, so that nobody waits for another's tools.
         let place = self.0.model_places.acquire().await;
-        let mut recorder = Recorder::new(&self.0.parts.db, &self.0.parts.clock, attempt);
-        let mut sink = |delta| recorder.take(delta);
-        let answer = tokio::time::timeout(MODEL_TIMEOUT, model.step(request, &mut sink)).await;
+        let mut recorder = Recorder::new(&self.0.parts.db, &self.0.parts.clock, call.attempt);
+        let mut heard = Heard::Nothing;
+        let mut sink = |delta| {
+            heard = Heard::Something;
+            recorder.take(delta);
+        };
+        let answer = tokio::time::timeout(MODEL_TIMEOUT, call.model.step(&call.request, &mut sink)).await;
         drop(place);
         recorder.finish().await;
-        answer.unwrap_or(Err(ModelError::Timeout))
+        answer.unwrap_or(Err(ModelError::Timeout)).map_err(|error| {
+            let charge = charge(&error, heard);
+            Failed { error, charge }
+        })
     }
 
-    async fn record_step(&self, attempt: Attempt, answer: StepOut) -> anyhow::Result<()> {
+    async fn record_step(&self, call: &Call, answer: StepOut) -> anyhow::Result<()> {
+        let charge = self.charge(&answer, call.estimate);
         let StepOut { text, thinking, calls, stop, usage, response_id } = answer;
         // A response that was cut off or stopped may hold half a call: none of it runs.
         let whole = matches!(stop, Stop::Done | Stop::Other(_));
@@ -113,34 +174,80 @@ impl Engine {
             name: call.name,
             arguments: call.arguments,
         });
-        let response = Response {
-            text,
-            thinking,
-            stop,
-            calls: calls.collect(),
-            tokens: usage.map(|usage| (usage.input_tokens, usage.output_tokens)),
-            response_id,
-        };
-        let now = self.now();
+        let calls = calls.collect();
+        let response = Response { text, thinking, stop, calls, tokens: usage, charge, response_id };
+        let (attempt, now) = (call.attempt, self.now());
         self.0.parts.db.write(move |conn| steps::complete(conn, attempt, &response, now)).await?;
         Ok(())
     }
 
-    async fn record_failure(&self, attempt: Attempt, error: &ModelError) -> anyhow::Result<()> {
+    /// What a call came to; a server that reports no usage is taken at the length of what was said.
+    pub(super) fn charge(&self, answer: &StepOut, estimate: Estimate) -> Charge {
+        let tokens = answer.usage.unwrap_or_else(|| Tokens {
+            input: estimate.input.tokens,
+            cached: 0,
+            output: tokens_in(length(answer)),
+        });
+        Charge::Used { tokens, cost: self.0.parts.settings.prices.cost(tokens) }
+    }
+
+    async fn record_failure(&self, attempt: Attempt, failed: Failed) -> anyhow::Result<()> {
         let now = self.now();
+        let Failed { error, charge } = failed;
         tracing::warn!(turn = %attempt.turn, step = attempt.step, attempt = attempt.attempt, %error, "model call failed");
         if matches!(error, ModelError::Unauthorized(_) | ModelError::QuotaSpent(_)) {
             let mut off = self.0.model_off_until.lock().unwrap_or_else(PoisonError::into_inner);
             *off = Some(now + MODEL_OFF_FOR);
         }
         let trouble = error.trouble();
-        let failure = if trouble.retriable {
+        let why = if trouble.retriable {
             Failure::Transient { at: now, retry_after: trouble.retry_after }
         } else {
             Failure::Lasting
         };
-        let message = error.to_string();
-        self.0.parts.db.write(move |conn| steps::abandon(conn, attempt, failure, &message, now)).await?;
+        self.abandon(attempt, Abandoned { why, message: error.to_string(), charge }).await
+    }
+
+    async fn abandon(&self, attempt: Attempt, abandoned: Abandoned) -> anyhow::Result<()> {
+        let now = self.now();
+        self.0.parts.db.write(move |conn| steps::abandon(conn, attempt, abandoned, now)).await?;
         Ok(())
     }
+}
+
+/// Whether a piece of an answer came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    Nothing,
+    Something,
+}
+
+/// What a call without an answer came to: a server that turned it away wants nothing for it.
+fn charge(error: &ModelError, heard: Heard) -> Charge {
+    match (error, heard) {
+        (_, Heard::Something) | (ModelError::Timeout | ModelError::Garbled(_), Heard::Nothing) => {
+            Charge::Input
+        }
+        (
+            ModelError::RateLimited { .. }
+            | ModelError::Unavailable(_)
+            | ModelError::ContextTooLong
+            | ModelError::Unauthorized(_)
+            | ModelError::QuotaSpent(_)
+            | ModelError::Rejected(_),
+            Heard::Nothing,
+        ) => Charge::Nothing,
+    }
+}
+
+/// Everything that the model wrote, in bytes.
+fn length(answer: &StepOut) -> usize {
+    let calls = answer.calls.iter().map(|call| {
+        let arguments = match &call.arguments {
+            Arguments::Object(map) => serde_json::Value::Object(map.clone()).to_string().len(),
+            Arguments::Malformed(text) => text.len(),
+        };
+        call.name.len() + arguments
+    });
+    answer.text.len() + answer.thinking.len() + calls.sum::<usize>()
 }

@@ -6,19 +6,18 @@ use super::ending::WayBack;
 use super::{Engine, Settings};
 use crate::conversation::consent::{self, Code};
 use crate::conversation::deletion;
-use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Route, Situation};
-use crate::conversation::text;
-use crate::conversation::transcript::{
-    Brain, ConversationId, EventId, InboundEvent, Status, TurnId, User, UserId,
-};
+use crate::conversation::lifecycle::{self, Place};
+use crate::conversation::reaction::{self, Quoted};
+use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Recent, Route, Situation};
+use crate::conversation::transcript::{Brain, InboundEvent, Status, User, UserId};
 use crate::conversation::turn::Excuse;
 use crate::conversation::words;
 use crate::failpoint;
-use crate::store::conversations::{self, EndReason};
-use crate::store::ledger::{self, Outcome};
-use crate::store::pending::{self, Claim, Closing};
-use crate::store::turns::{self, End, Kind, Live, NewTurn, Plan};
-use crate::store::{Conn, QueryResult, history, outbox, users};
+use crate::store::ledger;
+use crate::store::pending::{self, Closing};
+use crate::store::reactions::{self, Received};
+use crate::store::turns::{Kind, Live, Plan, Triage};
+use crate::store::{Conn, QueryResult, conversations, history, household, outbox, users};
 
 /// Texts that one turn takes up at most.
 const TEXTS_PER_TURN: i64 = 20;
@@ -28,6 +27,10 @@ pub(super) enum Begun {
     Turn(Live),
     /// Code has dealt with it already.
     Answered,
+    /// The same, and everyone's waiting texts may be worked on again.
+    Resumed,
+    /// The assistant is paused: the texts wait.
+    Held,
 }
 
 impl Engine {
@@ -73,12 +76,12 @@ pub(super) fn count_failed_beginning(
     Ok(())
 }
 
-struct Beginning<'a> {
-    conn: &'a mut Conn,
-    settings: &'a Settings,
-    now: Timestamp,
+pub(super) struct Beginning<'a> {
+    pub(super) conn: &'a mut Conn,
+    pub(super) settings: &'a Settings,
+    pub(super) now: Timestamp,
     /// Who answers what the model is meant for.
-    model: Brain,
+    pub(super) model: Brain,
 }
 
 impl Beginning<'_> {
@@ -96,8 +99,15 @@ impl Beginning<'_> {
             users::opt_in(self.conn, user.id, self.now)?;
             user.opted_out = false;
         }
+        if self.is_held(&user, first)? {
+            return Ok(Begun::Held);
+        }
         let scene = self.scene(&user, &waiting)?;
-        let route = route::route(&scene.situation(&user, self.settings), first);
+        let situation = scene.situation(&user, self.settings, 0);
+        let route = route::route(&situation, first);
+        if !matches!(route, Route::OptOut | Route::Stranger | Route::Skip(route::Skip::Blocked)) {
+            self.keep_reaction(&user, &scene, &situation, first)?;
+        }
         self.follow(route, &user, &scene, &waiting)
     }
 
@@ -108,7 +118,9 @@ impl Beginning<'_> {
             Some(_) => None,
             None => pending::last_ended(self.conn, user.id, self.now)?,
         };
-        let last_list = match conversations::open(self.conn, user.id)? {
+        let open = conversations::open(self.conn, user.id)?;
+        let place = lifecycle::place(open, self.settings.idle, self.now);
+        let last_list = match open {
             Some(open) => history::last_list(self.conn, open.id)?,
             None => LastList::ModelOrNone,
         };
@@ -125,7 +137,51 @@ impl Beginning<'_> {
             denied_since: denied_at.is_some(),
         });
         let recent = history::recent_texts(self.conn, user.id)?;
-        Ok(Scene { pending, question, ended, denied_at, recent, last_list })
+        let over_limit = self.over_limit(user, waiting)?;
+        let resumed_at = household::resumed_at(self.conn)?;
+        Ok(Scene { pending, question, ended, denied_at, recent, last_list, place, over_limit, resumed_at })
+    }
+
+    /// Which of the waiting texts are more than are worked on within the time.
+    fn over_limit(&mut self, user: &User, waiting: &[InboundEvent]) -> QueryResult<Vec<bool>> {
+        let (Some(rate), Some(first)) = (self.settings.rate, waiting.first()) else {
+            return Ok(vec![false; waiting.len()]);
+        };
+        let mut counted = ledger::counted_before(self.conn, user.id, first.id, rate.most)?;
+        Ok(waiting
+            .iter()
+            .map(|event| {
+                let close = counted.iter().filter(|at| **at > event.sent_at - rate.within).count();
+                let over = close >= usize::try_from(rate.most).unwrap_or(usize::MAX);
+                if !over {
+                    counted.push(event.sent_at);
+                }
+                over
+            })
+            .collect())
+    }
+
+    /// A reaction is kept on the text that it quotes, whatever else comes of it.
+    fn keep_reaction(
+        &mut self,
+        user: &User,
+        scene: &Scene,
+        situation: &Situation<'_>,
+        event: &InboundEvent,
+    ) -> QueryResult<()> {
+        let quoted = route::reacts_to(situation, event);
+        let on = match quoted {
+            Quoted::Text(place) => scene.recent.get(place).map(|recent| recent.said),
+            Quoted::Media | Quoted::Nothing => None,
+        };
+        let asked = situation.question.is_some() && reaction::looks_like_reaction(&event.body);
+        if quoted == Quoted::Nothing && !asked {
+            return Ok(());
+        }
+        let read = reaction::read(&event.body);
+        let (emoji, removal) = read.map_or((None, false), |reaction| (reaction.emoji, reaction.removal));
+        let received = Received { user: user.id, said_in: event.id, on, emoji, removal };
+        reactions::receive(self.conn, &received, self.now)
     }
 
     fn follow(
@@ -137,15 +193,10 @@ impl Beginning<'_> {
     ) -> QueryResult<Begun> {
         let first = &waiting[..1];
         match route {
-            Route::Skip(skip) => {
-                ledger::skip(self.conn, first[0].id, skip.reason(), self.now)?;
-                Ok(Begun::Answered)
-            }
+            Route::Skip(skip) => self.skip(&first[0], skip.reason()),
             Route::OptOut => self.opt_out(user, first[0].id),
-            Route::OptIn => {
-                ledger::skip(self.conn, first[0].id, "opted_in", self.now)?;
-                Ok(Begun::Answered)
-            }
+            Route::OptIn => self.skip(&first[0], "opted_in"),
+            Route::Stranger => self.receive_stranger(user, &first[0]),
             Route::Confirm => self.confirm(user, scene, first),
             Route::Deny => {
                 pending::close(self.conn, user.id, Closing::Denied, self.now)?;
@@ -163,94 +214,15 @@ impl Beginning<'_> {
                 let text = scene.ended.as_ref().map(|ended| ended.answer.clone());
                 self.answer(user, Kind::Command, first, text.as_deref().unwrap_or("Nothing is open."))
             }
-            Route::TooOld => self.missed(user, waiting),
+            Route::TooOld => self.missed(user, scene, waiting),
+            Route::TooFast => self.too_fast(user, scene, waiting),
+            Route::Order => self.order(user, scene, first),
             Route::Clear => self.clear(user, scene, first),
             Route::Commands => self.answer_dropping(user, scene, first, words::COMMANDS_TEXT),
             Route::More => self.more(user, scene, first),
             Route::OnlyMedia => self.answer(user, Kind::Command, first, words::ONLY_TEXT),
             Route::Turn(brain) => self.turn(user, scene, waiting, brain),
         }
-    }
-
-    fn opt_out(&mut self, user: &User, event: EventId) -> QueryResult<Begun> {
-        users::opt_out(self.conn, user.id, self.now)?;
-        pending::close(self.conn, user.id, Closing::Denied, self.now)?;
-        outbox::suppress_all(self.conn, user.id, self.now)?;
-        ledger::skip(self.conn, event, "opt_out", self.now)?;
-        Ok(Begun::Answered)
-    }
-
-    fn confirm(&mut self, user: &User, scene: &Scene, events: &[InboundEvent]) -> QueryResult<Begun> {
-        let live = self.open_turn(user, Kind::Confirm, &Plan::by(Brain::Keyword), events)?;
-        match pending::claim(self.conn, user.id, events[0].id, live.id, self.now)? {
-            Claim::Claimed => Ok(Begun::Turn(live)),
-            Claim::Lost => {
-                let text = format!("That question is closed. {}", scene.kept());
-                self.end_by_code(live.id, &WayBack::back(user.clone(), live.id, events), &text)
-            }
-        }
-    }
-
-    fn repeat(&mut self, user: &User, scene: &Scene, events: &[InboundEvent]) -> QueryResult<Begun> {
-        let question = scene.pending.as_ref().map(|open| open.question.clone()).unwrap_or_default();
-        let live = self.open_turn(user, Kind::Deny, &Plan::by(Brain::Keyword), events)?;
-        let text = WayBack::back(user.clone(), live.id, events).question(&question);
-        pending::repeat(self.conn, user.id, &text, self.now)?;
-        let end =
-            End { turn: live.id, outcome: Outcome::Replied, answer: Some(&text.body), texts: Vec::new() };
-        turns::finish(self.conn, &end, self.now)?;
-        Ok(Begun::Answered)
-    }
-
-    /// One text for all that were missed for too long.
-    fn missed(&mut self, user: &User, waiting: &[InboundEvent]) -> QueryResult<Begun> {
-        let count = waiting.iter().take_while(|event| route::is_too_old(event)).count();
-        let texts = if count == 1 { "your text".to_owned() } else { format!("{count} of your texts") };
-        let text = format!("I was offline and missed {texts}. Please send again what you still need.");
-        self.answer(user, Kind::Command, &waiting[..count], &text)
-    }
-
-    fn clear(&mut self, user: &User, scene: &Scene, events: &[InboundEvent]) -> QueryResult<Begun> {
-        pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
-        let text = match scene.pending {
-            Some(_) => format!("OK, we start over. {}", scene.kept()),
-            None => "OK, we start over.".to_owned(),
-        };
-        self.answer(user, Kind::Command, events, &text)?;
-        if let Some(open) = conversations::open(self.conn, user.id)? {
-            conversations::end(self.conn, open.id, EndReason::Cleared, self.now)?;
-        }
-        Ok(Begun::Answered)
-    }
-
-    /// Answers what has nothing to do with an open question, which it closes.
-    fn answer_dropping(
-        &mut self,
-        user: &User,
-        scene: &Scene,
-        events: &[InboundEvent],
-        text: &str,
-    ) -> QueryResult<Begun> {
-        pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
-        let text = match scene.pending {
-            Some(_) => format!("{} {text}", scene.kept()),
-            None => text.to_owned(),
-        };
-        self.answer(user, Kind::Command, events, &text)
-    }
-
-    fn more(&mut self, user: &User, scene: &Scene, events: &[InboundEvent]) -> QueryResult<Begun> {
-        let said = match conversations::open(self.conn, user.id)? {
-            Some(open) => history::last_answer(self.conn, open.id)?,
-            None => None,
-        };
-        let Some(rest) = said.and_then(|answer| text::first_page(&answer).rest) else {
-            return self.answer_dropping(user, scene, events, "There is nothing more.");
-        };
-        pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
-        let live = self.open_turn(user, Kind::Command, &Plan::by(Brain::Keyword), events)?;
-        let back = WayBack::back(user.clone(), live.id, events).keeping_emoji();
-        self.end_by_code(live.id, &back, &rest)
     }
 
     /// Begins a chat turn with every waiting text that belongs to it.
@@ -262,17 +234,19 @@ impl Beginning<'_> {
         brain: Brain,
     ) -> QueryResult<Begun> {
         let plain = Scene { pending: None, question: None, ended: None, ..scene.clone() };
-        let situation = plain.situation(user, self.settings);
+        let belongs = |at: usize| {
+            let situation = plain.situation(user, self.settings, at);
+            route::route(&situation, &waiting[at]) == Route::Turn(Brain::Model)
+        };
         let together = match brain {
-            Brain::Model => {
-                1 + waiting[1..]
-                    .iter()
-                    .take_while(|event| route::route(&situation, event) == Route::Turn(Brain::Model))
-                    .count()
-            }
+            Brain::Model => 1 + (1..waiting.len()).take_while(|at| belongs(*at)).count(),
             Brain::Keyword => 1,
         };
         let mut plan = Plan::by(if brain == Brain::Model { self.model } else { Brain::Keyword });
+        let unclear = route::wants_triage(&scene.situation(user, self.settings, 0), &waiting[0]);
+        if plan.brain == Brain::Model && together == 1 && unclear {
+            plan.triage = Triage::Open;
+        }
         if scene.pending.is_some() {
             pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
             plan.notes.push(format!("the open question was dropped, nothing was deleted: {}", scene.kept()));
@@ -280,60 +254,26 @@ impl Beginning<'_> {
         }
         Ok(Begun::Turn(self.open_turn(user, Kind::Chat, &plan, &waiting[..together])?))
     }
-
-    fn answer(&mut self, user: &User, kind: Kind, events: &[InboundEvent], text: &str) -> QueryResult<Begun> {
-        let live = self.open_turn(user, kind, &Plan::by(Brain::Keyword), events)?;
-        self.end_by_code(live.id, &WayBack::back(user.clone(), live.id, events), text)
-    }
-
-    fn end_by_code(&mut self, turn: TurnId, back: &WayBack, text: &str) -> QueryResult<Begun> {
-        let (whole, page) = back.page(text);
-        let end =
-            End { turn, outcome: Outcome::Replied, answer: Some(&whole), texts: vec![back.reply(page.text)] };
-        turns::finish(self.conn, &end, self.now)?;
-        Ok(Begun::Answered)
-    }
-
-    fn open_turn(
-        &mut self,
-        user: &User,
-        kind: Kind,
-        plan: &Plan,
-        events: &[InboundEvent],
-    ) -> QueryResult<Live> {
-        let conversation = self.conversation(user.id)?;
-        let id = turns::create(self.conn, NewTurn { user: user.id, conversation, kind, plan }, self.now)?;
-        let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
-        ledger::take(self.conn, &ids, id, self.now)?;
-        Ok(Live { id, kind, conversation })
-    }
-
-    /// The open conversation, or a new one after a silence.
-    fn conversation(&mut self, user: UserId) -> QueryResult<ConversationId> {
-        if let Some(open) = conversations::open(self.conn, user)? {
-            if open.last_activity_at + self.settings.idle > self.now {
-                return Ok(open.id);
-            }
-            conversations::end(self.conn, open.id, EndReason::Idle, self.now)?;
-        }
-        let name = self.now.to_zoned(self.settings.zone.clone()).strftime("%b %-d, %Y %H:%M").to_string();
-        conversations::begin(self.conn, user, &name, self.now)
-    }
 }
 
 #[derive(Clone)]
-struct Scene {
-    pending: Option<pending::Open>,
+pub(super) struct Scene {
+    pub(super) pending: Option<pending::Open>,
     question: Option<OpenQuestion>,
     ended: Option<EndedQuestion>,
     /// Which waiting text is a no, behind the first.
     denied_at: Option<usize>,
-    recent: Vec<String>,
+    recent: Vec<Recent>,
     last_list: LastList,
+    place: Place,
+    /// For each waiting text.
+    pub(super) over_limit: Vec<bool>,
+    pub(super) resumed_at: Option<Timestamp>,
 }
 
 impl Scene {
-    fn situation<'a>(&'a self, user: &'a User, settings: &'a Settings) -> Situation<'a> {
+    /// What is known about the waiting text at this place.
+    fn situation<'a>(&'a self, user: &'a User, settings: &'a Settings, at: usize) -> Situation<'a> {
         Situation {
             user,
             question: self.question.as_ref(),
@@ -341,11 +281,15 @@ impl Scene {
             recent: &self.recent,
             last_list: self.last_list,
             languages: &settings.languages,
+            first: !matches!(self.place, Place::In(_)),
+            over_limit: self.over_limit.get(at).copied().unwrap_or(false),
+            routing: settings.routing,
+            resumed_at: self.resumed_at,
         }
     }
 
     /// What the open question was about stays.
-    fn kept(&self) -> String {
+    pub(super) fn kept(&self) -> String {
         self.pending.as_ref().map(|open| deletion::kept(&open.names)).unwrap_or_default()
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
+use super::Engine;
+use super::deeds::{self, Doer};
 use super::run::{Progress, Scene};
-use super::{Codes, Engine};
 use crate::conversation::deletion;
 use crate::conversation::transcript::{
     Arguments, CallFailure, CallResult, CallRow, CallState, FrozenItem, MediaRef, Tier, ToolCall,
@@ -17,7 +18,7 @@ use crate::store::calls::{self, Start};
 use crate::store::ledger;
 use crate::store::pending::{self, Question};
 use crate::tools::approval::{self, Cleared, Decision, Words};
-use crate::tools::{Interrupted, Settled, Tool, ToolError, World};
+use crate::tools::{Interrupted, Ran, Settled, Tool, ToolError};
 
 /// Longest report that is put ahead of a question.
 const MAX_BEFORE_QUESTION: usize = 600;
@@ -76,14 +77,14 @@ impl Engine {
             return Ok(Progress::GoesOn);
         }
         failpoint::reached("call.started");
-        let world = self.world(scene);
+        let world = self.world(scene, call.tier).await?;
         let ended = tokio::time::timeout(tool.timeout(), tool.run(cleared, &world)).await;
         failpoint::reached("call.ran");
         let state = match ended {
-            Ok(Ok(result)) => {
+            Ok(Ok(ran)) => {
                 let note = (call.tier == Tier::Write)
-                    .then(|| entry(scene, "write_done", row, result.for_model.clone()));
-                return self.record_noted(row, CallState::Done(result), note).await;
+                    .then(|| entry(scene, "write_done", row, ran.result.for_model.clone()));
+                return self.record_ran(scene, row, ran, note).await;
             }
             Ok(Err(ToolError::TellModel(failure))) => CallState::Failed(failure),
             Ok(Err(ToolError::Fatal(error))) => {
@@ -114,16 +115,16 @@ impl Engine {
             (_, None) => CallState::Failed(outcome_unknown()),
             (_, Some(tool)) => {
                 self.0.parts.clock.sleep(self.0.parts.settings.pace.grace).await;
-                let world = self.world(scene);
+                let world = self.world(scene, call.tier).await?;
                 match tokio::time::timeout(
                     tool.timeout(),
                     tool.settle(Interrupted::Call(&call.arguments), &world),
                 )
                 .await
                 {
-                    Ok(Ok(Settled::Done(result))) => {
-                        let note = entry(scene, "write_settled", row, result.for_model.clone());
-                        return self.record_noted(row, CallState::Done(result), Some(note)).await;
+                    Ok(Ok(Settled::Done(ran))) => {
+                        let note = entry(scene, "write_settled", row, ran.result.for_model.clone());
+                        return self.record_ran(scene, row, ran, Some(note)).await;
                     }
                     Ok(Ok(Settled::NotDone)) => self.again_or_unknown(row).await?,
                     Ok(Ok(Settled::Unknown) | Err(_)) | Err(_) => CallState::Failed(outcome_unknown()),
@@ -145,7 +146,7 @@ impl Engine {
         call: &ToolCall,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<Progress> {
-        let world = self.world(scene);
+        let world = self.world(scene, call.tier).await?;
         let previewed = tokio::time::timeout(tool.timeout(), tool.preview(&call.arguments, &world)).await;
         let items = match previewed {
             Ok(Ok(items)) => items,
@@ -216,6 +217,31 @@ impl Engine {
         self.record_noted(row, state, None).await
     }
 
+    /// A call that ended well, with what it does to our own records.
+    async fn record_ran(
+        &self,
+        scene: &Scene,
+        row: CallRow,
+        ran: Ran,
+        note: Option<Entry>,
+    ) -> anyhow::Result<Progress> {
+        let Ran { result, deed: Some(deed) } = ran else {
+            return self.record_noted(row, CallState::Done(ran.result), note).await;
+        };
+        let (doer, settings, now) = (Doer::of(scene, row), self.0.parts.settings.clone(), self.now());
+        let record = move |conn: &mut _| {
+            if let Some(note) = &note {
+                audit::record_outcome(conn, note, now);
+            }
+            calls::finish(conn, row, &CallState::Done(result), now)?;
+            deeds::perform(conn, &doer, &deed, &settings, now)
+        };
+        self.0.parts.db.write(record).await?;
+        failpoint::reached("call.recorded");
+        self.0.parts.outbox.ring();
+        Ok(Progress::GoesOn)
+    }
+
     async fn record_noted(
         &self,
         row: CallRow,
@@ -234,29 +260,10 @@ impl Engine {
         Ok(Progress::GoesOn)
     }
 
-    pub(super) fn world(&self, scene: &Scene) -> World {
-        World {
-            now: self.now(),
-            zone: self.0.parts.settings.zone.clone(),
-            rights: scene.user.rights,
-            said: scene.turn.texts.clone(),
-        }
-    }
-
     fn unknown_tool(&self, scene: &Scene, call: &ToolCall) -> CallFailure {
         let offered = self.0.parts.tools.offered(scene.user.rights);
         let names: Vec<&str> = offered.iter().map(|spec| spec.name).collect();
         failure("unknown_tool", json!({ "error": "unknown_tool", "called": call.name, "tools": names }), None)
-    }
-}
-
-impl Codes {
-    fn draw(self) -> String {
-        let code = match self {
-            Self::Random => rand::random_range(0..100_u8),
-            Self::Fixed(code) => code,
-        };
-        format!("{code:02}")
     }
 }
 

@@ -6,15 +6,16 @@ use serde_json::{Value, json};
 
 use super::Engine;
 use super::calling::{MAX_STARTS, entry, status};
+use super::ending::WayBack;
 use super::run::Scene;
 use crate::conversation::deletion::{self, ItemOutcome};
-use crate::conversation::transcript::{FrozenItem, UserId};
+use crate::conversation::transcript::{FrozenItem, Tier, UserId};
 use crate::failpoint;
-use crate::store::audit;
 use crate::store::ledger::Outcome;
 use crate::store::pending::{self, Claimed, Item, ItemState, Start};
 use crate::store::steps;
 use crate::store::turns::{self, End, Live};
+use crate::store::{approvals, audit, outbox, users};
 use crate::tools::approval::{self, NotPermitted};
 use crate::tools::{Interrupted, Settled, Tool, ToolError};
 
@@ -87,11 +88,11 @@ impl Engine {
             return Ok(None);
         }
         failpoint::reached("item.started");
-        let world = self.world(scene);
+        let world = self.world(scene, Tier::Destructive).await?;
         let ended = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &world)).await;
         failpoint::reached("item.ran");
         Ok(match ended {
-            Ok(Ok(result)) if status(&result) == Some("already_gone") => Some(ItemOutcome::AlreadyGone),
+            Ok(Ok(ran)) if status(&ran.result) == Some("already_gone") => Some(ItemOutcome::AlreadyGone),
             Ok(Ok(_)) => Some(ItemOutcome::Deleted),
             Ok(Err(ToolError::TellModel(failure))) if failure.code == "changed" => Some(ItemOutcome::Changed),
             Ok(Err(ToolError::TellModel(failure))) => {
@@ -116,7 +117,7 @@ impl Engine {
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<Option<ItemOutcome>> {
         self.0.parts.clock.sleep(self.0.parts.settings.pace.grace).await;
-        let world = self.world(scene);
+        let world = self.world(scene, Tier::Destructive).await?;
         let looked =
             tokio::time::timeout(tool.timeout(), tool.settle(Interrupted::Item(&item.item), &world)).await;
         Ok(match looked {
@@ -140,22 +141,37 @@ impl Engine {
                 ItemState::Held | ItemState::Running | ItemState::Canceled => None,
             })
             .collect();
-        let report = deletion::report(&outcomes);
+        let call = claimed.call();
+        let wish = self.0.parts.db.read(move |conn| approvals::carried_out_by(conn, call)).await?;
+        let report = [scene.plan.preface.clone().unwrap_or_default(), deletion::report(&outcomes)].join(" ");
+        let report = report.trim_start().to_owned();
         let changed: Vec<FrozenItem> = outcomes
             .iter()
             .filter(|(_, outcome)| *outcome == ItemOutcome::Changed)
             .map(|(item, _)| item.clone())
             .collect();
-        let fresh = if tired { Vec::new() } else { self.previewed(scene, &claimed, &changed).await };
+        // What a member wished for is theirs to ask for again.
+        let fresh = match wish {
+            None if !tired => self.previewed(scene, &claimed, &changed).await?,
+            Some(_) | None => Vec::new(),
+        };
         let again = (!fresh.is_empty()).then(|| self.question(scene, fresh, &report));
         let (now, turn) = (self.now(), scene.live.id);
-        let outcome = entry(scene, "delete_done", claimed.call(), json!({ "told": report }));
+        let outcome = entry(scene, "delete_done", call, json!({ "told": report }));
+        let told = wish.zip(outcomes.first().map(|(item, outcome)| deletion::wish_outcome(item, *outcome)));
+        let number = self.0.parts.settings.number.clone();
         let back = scene.way_back();
         let (whole, page) = back.page(&report);
         let text = back.reply(page.text);
         let end = move |conn: &mut _| {
             pending::end_claimed(conn, &claimed, &report, now)?;
             audit::record_outcome(conn, &outcome, now);
+            if let Some((wish, words)) = &told {
+                let member = users::get(conn, wish.user)?;
+                let key = format!("approval:{}:done", wish.id);
+                let way = WayBack::to_user(conn, &member, number.as_ref())?;
+                outbox::queue_once(conn, &way.notice(&key, words), now)?;
+            }
             if let Some(question) = &again {
                 let call = steps::add_call(conn, turn, claimed.tool(), now)?;
                 return pending::hold(conn, call, question, now);
@@ -170,19 +186,24 @@ impl Engine {
     }
 
     /// The changed items as they are at this moment; none where they cannot be fetched.
-    async fn previewed(&self, scene: &Scene, claimed: &Claimed, changed: &[FrozenItem]) -> Vec<FrozenItem> {
+    async fn previewed(
+        &self,
+        scene: &Scene,
+        claimed: &Claimed,
+        changed: &[FrozenItem],
+    ) -> anyhow::Result<Vec<FrozenItem>> {
         let Some(tool) = self.0.parts.tools.get(claimed.tool()).filter(|_| !changed.is_empty()) else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        let world = self.world(scene);
-        match tokio::time::timeout(tool.timeout(), tool.refresh(changed, &world)).await {
+        let world = self.world(scene, Tier::Destructive).await?;
+        Ok(match tokio::time::timeout(tool.timeout(), tool.refresh(changed, &world)).await {
             Ok(Ok(items)) => items,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "a changed item could not be fetched again");
                 Vec::new()
             }
             Err(_) => Vec::new(),
-        }
+        })
     }
 }
 

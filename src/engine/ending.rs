@@ -5,7 +5,6 @@ use jiff::Timestamp;
 use crate::conversation::text::{self, Emoji, Page};
 use crate::conversation::transcript::{Address, InboundEvent, TurnId, User};
 use crate::conversation::turn::{Answer, Excuse};
-use crate::messaging::outbox::LOCAL;
 use crate::messaging::segments::Segments;
 use crate::store::outbox::{self, NewText, TextKind};
 use crate::store::{Conn, QueryResult, users};
@@ -67,7 +66,7 @@ impl WayBack {
     /// The way to someone who is told something that no text of theirs asked for, from where they last texted to.
     pub(super) fn to_user(conn: &mut Conn, user: &User, number: Option<&Address>) -> QueryResult<Self> {
         let last = users::last_address(conn, user.id)?;
-        let from = last.or_else(|| number.cloned()).unwrap_or_else(|| Address::new(LOCAL));
+        let from = last.or_else(|| number.cloned()).unwrap_or_else(Address::local);
         let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
         let source = String::new();
         Ok(Self { user: user.clone(), source, turn: None, to, from, emoji: Emoji::Remove })
@@ -98,6 +97,7 @@ impl WayBack {
 pub(super) fn words(answer: &Answer) -> &str {
     match answer {
         Answer::Model(text) | Answer::Tools(text) => text,
+        Answer::Reaction(emoji) => emoji.as_str(),
         Answer::Code(excuse) => excuse.text(),
     }
 }

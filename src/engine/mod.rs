@@ -2,14 +2,21 @@
 //! the last record.
 
 mod admission;
+mod answering;
 mod asking;
 mod begin;
 mod calling;
+mod deeds;
 mod deleting;
 mod ending;
+mod household;
+pub mod joining;
 mod run;
 mod scheduler;
 pub mod stream;
+mod triage;
+mod upkeep;
+mod world;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,6 +30,7 @@ use tokio_util::task::TaskTracker;
 use crate::clock::Clock;
 use crate::conversation::consent::Language;
 use crate::conversation::deletion::CodePolicy;
+use crate::conversation::orders::FourDigits;
 use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::Address;
@@ -32,6 +40,7 @@ use crate::llm::Model;
 use crate::messaging::outbox::Doorbell;
 use crate::pace::Pace;
 use crate::store::db::Db;
+use crate::store::quotas::Own;
 use crate::tools::registry::Registry;
 
 pub use admission::AdmitError;
@@ -71,6 +80,16 @@ pub struct Quotas {
     pub seasons: Option<Rate>,
 }
 
+impl Quotas {
+    /// Those of one member, who may have limits of their own.
+    fn of_member(self, own: Own) -> Self {
+        let of = |rate: Option<Rate>, own: Option<u32>| {
+            rate.map(|rate| Rate { most: own.unwrap_or(rate.most), ..rate })
+        };
+        Self { movies: of(self.movies, own.movies), seasons: of(self.seasons, own.seasons) }
+    }
+}
+
 /// What is sent of a reaction that stands for a whole answer: texts cannot carry one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmsReactions {
@@ -80,12 +99,44 @@ pub enum SmsReactions {
     Text,
 }
 
-/// Where the two-digit codes come from.
+/// Where codes come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codes {
     Random,
     /// The same every time, so that a played scenario can know it.
     Fixed(u8),
+}
+
+impl Codes {
+    /// The two digits of a question.
+    fn draw(self) -> String {
+        let code = match self {
+            Self::Random => rand::random_range(0..100_u8),
+            Self::Fixed(code) => code,
+        };
+        format!("{code:02}")
+    }
+
+    /// The four digits of what waits for an admin, one after the other until one is free.
+    fn four_digits(self) -> FourDigitCodes {
+        FourDigitCodes { codes: self, drawn: 0 }
+    }
+}
+
+struct FourDigitCodes {
+    codes: Codes,
+    drawn: u16,
+}
+
+impl FourDigitCodes {
+    fn draw(&mut self) -> FourDigits {
+        let number = match self.codes {
+            Codes::Random => rand::random_range(0..10_000_u16),
+            Codes::Fixed(code) => (u16::from(code) * 101 + self.drawn) % 10_000,
+        };
+        self.drawn += 1;
+        FourDigits::new(number).unwrap_or_else(|| unreachable!("the number is below 10,000"))
+    }
 }
 
 /// Everything a turn needs from outside.

@@ -1,13 +1,16 @@
 //! One turn, from its log to its end: load, decide, do, record, again.
 
-use super::Engine;
+use jiff::Timestamp;
+
 use super::ending::{self, WayBack};
+use super::{Engine, SmsReactions};
+use crate::conversation::prompt::PastTurn;
 use crate::conversation::transcript::{InboundEvent, User, UserId};
 use crate::conversation::turn::{Answer, Excuse, Step, Turn};
 use crate::failpoint;
 use crate::store::history;
 use crate::store::ledger::Outcome;
-use crate::store::turns::{self, End, Kind, Live, Plan};
+use crate::store::turns::{self, End, Kind, Live, Plan, Triage};
 use crate::store::users;
 
 /// A chat turn as it stands, with what its steps need.
@@ -23,6 +26,14 @@ impl Scene {
     pub(super) fn way_back(&self) -> WayBack {
         WayBack::back(self.user.clone(), self.live.id, &self.events)
     }
+}
+
+/// What was said and done before a turn; it does not change while the turn runs.
+pub(super) struct Past {
+    /// Of this conversation.
+    pub(super) turns: Vec<PastTurn>,
+    /// In earlier conversations of the day, newest first.
+    pub(super) done_today: Vec<String>,
 }
 
 /// Whether a turn goes on.
@@ -43,14 +54,25 @@ impl Engine {
     }
 
     async fn run_chat(&self, user: UserId, live: Live) -> anyhow::Result<()> {
-        // What was said before does not change while the turn runs.
         let conversation = live.conversation;
-        let history = self.0.parts.db.read(move |conn| history::past_turns(conn, conversation)).await?;
+        let since = self.start_of_day();
+        let read = move |conn: &mut _| {
+            Ok(Past {
+                turns: history::past_turns(conn, conversation)?,
+                done_today: history::done_before(conn, user, conversation, since)?,
+            })
+        };
+        let past = self.0.parts.db.read(read).await?;
         loop {
             let scene = self.scene(user, live).await?;
+            if scene.plan.triage != Triage::Respond
+                && matches!(self.triage(&scene, &past).await?, Progress::Ended)
+            {
+                return Ok(());
+            }
             let step = scene.turn.next(self.now(), &self.0.parts.settings.limits);
             let progress = match step {
-                Step::AskModel(ask) => self.ask(&scene, &history, &ask).await?,
+                Step::AskModel(ask) => self.ask(&scene, &past, &ask).await?,
                 Step::StartCalls(calls) => self.start_calls(&scene, &calls).await?,
                 Step::AnswerCall(call, state) => self.record(call, state).await?,
                 Step::SettleCall(call) => self.settle_call(&scene, call).await?,
@@ -86,21 +108,40 @@ impl Engine {
     async fn reply(&self, scene: &Scene, answer: &Answer) -> anyhow::Result<()> {
         let outcome = match answer {
             Answer::Code(Excuse::WentWrong) => Outcome::FailedNotified,
-            Answer::Model(_) | Answer::Tools(_) | Answer::Code(_) => Outcome::Replied,
+            Answer::Reaction(_) if self.reacts_silently(scene) => {
+                return self.end_without_a_text(scene, Outcome::Reacted).await;
+            }
+            Answer::Model(_) | Answer::Tools(_) | Answer::Code(_) | Answer::Reaction(_) => Outcome::Replied,
         };
         self.end(scene, ending::words(answer), outcome).await
+    }
+
+    /// A phone cannot be sent a reaction; the terminal shows its emoji.
+    fn reacts_silently(&self, scene: &Scene) -> bool {
+        let shown = scene.events.last().is_some_and(|event| event.channel.shows_reactions());
+        !shown && self.0.parts.settings.reactions == SmsReactions::Silent
+    }
+
+    pub(super) async fn end_without_a_text(&self, scene: &Scene, outcome: Outcome) -> anyhow::Result<()> {
+        let (turn, now) = (scene.live.id, self.now());
+        let end = move |conn: &mut _| {
+            turns::finish(conn, &End { turn, outcome, answer: None, texts: Vec::new() }, now)
+        };
+        Ok(self.0.parts.db.write(end).await?)
+    }
+
+    /// Midnight in the household's zone.
+    fn start_of_day(&self) -> Timestamp {
+        let now = self.now();
+        let zoned = now.to_zoned(self.0.parts.settings.zone.clone());
+        zoned.start_of_day().map_or(now, |midnight| midnight.timestamp())
     }
 
     /// The user took the turn back: what was changed by then is told, nothing else.
     async fn stop(&self, scene: &Scene) -> anyhow::Result<()> {
         let done = scene.turn.done_so_far().join(" ");
         if done.is_empty() || scene.user.opted_out {
-            let (turn, now) = (scene.live.id, self.now());
-            let end = move |conn: &mut _| {
-                let outcome = Outcome::Skipped("taken_back");
-                turns::finish(conn, &End { turn, outcome, answer: None, texts: Vec::new() }, now)
-            };
-            return Ok(self.0.parts.db.write(end).await?);
+            return self.end_without_a_text(scene, Outcome::Skipped("taken_back")).await;
         }
         self.end(scene, &done, Outcome::Replied).await
     }

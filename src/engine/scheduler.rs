@@ -185,6 +185,11 @@ impl Engine {
                     Ok(Look::Worked)
                 }
                 Begun::Answered => Ok(Look::Worked),
+                Begun::Resumed => {
+                    self.recover().await?;
+                    Ok(Look::Worked)
+                }
+                Begun::Held => Ok(Look::Nothing),
             },
         }
     }

@@ -4,8 +4,9 @@
 use serde_json::Value;
 
 use super::failure;
-use super::wire::{Answer, CallPiece, Choice, Piece};
-use super::{Delta, DeltaSink, ModelError, RawCall, StepOut, Usage};
+use super::wire::{Answer, CallPiece, Choice, Piece, TokenCount};
+use super::{Delta, DeltaSink, ModelError, RawCall, StepOut};
+use crate::conversation::spending::Tokens;
 use crate::conversation::transcript::{Arguments, Stop};
 
 /// Largest answer that is kept, all parts together.
@@ -19,7 +20,7 @@ pub(super) struct Accumulator {
     refused: bool,
     answered: bool,
     finish_reason: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<Tokens>,
     response_id: Option<String>,
     size: usize,
 }
@@ -52,9 +53,8 @@ impl Accumulator {
         if let Some(id) = answer.id.as_ref().filter(|id| !id.is_empty()) {
             self.response_id.get_or_insert_with(|| id.clone());
         }
-        if let Some(count) = &answer.usage {
-            self.usage =
-                Some(Usage { input_tokens: count.prompt_tokens, output_tokens: count.completion_tokens });
+        if let Some(tokens) = answer.usage.as_ref().and_then(TokenCount::tokens) {
+            self.usage = Some(tokens);
         }
         // Only one choice is asked for; more of them would mix two answers.
         if let Some(choice) = answer.choices.iter().find(|choice| choice.index == 0) {
@@ -274,7 +274,7 @@ mod tests {
             json!({ "choices": [{ "delta": { "tool_calls": [piece(Some(0), Some("a"), Some("find"), "{\"q\":")] } }] }),
             json!({ "choices": [{ "delta": { "tool_calls": [piece(Some(0), None, None, "\"up\"}")] } }] }),
             finish("tool_calls"),
-            json!({ "choices": [], "usage": { "prompt_tokens": 9, "completion_tokens": 4 } }),
+            json!({ "choices": [], "usage": { "prompt_tokens": 9, "prompt_tokens_details": { "cached_tokens": 5 }, "completion_tokens": 4 } }),
         ]);
         let call = |name: Option<&str>, arguments: &str| Delta::ToolCall {
             ord: 0,
@@ -299,10 +299,30 @@ mod tests {
                 arguments: Arguments::parse(json!({ "q": "up" })),
             }],
             stop: Stop::Done,
-            usage: Some(Usage { input_tokens: 9, output_tokens: 4 }),
+            usage: Some(Tokens { input: 9, cached: 5, output: 4 }),
             response_id: Some("r1".to_owned()),
         };
         assert_eq!(outcome, Ok((step, None)));
+    }
+
+    #[test]
+    fn a_count_that_was_not_made_is_none() {
+        for (usage, expected) in [
+            (json!(null), None),
+            (json!({ "prompt_tokens": 0, "completion_tokens": 0 }), None),
+            (json!({ "prompt_tokens": "9" }), None),
+            (
+                json!({ "prompt_tokens": 9, "prompt_tokens_details": null }),
+                Some(Tokens { input: 9, cached: 0, output: 0 }),
+            ),
+            (
+                json!({ "prompt_tokens": 9, "prompt_tokens_details": { "cached_tokens": 10 } }),
+                Some(Tokens { input: 9, cached: 9, output: 0 }),
+            ),
+        ] {
+            let (outcome, _) = read([text("Hi."), finish("stop"), json!({ "choices": [], "usage": usage })]);
+            assert_eq!(outcome.unwrap().0.usage, expected, "{usage}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::conversation::prompt::ModelRequest;
+use crate::conversation::spending::Tokens;
 use crate::conversation::transcript::{Arguments, Stop};
 use crate::conversation::trouble::Trouble;
 
@@ -48,7 +49,8 @@ pub struct StepOut {
     pub thinking: String,
     pub calls: Vec<RawCall>,
     pub stop: Stop,
-    pub usage: Option<Usage>,
+    /// As the server counted; `None` where it told nothing.
+    pub usage: Option<Tokens>,
     pub response_id: Option<String>,
 }
 
@@ -57,12 +59,6 @@ pub struct StepOut {
 pub struct RawCall {
     pub name: String,
     pub arguments: Arguments,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
-    pub input_tokens: u32,
-    pub output_tokens: u32,
 }
 
 /// Why there is no response, by what the caller does next.

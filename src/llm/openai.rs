@@ -119,11 +119,13 @@ impl OpenAi {
         dialect.streaming = dialect.streaming.after_a_flaw();
         // Remembered at once: it holds however the second attempt ends.
         self.learned().streaming = dialect.streaming;
-        match told {
-            Told::Nothing => self.whole(request, dialect, sink).await,
+        let first = answer.into_step().usage.unwrap_or_default();
+        let step = match told {
+            Told::Nothing => self.whole(request, dialect, sink).await?,
             // A second telling would run into the first; who watches gets the step when it is recorded.
-            Told::Something => self.whole(request, dialect, &mut |_| {}).await,
-        }
+            Told::Something => self.whole(request, dialect, &mut |_| {}).await?,
+        };
+        Ok(StepOut { usage: step.usage.map(|second| first.plus(second)), ..step })
     }
 
     async fn read_stream(
@@ -235,8 +237,9 @@ mod tests {
 
     use super::*;
     use crate::conversation::prompt::{Message, PromptCall, ToolChoice};
-    use crate::conversation::transcript::{Arguments, CallId, Stop, Tier, ToolSpec};
-    use crate::llm::{Delta, RawCall, Usage};
+    use crate::conversation::spending::Tokens;
+    use crate::conversation::transcript::{Arguments, Audience, CallId, Stop, Tier, ToolSpec};
+    use crate::llm::{Delta, RawCall};
 
     fn request() -> ModelRequest {
         let call = CallId::stored("000010100");
@@ -246,6 +249,7 @@ mod tests {
                 name: "f",
                 description: "Finds.",
                 tier: Tier::Read,
+                audience: Audience::Everyone,
                 parameters: json!({ "type": "object" }),
             }],
             tool_choice: ToolChoice::None,
@@ -405,7 +409,7 @@ mod tests {
         .await;
         let expected = StepOut {
             thinking: "hm".to_owned(),
-            usage: Some(Usage { input_tokens: 7, output_tokens: 2 }),
+            usage: Some(Tokens { input: 7, cached: 0, output: 2 }),
             ..says("Hello")
         };
         let deltas =
@@ -647,7 +651,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn arguments_that_are_malformed_twice_are_passed_on() {
+    async fn arguments_that_are_malformed_twice_are_passed_on_and_paid_for_twice() {
         let server = server(|body| {
             let call =
                 json!({ "index": 0, "id": "a", "function": { "name": "f", "arguments": "{\"x\": six" } });
@@ -655,11 +659,12 @@ mod tests {
                 body["stream"] == true,
                 &json!({ "tool_calls": [call] }),
                 "tool_calls",
-                ("created", json!(0)),
+                ("usage", json!({ "prompt_tokens": 7, "completion_tokens": 2 })),
             )
         })
         .await;
-        let expected = calls(&[("f", json!("{\"x\": six"))]);
+        let usage = Some(Tokens { input: 14, cached: 0, output: 4 });
+        let expected = StepOut { usage, ..calls(&[("f", json!("{\"x\": six"))]) };
         assert_eq!(ask(&model(&server.uri())).await.0, Ok(expected));
     }
 

@@ -131,7 +131,7 @@ pub fn check_request(request: &ModelRequest) -> Result<(), String> {
     if let Some(twice) = request.tools.iter().find(|tool| !names.insert(tool.name)) {
         return Err(format!("the tool {} is listed twice", twice.name));
     }
-    let size = size(request);
+    let size = request.size();
     if size > MAX_REQUEST_BYTES {
         return Err(format!("{size} bytes are more than {MAX_REQUEST_BYTES}"));
     }
@@ -174,33 +174,13 @@ fn no_open_call(open: &[&CallId]) -> Result<(), String> {
     open.first().map_or(Ok(()), |call| Err(format!("call {} has no result", call.as_str())))
 }
 
-fn size(request: &ModelRequest) -> usize {
-    let tools = request
-        .tools
-        .iter()
-        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len());
-    let messages = request.messages.iter().map(|message| match message {
-        Message::User(text) => text.len(),
-        Message::Assistant { text, calls } => {
-            let calls = calls.iter().map(|call| {
-                let arguments: usize =
-                    call.arguments.iter().map(|(name, value)| name.len() + value.to_string().len()).sum();
-                call.name.len() + arguments
-            });
-            text.len() + calls.sum::<usize>()
-        }
-        Message::ToolResult { content, .. } => content.len(),
-    });
-    request.system.len() + tools.sum::<usize>() + messages.sum::<usize>()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Map, json};
 
     use super::*;
     use crate::conversation::prompt::{PromptCall, ToolChoice};
-    use crate::conversation::transcript::{Tier, ToolSpec};
+    use crate::conversation::transcript::{Audience, Tier, ToolSpec};
 
     fn request(messages: Vec<Message>) -> ModelRequest {
         ModelRequest {
@@ -307,7 +287,13 @@ mod tests {
         let much = "x".repeat(MAX_REQUEST_BYTES);
         check(vec![user(&much)], Ok(()));
         check(vec![user(&much), user("x")], Err("65537 bytes are more than 65536"));
-        let tool = ToolSpec { name: "f", description: "Finds.", tier: Tier::Read, parameters: json!({}) };
+        let tool = ToolSpec {
+            name: "f",
+            description: "Finds.",
+            tier: Tier::Read,
+            audience: Audience::Everyone,
+            parameters: json!({}),
+        };
         let twice = ModelRequest { tools: vec![tool.clone(), tool], ..request(vec![user("hi")]) };
         assert_eq!(check_request(&twice), Err("the tool f is listed twice".to_owned()));
     }

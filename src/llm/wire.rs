@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::dialect::{Dialect, TokenField};
 use crate::conversation::prompt::{Message, ModelRequest, PromptCall, ToolChoice};
+use crate::conversation::spending::Tokens;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delivery {
@@ -146,6 +147,26 @@ pub(super) struct TokenCount {
     pub prompt_tokens: u32,
     #[serde(deserialize_with = "tolerant")]
     pub completion_tokens: u32,
+    #[serde(deserialize_with = "tolerant")]
+    pub prompt_tokens_details: PromptCount,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct PromptCount {
+    #[serde(deserialize_with = "tolerant")]
+    pub cached_tokens: u32,
+}
+
+impl TokenCount {
+    /// No request is without tokens: a count of none was not made.
+    pub fn tokens(&self) -> Option<Tokens> {
+        (self.prompt_tokens > 0).then(|| Tokens {
+            input: self.prompt_tokens.into(),
+            cached: self.prompt_tokens_details.cached_tokens.min(self.prompt_tokens).into(),
+            output: self.completion_tokens.into(),
+        })
+    }
 }
 
 impl Piece {

@@ -159,6 +159,7 @@ fn received(entry: Entry, now: Timestamp) -> Option<Received> {
         body: entry.body.unwrap_or_default().replace('\0', "\u{fffd}"),
         media: media.collect(),
         via: Via::Recovery,
+        carrier_word: None,
         provider_at: entry.created_at?,
         received_at: now,
     })

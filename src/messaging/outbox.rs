@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -15,10 +15,9 @@ use crate::conversation::transcript::{Address, OutboxId};
 use crate::conversation::trouble::Pace;
 use crate::failpoint;
 use crate::store::db::{Db, DbError};
+use crate::store::deliveries::Terms;
 use crate::store::outbox::{self, Agenda, Claim, Due, Failed, Looks, Taken, Todo};
 
-/// The sender address that marks texts of the terminal.
-pub const LOCAL: &str = "local";
 /// Texts on their way at the same time.
 const PARALLEL: usize = 4;
 /// How often a text is tried that was certainly not taken.
@@ -50,10 +49,9 @@ pub struct Channels {
 }
 
 /// What the relay waits for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Waits {
-    /// How long a question stays open once it was accepted.
-    pub confirm_for: SignedDuration,
+    pub terms: Terms,
     /// After a text's fate became unknown: when the carrier's list is looked at.
     pub looks: [Duration; 2],
 }
@@ -231,11 +229,7 @@ impl Relay {
     }
 
     fn channel(&self, from: &Address) -> Option<Arc<dyn Channel>> {
-        if from.as_str() == LOCAL {
-            Some(self.channels.terminal.clone())
-        } else {
-            self.channels.carrier.clone()
-        }
+        if from.is_local() { Some(self.channels.terminal.clone()) } else { self.channels.carrier.clone() }
     }
 
     async fn hand_over(&self, due: Due) -> Result<Accepted, SendError> {
@@ -253,16 +247,16 @@ impl Relay {
         outcome: Result<Accepted, SendError>,
     ) -> Result<(), DbError> {
         let now = self.clock.now();
-        let confirm_for = self.waits.confirm_for;
         if let Err(error) = &outcome {
             tracing::warn!(outbox = %id, attempt, %error, "a text was not handed over");
         }
         match outcome {
             Ok(accepted) => {
+                let terms = self.waits.terms.clone();
                 self.db
                     .write(move |conn| {
                         let taken = Taken { sid: &accepted.sid, created_at: accepted.created_at };
-                        outbox::accepted(conn, id, &taken, confirm_for, now)
+                        outbox::accepted(conn, id, &taken, &terms, now)
                     })
                     .await
             }

@@ -28,6 +28,11 @@ pub(super) fn number<T: TryFrom<i64>>(value: i64) -> QueryResult<T> {
     T::try_from(value).map_err(|_| unreadable("number"))
 }
 
+/// What is too large for the column is as good as its largest value.
+pub(super) fn count(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
 macro_rules! words {
     ($($type:ident: $write:ident, $read:ident { $($variant:ident = $word:literal),+ $(,)? })*) => {$(
         pub(super) fn $write(value: $type) -> &'static str {

@@ -1,24 +1,23 @@
 //! Conversations: stretches of talk, at most one open per user.
 
 use diesel::prelude::*;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::Conn;
 use super::codec::{ms, time};
-use super::schema::conversations;
-use crate::conversation::transcript::{ConversationId, UserId};
+use super::schema::{conversations, inbound_events, turns};
+use super::written::Written;
+use crate::conversation::lifecycle::{self, Lifecycle, Open};
+use crate::conversation::transcript::{ConversationId, TurnId, UserId};
 
-/// An open conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Open {
-    pub id: ConversationId,
-    pub last_activity_at: Timestamp,
-}
+const OPEN: Written = Written("conversations.ended_at IS NULL");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
     Idle,
     Cleared,
+    /// The person was blocked.
+    Blocked,
 }
 
 pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
@@ -54,9 +53,72 @@ pub fn end(conn: &mut Conn, id: ConversationId, reason: EndReason, now: Timestam
     let reason = match reason {
         EndReason::Idle => "idle",
         EndReason::Cleared => "cleared",
+        EndReason::Blocked => "blocked",
     };
+    let topic = first_text(conn, id)?.as_deref().and_then(lifecycle::topic);
+    let name: String = conversations::table.find(id.0).select(conversations::name).first(conn)?;
     diesel::update(conversations::table.find(id.0))
-        .set((conversations::ended_at.eq(ms(now)), conversations::end_reason.eq(reason)))
+        .set((
+            conversations::name.eq(topic.unwrap_or(name)),
+            conversations::ended_at.eq(ms(now)),
+            conversations::end_reason.eq(reason),
+        ))
         .execute(conn)
         .map(drop)
+}
+
+/// What the conversation began with, where that was talk.
+fn first_text(conn: &mut Conn, id: ConversationId) -> QueryResult<Option<String>> {
+    let first: Option<i64> = turns::table
+        .filter(turns::conversation_id.eq(id.0).and(turns::kind.eq("chat")))
+        .order(turns::id)
+        .select(turns::id)
+        .first(conn)
+        .optional()?;
+    let Some(first) = first else { return Ok(None) };
+    inbound_events::table
+        .filter(inbound_events::turn_id.eq(first))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select(inbound_events::body)
+        .first(conn)
+        .optional()
+}
+
+/// Ends every conversation without activity since `idle` before `now`, as of the moment its time was over.
+pub fn end_idle(conn: &mut Conn, idle: SignedDuration, now: Timestamp) -> QueryResult<()> {
+    let live = turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id);
+    let over: Vec<(i64, i64)> = conversations::table
+        .filter(OPEN.and(conversations::last_activity_at.le(ms(now - idle))))
+        .filter(conversations::id.ne_all(live))
+        .select((conversations::id, conversations::last_activity_at))
+        .load(conn)?;
+    for (id, last_activity_at) in over {
+        end(conn, ConversationId(id), EndReason::Idle, time(last_activity_at)? + idle)?;
+    }
+    Ok(())
+}
+
+/// What the answers to a user say about their conversations, oldest first.
+pub fn lifecycles(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Lifecycle>> {
+    let answered: Vec<i64> = turns::table
+        .filter(turns::user_id.eq(user.0).and(turns::response_text.is_not_null()))
+        .order(turns::id)
+        .select(turns::id)
+        .load(conn)?;
+    answered.into_iter().map(|turn| lifecycle(conn, TurnId(turn))).collect()
+}
+
+/// What the answer of a turn says about its conversation.
+pub fn lifecycle(conn: &mut Conn, turn: TurnId) -> QueryResult<Lifecycle> {
+    let id: i64 = turns::table.find(turn.0).select(turns::conversation_id).first(conn)?;
+    let (name, started_at): (String, i64) =
+        conversations::table.find(id).select((conversations::name, conversations::started_at)).first(conn)?;
+    let first: i64 =
+        turns::table.filter(turns::conversation_id.eq(id)).order(turns::id).select(turns::id).first(conn)?;
+    Ok(Lifecycle {
+        is_new_conversation: first == turn.0,
+        conversation_id: ConversationId(id),
+        conversation_name: name,
+        started_at: time(started_at)?,
+    })
 }

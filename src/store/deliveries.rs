@@ -1,6 +1,7 @@
 //! What the carrier reports of texts it took. Reports come late, twice and in any order, so a state only moves forward.
 
 use diesel::prelude::*;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Conn;
@@ -8,6 +9,15 @@ use super::codec::ms;
 use super::outbox::{self, Taken};
 use super::schema::{delivery_events, outbox as rows};
 use crate::conversation::transcript::OutboxId;
+
+/// What holds from the moment at which a text was taken.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// How long a question stays open.
+    pub confirm_for: SignedDuration,
+    /// The household's, in whose days segments are counted.
+    pub zone: TimeZone,
+}
 
 /// One status callback.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,12 +36,7 @@ pub enum Recorded {
     Known,
 }
 
-pub fn record(
-    conn: &mut Conn,
-    report: &Report,
-    confirm_for: SignedDuration,
-    now: Timestamp,
-) -> QueryResult<Recorded> {
+pub fn record(conn: &mut Conn, report: &Report, terms: &Terms, now: Timestamp) -> QueryResult<Recorded> {
     let inserted = diesel::insert_into(delivery_events::table)
         .values((
             delivery_events::provider_sid.eq(&report.sid),
@@ -49,7 +54,7 @@ pub fn record(
     if let Some(id) = report.outbox {
         // Any report proves that the text was taken, whatever became of the answer to our request.
         let taken = Taken { sid: &report.sid, created_at: None };
-        outbox::taken_by_report(conn, id, &taken, confirm_for, now)?;
+        outbox::taken_by_report(conn, id, &taken, terms, now)?;
     }
     advance(conn, &report.sid, &report.status, now)?;
     Ok(Recorded::New)

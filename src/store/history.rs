@@ -1,16 +1,21 @@
 //! What was said before: for the model's window, for MORE, for matching reactions and numbers.
 
 use diesel::prelude::*;
+use jiff::Timestamp;
 
-use super::schema::{inbound_events, outbox, turns};
+use super::codec::{ms, result};
+use super::schema::{conversations, inbound_events, outbox, reactions, tool_calls, turns};
 use super::{Conn, steps};
 use crate::conversation::prompt::PastTurn;
-use crate::conversation::route::LastList;
-use crate::conversation::transcript::{Brain, ConversationId, TurnId, UserId};
+use crate::conversation::route::{LastList, Recent, Said};
+use crate::conversation::transcript::{Brain, ConversationId, EventId, OutboxId, TurnId, UserId};
 
 /// Finished turns that are read for a window; the prompt cuts further.
 const TURNS_READ: i64 = 20;
 const RECENT_TEXTS: i64 = 20;
+/// Earlier conversations of a day, and changes in each, that are looked at.
+const CONVERSATIONS_A_DAY: i64 = 10;
+const CHANGES_READ: i64 = 20;
 
 /// The finished turns of a conversation, oldest first. Turns that were taken back are not part of it.
 pub fn past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<PastTurn>> {
@@ -28,22 +33,25 @@ pub fn past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<
     rows.reverse();
     let Some(oldest) = rows.first().map(|(id, _)| TurnId(*id)) else { return Ok(Vec::new()) };
     let mut steps = steps::of_turns(conn, conversation, oldest)?;
+    let reaction = reactions::table.filter(reactions::said_in.eq(inbound_events::id.nullable()));
     let texts: Vec<(Option<i64>, String)> = inbound_events::table
+        .filter(diesel::dsl::not(diesel::dsl::exists(reaction)))
         .filter(inbound_events::turn_id.eq_any(super::turns::ids_from(conversation, oldest).nullable()))
         .order((inbound_events::provider_at, inbound_events::id))
         .select((inbound_events::turn_id, inbound_events::body))
         .load(conn)?;
-    let past: Vec<PastTurn> = rows
+    Ok(rows
         .into_iter()
         .map(|(id, answer)| PastTurn {
             texts: texts.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone()).collect(),
             steps: steps.remove(&TurnId(id)).unwrap_or_default(),
             answer,
         })
-        .collect();
-    // A turn whose words are erased tells a model nothing, and some servers refuse empty messages.
-    let is_told = |turn: &PastTurn| turn.answer.is_some() || turn.texts.iter().any(|text| !text.is_empty());
-    Ok(past.into_iter().filter(is_told).collect())
+        // Where nothing is left but reactions, our answer repeated what had been said before.
+        .filter(|past| !past.texts.is_empty())
+        // A turn whose words are erased tells a model nothing, and some servers refuse empty messages.
+        .filter(|past| past.answer.is_some() || past.texts.iter().any(|text| !text.is_empty()))
+        .collect())
 }
 
 /// The whole answer of the last finished turn, of which the first page was sent.
@@ -74,14 +82,54 @@ pub fn last_list(conn: &mut Conn, conversation: ConversationId) -> QueryResult<L
     Ok(if by_code { LastList::Code } else { LastList::ModelOrNone })
 }
 
-/// Texts of both sides that a reaction may quote, newest first.
-pub fn recent_texts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<String>> {
-    let mut texts: Vec<String> = outbox::table
+/// Texts of both sides that a reaction may quote, newest first on each side.
+pub fn recent_texts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Recent>> {
+    let ours: Vec<(i64, String)> = outbox::table
         .filter(outbox::user_id.eq(user.0))
         .order(outbox::id.desc())
         .limit(RECENT_TEXTS)
-        .select(outbox::body)
+        .select((outbox::id, outbox::body))
         .load(conn)?;
-    texts.extend(super::ledger::bodies_up_to(conn, user, None, RECENT_TEXTS)?);
-    Ok(texts)
+    let theirs: Vec<(i64, String)> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0))
+        .order(inbound_events::id.desc())
+        .limit(RECENT_TEXTS)
+        .select((inbound_events::id, inbound_events::body))
+        .load(conn)?;
+    let ours = ours.into_iter().map(|(id, body)| Recent { said: Said::ByUs(OutboxId(id)), body });
+    let theirs = theirs.into_iter().map(|(id, body)| Recent { said: Said::ByThem(EventId(id)), body });
+    Ok(ours.chain(theirs).collect())
+}
+
+/// What was changed for the user since `since` in earlier conversations than this one, in the sentences that tools
+/// wrote, newest first.
+pub fn done_before(
+    conn: &mut Conn,
+    user: UserId,
+    conversation: ConversationId,
+    since: Timestamp,
+) -> QueryResult<Vec<String>> {
+    let earlier: Vec<i64> = conversations::table
+        .filter(conversations::user_id.eq(user.0).and(conversations::id.lt(conversation.0)))
+        .filter(conversations::last_activity_at.ge(ms(since)))
+        .order(conversations::id.desc())
+        .limit(CONVERSATIONS_A_DAY)
+        .select(conversations::id)
+        .load(conn)?;
+    let mut done = Vec::new();
+    for conversation in earlier {
+        let results: Vec<Option<String>> = tool_calls::table
+            .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
+            .filter(turns::conversation_id.eq(conversation).and(turns::finished_at.ge(ms(since))))
+            .filter(tool_calls::effect.ne("read").and(tool_calls::state.eq("complete")))
+            .order(tool_calls::id.desc())
+            .limit(CHANGES_READ)
+            .select(tool_calls::response)
+            .load(conn)?;
+        for text in results.into_iter().flatten() {
+            done.push(result(&text)?.for_user);
+        }
+    }
+    done.retain(|sentence| !sentence.is_empty());
+    Ok(done)
 }

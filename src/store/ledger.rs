@@ -5,11 +5,11 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::Conn;
-use super::codec::{channel, channel_word, media, media_json, ms, time, via, via_word};
+use super::codec::{channel, channel_word, media, media_json, ms, time, unreadable, via, via_word};
 use super::schema::{inbound_events, turns};
 use super::users::{self, Newcomer};
 use super::written::Written;
-use crate::conversation::transcript::{Address, EventId, InboundEvent, Received, TurnId, UserId};
+use crate::conversation::transcript::{Address, EventId, InboundEvent, OptWord, Received, TurnId, UserId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
@@ -42,6 +42,7 @@ pub fn admit(conn: &mut Conn, received: &Received, pace: Pace) -> QueryResult<Ad
             inbound_events::provider_at.eq(ms(received.provider_at)),
             inbound_events::received_at.eq(at),
             inbound_events::via.eq(via_word(received.via)),
+            inbound_events::carrier_word.eq(carrier_word(received.carrier_word)),
             inbound_events::state.eq("pending"),
             inbound_events::not_before.eq(at + pace.quiet_ms),
             inbound_events::updated_at.eq(at),
@@ -97,8 +98,19 @@ struct Row {
     body: String,
     media: Option<String>,
     via: String,
+    carrier_word: Option<String>,
     provider_at: i64,
     received_at: i64,
+}
+
+/// The carrier tells only these three.
+fn carrier_word(word: Option<OptWord>) -> Option<&'static str> {
+    match word? {
+        OptWord::Out => Some("stop"),
+        OptWord::In => Some("start"),
+        OptWord::Help => Some("help"),
+        OptWord::Yes => None,
+    }
 }
 
 impl Row {
@@ -110,6 +122,13 @@ impl Row {
             body: self.body,
             media: media(self.media.as_deref())?,
             via: via(&self.via)?,
+            carrier_word: match self.carrier_word.as_deref() {
+                None => None,
+                Some("stop") => Some(OptWord::Out),
+                Some("start") => Some(OptWord::In),
+                Some("help") => Some(OptWord::Help),
+                Some(_) => return Err(unreadable("carrier word")),
+            },
             sent_at: time(self.provider_at)?,
             received_at: time(self.received_at)?,
         })
@@ -176,6 +195,18 @@ pub fn skip(conn: &mut Conn, event: EventId, reason: &str, now: Timestamp) -> Qu
         .map(drop)
 }
 
+/// Ends a text that was answered without a turn.
+pub fn answered(conn: &mut Conn, event: EventId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(inbound_events::table.find(event.0))
+        .set((
+            inbound_events::state.eq("completed"),
+            inbound_events::outcome.eq("replied"),
+            inbound_events::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
 /// Counts a failed beginning of work on the user's next text, and tells which text that is and how often it failed.
 pub fn count_failure(
     conn: &mut Conn,
@@ -205,10 +236,51 @@ pub fn give_up(conn: &mut Conn, event: EventId, now: Timestamp) -> QueryResult<(
         .map(drop)
 }
 
+/// When the user's texts before `event` were sent that counted towards the limit, newest first; at most `most`.
+pub fn counted_before(
+    conn: &mut Conn,
+    user: UserId,
+    event: EventId,
+    most: u32,
+) -> QueryResult<Vec<Timestamp>> {
+    inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.lt(event.0)))
+        .filter(inbound_events::over_limit.eq(0))
+        .order(inbound_events::id.desc())
+        .limit(most.into())
+        .select(inbound_events::provider_at)
+        .load::<i64>(conn)?
+        .into_iter()
+        .map(time)
+        .collect()
+}
+
+/// Marks a text as one too many.
+pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
+    diesel::update(inbound_events::table.find(event.0))
+        .set(inbound_events::over_limit.eq(1))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Whether the user was told since `since` that texts come too fast.
+pub fn told_of_limit(conn: &mut Conn, user: UserId, event: EventId, since: Timestamp) -> QueryResult<bool> {
+    let last: Option<(Option<String>, i64)> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.lt(event.0)))
+        .filter(inbound_events::over_limit.eq(1).and(inbound_events::outcome.eq("replied")))
+        .order(inbound_events::id.desc())
+        .select((inbound_events::outcome, inbound_events::provider_at))
+        .first(conn)
+        .optional()?;
+    Ok(last.is_some_and(|(_, at)| at > ms(since)))
+}
+
 /// How the texts of a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Replied,
+    /// A reaction is the whole answer, and nothing is sent.
+    Reacted,
     /// The turn failed, and the user was told so.
     FailedNotified,
     Skipped(&'static str),
@@ -217,6 +289,7 @@ pub enum Outcome {
 pub fn end_events_of(conn: &mut Conn, turn: TurnId, outcome: Outcome, now: Timestamp) -> QueryResult<()> {
     let (state, word, reason) = match outcome {
         Outcome::Replied => ("completed", "replied", None),
+        Outcome::Reacted => ("completed", "skipped", Some("reacted")),
         Outcome::FailedNotified => ("failed", "failed_notified", None),
         Outcome::Skipped(reason) => ("completed", "skipped", Some(reason)),
     };
@@ -277,6 +350,7 @@ mod tests {
             body: sid.into(),
             media: Vec::new(),
             via: Via::Webhook,
+            carrier_word: None,
             provider_at: at,
             received_at: at,
         }

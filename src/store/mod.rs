@@ -1,6 +1,7 @@
 //! Everything that is remembered, in one SQLite file. The only place that knows there is a database:
 //! sync functions over a [`Conn`], a file per noun, run through [`db::Db`]'s closures.
 
+pub mod approvals;
 pub mod audit;
 pub mod boot;
 pub mod calls;
@@ -9,13 +10,18 @@ pub mod conversations;
 pub mod db;
 pub mod deliveries;
 pub mod history;
+pub mod household;
+pub mod joining;
 pub mod ledger;
 pub mod offsets;
 pub mod outbox;
 pub mod pending;
 pub mod privacy;
+pub mod quotas;
+pub mod reactions;
 pub mod roster;
 mod schema;
+pub mod spend;
 pub mod steps;
 pub mod stream;
 pub mod turns;
@@ -27,6 +33,14 @@ pub type Conn = diesel::SqliteConnection;
 
 /// What every function here returns.
 pub use diesel::QueryResult;
+
+/// Runs `work` so that a failure undoes only its own changes, not those of the whole transaction.
+pub fn undone_if_failed<T>(
+    conn: &mut Conn,
+    work: impl FnOnce(&mut Conn) -> QueryResult<T>,
+) -> QueryResult<T> {
+    diesel::Connection::transaction(conn, work)
+}
 
 #[cfg(test)]
 fn scratch() -> Conn {

@@ -7,10 +7,12 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::Conn;
 use super::codec::{ms, number, time};
+use super::deliveries::Terms;
 use super::schema::{delivery_events, outbox, pending_actions, users};
+use super::spend::Day;
 use super::written::Written;
+use super::{Conn, spend};
 use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
 
 /// Time after which a text is too old to be sent.
@@ -225,27 +227,31 @@ pub struct Taken<'a> {
     pub created_at: Option<Timestamp>,
 }
 
-/// The carrier has taken the text: it is sent, and a question that it holds is open from here.
+/// The carrier has taken the text: it is sent and paid for, and a question that it holds is open from here.
 pub fn accepted(
     conn: &mut Conn,
     id: OutboxId,
     taken: &Taken<'_>,
-    confirm_for: SignedDuration,
+    terms: &Terms,
     now: Timestamp,
 ) -> QueryResult<()> {
     let sid = taken.sid;
-    let taken_up = diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
-        .set((
-            outbox::state.eq("accepted"),
-            outbox::provider_sid.eq(sid),
-            outbox::provider_created_at.eq(taken.created_at.map(ms)),
-            outbox::accepted_at.eq(ms(now)),
-            outbox::updated_at.eq(ms(now)),
-        ))
-        .execute(conn)?;
-    if taken_up == 0 {
-        // A callback was faster than the answer to our request.
-        return Ok(());
+    let taken_up: Option<(i64, i64, String)> =
+        diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
+            .set((
+                outbox::state.eq("accepted"),
+                outbox::provider_sid.eq(sid),
+                outbox::provider_created_at.eq(taken.created_at.map(ms)),
+                outbox::accepted_at.eq(ms(now)),
+                outbox::updated_at.eq(ms(now)),
+            ))
+            .returning((outbox::user_id, outbox::segments, outbox::from_addr))
+            .get_result(conn)
+            .optional()?;
+    // None if a callback was faster than the answer to our request.
+    let Some((user, segments, from)) = taken_up else { return Ok(()) };
+    if !Address::new(from).is_local() {
+        spend::count_segments(conn, UserId(user), &Day::of(now, &terms.zone), segments)?;
     }
     let early: Vec<String> = delivery_events::table
         .filter(delivery_events::provider_sid.eq(sid))
@@ -254,7 +260,7 @@ pub fn accepted(
     for status in early {
         super::deliveries::advance(conn, sid, &status, now)?;
     }
-    arm(conn, id, confirm_for, now)
+    arm(conn, id, terms.confirm_for, now)
 }
 
 /// A status report names this row: it was taken under that id, unless the row is known by another already.
@@ -262,7 +268,7 @@ pub(super) fn taken_by_report(
     conn: &mut Conn,
     id: OutboxId,
     taken: &Taken<'_>,
-    confirm_for: SignedDuration,
+    terms: &Terms,
     now: Timestamp,
 ) -> QueryResult<()> {
     let open: Option<i64> = outbox::table
@@ -273,7 +279,7 @@ pub(super) fn taken_by_report(
         .optional()?;
     match open {
         Some(_) if unclaimed(conn, &[taken.sid.to_owned()])?.is_some() => {
-            accepted(conn, id, taken, confirm_for, now)
+            accepted(conn, id, taken, terms, now)
         }
         _ => Ok(()),
     }
@@ -481,8 +487,11 @@ pub fn on_the_way(conn: &mut Conn) -> QueryResult<i64> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::tz::TimeZone;
+
     use super::*;
     use crate::conversation::transcript::PhoneNumber;
+    use crate::store::schema::usage;
     use crate::store::scratch;
     use crate::store::users::{self as people, Newcomer};
 
@@ -515,12 +524,32 @@ mod tests {
         assert_eq!([look(0), look(0), look(1)], [Missing::LookAgain, Missing::LookAgain, Missing::SendAgain]);
     }
 
+    fn is_taken(conn: &mut Conn, id: OutboxId) {
+        let taken = Taken { sid: "SM1", created_at: None };
+        let terms = Terms { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC };
+        accepted(conn, id, &taken, &terms, NOW).unwrap();
+    }
+
+    #[test]
+    fn a_text_at_the_terminal_costs_no_segments() {
+        for (from, counted) in [(Address::new("+15550100000"), vec![1]), (Address::local(), vec![])] {
+            let mut conn = scratch();
+            let id = lost_text(&mut conn);
+            diesel::update(outbox::table)
+                .set(outbox::from_addr.eq(from.as_str()))
+                .execute(&mut conn)
+                .unwrap();
+            is_taken(&mut conn, id);
+            let segments: Vec<i64> = usage::table.select(usage::segments).load(&mut conn).unwrap();
+            assert_eq!(segments, counted);
+        }
+    }
+
     #[test]
     fn what_a_report_has_settled_stays_settled() {
         let mut conn = scratch();
         let id = lost_text(&mut conn);
-        let taken = Taken { sid: "SM1", created_at: None };
-        accepted(&mut conn, id, &taken, SignedDuration::from_mins(5), NOW).unwrap();
+        is_taken(&mut conn, id);
         later(&mut conn, id, NOW, "busy", NOW).unwrap();
         unknown(&mut conn, id, "no answer", NOW).unwrap();
         fail(&mut conn, id, &Failed { code: None, meaning: "refused" }, NOW).unwrap();

@@ -12,6 +12,7 @@ use super::codec::{
 use super::ledger::Outcome;
 use super::outbox::{self, NewText};
 use super::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls, turns};
+use super::steps;
 use super::turns::{self as turn_rows, End};
 use super::written::Written;
 use crate::conversation::deletion::{self, Ending, ItemOutcome};
@@ -148,30 +149,6 @@ pub fn expire(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> 
     }
 }
 
-/// Closes the questions whose time was over before `before`, and those that never reached anyone by then.
-pub(super) fn close_overdue(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
-    let open: Vec<(i64, Option<i64>, i64, String)> = pending_actions::table
-        .inner_join(outbox_rows::table.on(outbox_rows::id.eq(pending_actions::prompt_outbox_id)))
-        .select((
-            pending_actions::user_id,
-            pending_actions::expires_at,
-            pending_actions::created_at,
-            outbox_rows::state,
-        ))
-        .load(conn)?;
-    for (user, expires_at, created_at, state) in open {
-        let over_at = match (expires_at, state.as_str()) {
-            (Some(at), _) => Some(at),
-            (None, "failed" | "suppressed") => Some(created_at),
-            (None, _) => None,
-        };
-        if let Some(at) = over_at.filter(|at| *at < ms(before)) {
-            close(conn, UserId(user), Closing::Expired, time(at)?)?;
-        }
-    }
-    Ok(())
-}
-
 /// Sends the question once more; the repeat becomes the question, the expiry stays.
 pub fn repeat(conn: &mut Conn, user: UserId, text: &NewText, now: Timestamp) -> QueryResult<()> {
     let prompt = outbox::queue(conn, text, now)?;
@@ -252,6 +229,26 @@ pub fn claim(
         ))
         .execute(conn)?;
     Ok(Claim::Claimed)
+}
+
+/// A deletion that an admin's word begins for somebody else.
+#[derive(Debug, Clone)]
+pub struct Approved<'a> {
+    pub turn: TurnId,
+    /// The text by which it was approved.
+    pub yes: EventId,
+    pub tool: &'a str,
+    pub item: &'a FrozenItem,
+}
+
+/// Makes the call that the turn carries out. It names its yes from the start.
+pub fn hold_approved(conn: &mut Conn, approved: &Approved<'_>, now: Timestamp) -> QueryResult<CallRow> {
+    let call = steps::add_call(conn, approved.turn, approved.tool, now)?;
+    put_items(conn, call, std::slice::from_ref(approved.item))?;
+    diesel::update(tool_calls::table.find(call.0))
+        .set((tool_calls::confirmed_by.eq(approved.yes.0), tool_calls::run_turn_id.eq(approved.turn.0)))
+        .execute(conn)?;
+    Ok(call)
 }
 
 /// One item of a call, and how far it is.

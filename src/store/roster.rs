@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::Conn;
 use super::audit::{self, By, Entry, Subject};
-use super::codec::{number, role_word, time};
+use super::codec::{role_word, time};
+use super::quotas::{self, Own};
 use super::schema::{conversations, inbound_events, turns, users};
 use super::users as people;
 use crate::conversation::transcript::{PhoneNumber, Rights, Role, User, UserId};
@@ -29,9 +30,8 @@ pub enum Limit {
 
 /// Everyone who is not forgotten, longest known first.
 pub fn everyone(conn: &mut Conn) -> QueryResult<Vec<Person>> {
-    let ids: Vec<i64> =
-        users::table.filter(users::forgotten_at.is_null()).order(users::id).select(users::id).load(conn)?;
-    ids.into_iter().map(|id| person(conn, UserId(id))).collect()
+    let known = people::known(conn)?;
+    known.into_iter().map(|user| with_limits(conn, user)).collect()
 }
 
 pub fn by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {
@@ -44,27 +44,21 @@ pub fn by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<User
 }
 
 pub fn person(conn: &mut Conn, id: UserId) -> QueryResult<Person> {
-    let (movies, seasons): (Option<i64>, Option<i64>) =
-        users::table.find(id.0).select((users::movie_limit, users::season_limit)).first(conn)?;
+    let user = people::get(conn, id)?;
+    with_limits(conn, user)
+}
+
+fn with_limits(conn: &mut Conn, user: User) -> QueryResult<Person> {
+    let own = quotas::own(conn, user.id)?;
     let last: Option<i64> = inbound_events::table
-        .filter(inbound_events::user_id.eq(id.0))
+        .filter(inbound_events::user_id.eq(user.id.0))
         .order(inbound_events::id.desc())
         .select(inbound_events::received_at)
         .first(conn)
         .optional()?;
-    Ok(Person {
-        user: people::get(conn, id)?,
-        movies: limit(movies)?,
-        seasons: limit(seasons)?,
-        last_text: last.map(time).transpose()?,
-    })
-}
-
-fn limit(stored: Option<i64>) -> QueryResult<Limit> {
-    Ok(match stored {
-        None => Limit::Household,
-        Some(own) => Limit::Own(number(own)?),
-    })
+    let limit = |own: Option<u32>| own.map_or(Limit::Household, Limit::Own);
+    let last_text = last.map(time).transpose()?;
+    Ok(Person { user, movies: limit(own.movies), seasons: limit(own.seasons), last_text })
 }
 
 /// A conversation without what was said in it.
@@ -173,23 +167,19 @@ pub fn change(
     if let Some(name) = &changes.name {
         diesel::update(users::table.find(user.0)).set(users::display_name.eq(name.as_str())).execute(conn)?;
     }
-    if let Some(movies) = changes.movies {
-        diesel::update(users::table.find(user.0))
-            .set(users::movie_limit.eq(movies.stored()))
-            .execute(conn)?;
-    }
-    if let Some(seasons) = changes.seasons {
-        diesel::update(users::table.find(user.0))
-            .set(users::season_limit.eq(seasons.stored()))
-            .execute(conn)?;
-    }
+    let known = quotas::own(conn, user)?;
+    let own = Own {
+        movies: changes.movies.map_or(known.movies, Limit::own),
+        seasons: changes.seasons.map_or(known.seasons, Limit::own),
+    };
+    quotas::set_own(conn, user, own, now)?;
     Ok(Changed::Changed)
 }
 
 impl Changes {
     /// A name does not belong in the record: that it was changed has to do.
     fn detail(&self) -> Value {
-        let limit = |limit: Limit| limit.stored().map_or(json!("household"), |own| json!(own));
+        let limit = |limit: Limit| limit.own().map_or(json!("household"), |own| json!(own));
         let changed = [
             ("role", self.role.map(|role| json!(role_word(role)))),
             ("name", self.name.as_ref().map(|_| json!("changed"))),
@@ -205,10 +195,10 @@ impl Changes {
 }
 
 impl Limit {
-    fn stored(self) -> Option<i64> {
+    fn own(self) -> Option<u32> {
         match self {
             Self::Household => None,
-            Self::Own(most) => Some(i64::from(most)),
+            Self::Own(most) => Some(most),
         }
     }
 }

@@ -210,14 +210,14 @@ diesel::table! {
 }
 
 diesel::table! {
-    reservations (id) {
-        id -> BigInt,
+    reservations (turn_id) {
+        turn_id -> BigInt,
         day -> Text,
         user_id -> BigInt,
         tokens_in -> BigInt,
         tokens_out -> BigInt,
-        cost_micros -> BigInt,
-        created_at -> BigInt,
+        cost_in_micros -> BigInt,
+        cost_out_micros -> BigInt,
     }
 }
 
@@ -358,6 +358,7 @@ diesel::joinable!(pending_actions -> tool_calls (tool_call_id));
 diesel::joinable!(pending_actions -> users (user_id));
 diesel::joinable!(reactions -> outbox (outbox_id));
 diesel::joinable!(reactions -> users (user_id));
+diesel::joinable!(reservations -> turns (turn_id));
 diesel::joinable!(reservations -> users (user_id));
 diesel::joinable!(tool_call_items -> tool_calls (tool_call_id));
 diesel::joinable!(tool_calls -> inbound_events (confirmed_by));

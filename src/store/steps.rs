@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{
-    arguments, arguments_json, brain, brain_word, failure, from_json, ms, number, result, stop, stop_word,
-    tier, tier_word, time, to_json, unreadable,
+    arguments, arguments_json, brain, brain_word, count, failure, from_json, ms, number, result, stop,
+    stop_word, tier, tier_word, time, to_json, unreadable,
 };
 use super::schema::{blocks, llm_steps, tool_calls, turns as turns_rows};
 use super::written::Written;
-use super::{Conn, turns};
+use super::{Conn, spend, turns};
+use crate::conversation::spending::{Charge, Tokens};
 use crate::conversation::transcript::{
     Arguments, Brain, CallId, CallRow, CallState, ConversationId, ModelStep, Stop, Tier, ToolCall, TurnId,
 };
@@ -60,7 +61,9 @@ pub struct Response {
     pub thinking: String,
     pub stop: Stop,
     pub calls: Vec<NewCall>,
-    pub tokens: Option<(u32, u32)>,
+    /// As the server counted them; `None` where it told nothing.
+    pub tokens: Option<Tokens>,
+    pub charge: Charge,
     pub response_id: Option<String>,
 }
 
@@ -81,11 +84,13 @@ pub fn complete(conn: &mut Conn, attempt: Attempt, response: &Response, now: Tim
         llm_steps::state.eq("complete"),
         llm_steps::finish_reason.eq(stop_word(&response.stop)),
         llm_steps::provider_response_id.eq(&response.response_id),
-        llm_steps::tokens_in.eq(response.tokens.map(|tokens| i64::from(tokens.0))),
-        llm_steps::tokens_out.eq(response.tokens.map(|tokens| i64::from(tokens.1))),
+        llm_steps::tokens_in.eq(response.tokens.map(|tokens| count(tokens.input))),
+        llm_steps::tokens_cached.eq(response.tokens.map(|tokens| count(tokens.cached))),
+        llm_steps::tokens_out.eq(response.tokens.map(|tokens| count(tokens.output))),
         llm_steps::finished_at.eq(ms(now)),
     ))
     .execute(conn)?;
+    spend::settle(conn, attempt.turn, response.charge)?;
     add_blocks(conn, attempt, response)?;
     for (ord, call) in (0_u32..).zip(&response.calls) {
         diesel::insert_into(tool_calls::table)
@@ -163,20 +168,24 @@ enum StoredFailure {
 /// A stored failure without what the server said.
 pub(super) const FAILURE_WITHOUT_WORDS: &str = "json_replace(llm_steps.error, '$.message', '')";
 
-/// Ends an attempt that gave nothing. `message` is for the operator.
-pub fn abandon(
-    conn: &mut Conn,
-    attempt: Attempt,
-    why: Failure,
-    message: &str,
-    now: Timestamp,
-) -> QueryResult<()> {
+/// Why an attempt gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Abandoned {
+    pub why: Failure,
+    /// For the operator.
+    pub message: String,
+    pub charge: Charge,
+}
+
+/// Ends an attempt that gave nothing.
+pub fn abandon(conn: &mut Conn, attempt: Attempt, abandoned: Abandoned, now: Timestamp) -> QueryResult<()> {
+    let Abandoned { why, message, charge } = abandoned;
     let stored = match why {
         Failure::Transient { retry_after, .. } => StoredFailure::Transient {
             retry_after_ms: retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
-            message: message.to_owned(),
+            message,
         },
-        Failure::Lasting => StoredFailure::Lasting { message: message.to_owned() },
+        Failure::Lasting => StoredFailure::Lasting { message },
         Failure::Interrupted => StoredFailure::Interrupted,
     };
     diesel::update(llm_steps::table.find((
@@ -190,6 +199,7 @@ pub fn abandon(
         llm_steps::finished_at.eq(ms(now)),
     ))
     .execute(conn)?;
+    spend::settle(conn, attempt.turn, charge)?;
     turns::set_state(conn, attempt.turn, "ERROR", now)
 }
 
@@ -209,8 +219,9 @@ pub fn abandon_unfinished(conn: &mut Conn, turn: TurnId, now: Timestamp) -> Quer
             llm_steps::error.eq(to_json(&StoredFailure::Interrupted)?),
             llm_steps::finished_at.eq(ms(now)),
         ))
-        .execute(conn)
-        .map(drop)
+        .execute(conn)?;
+    // Nobody knows how far the server came.
+    spend::settle(conn, turn, Charge::Input)
 }
 
 /// Failed attempts at the step after `completed` steps, oldest first.

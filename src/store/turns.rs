@@ -30,11 +30,23 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// Said before a question that this turn may end with: `Dune (2021) is kept.`
     pub preface: Option<String>,
+    /// Whether the model is asked first if the text wants an answer.
+    pub triage: Triage,
+}
+
+/// Whether a turn's text wants an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Triage {
+    /// The model is still to be asked.
+    Open,
+    /// It does, or nobody asked.
+    Respond,
+    Skip,
 }
 
 impl Plan {
     pub fn by(brain: Brain) -> Self {
-        Self { brain, notes: Vec::new(), preface: None }
+        Self { brain, notes: Vec::new(), preface: None, triage: Triage::Respond }
     }
 }
 
@@ -71,6 +83,7 @@ pub fn create(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryResult<
             turns::kind.eq(kind_word(new.kind)),
             turns::state.eq("CREATED"),
             turns::prompt.eq(plan),
+            turns::triage.eq(triage_word(new.plan.triage)),
             turns::deadline_at.eq(ms(now + TURN_TIME)),
             turns::created_at.eq(ms(now)),
             turns::updated_at.eq(ms(now)),
@@ -78,6 +91,21 @@ pub fn create(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryResult<
         .returning(turns::id)
         .get_result(conn)
         .map(TurnId)
+}
+
+fn triage_word(triage: Triage) -> &'static str {
+    match triage {
+        Triage::Open => "open",
+        Triage::Respond => "respond",
+        Triage::Skip => "skip",
+    }
+}
+
+pub fn set_triage(conn: &mut Conn, id: TurnId, triage: Triage, now: Timestamp) -> QueryResult<()> {
+    diesel::update(turns::table.find(id.0).filter(turns::finished_at.is_null()))
+        .set((turns::triage.eq(triage_word(triage)), turns::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
 }
 
 fn kind_word(kind: Kind) -> &'static str {
@@ -132,12 +160,25 @@ pub struct Loaded {
 
 pub fn load(conn: &mut Conn, live: Live) -> QueryResult<Loaded> {
     let id = live.id;
-    let (prompt, deadline, attempts, cancel): (String, i64, i64, Option<i64>) = turns::table
+    type Row = (String, i64, i64, Option<i64>, Option<String>);
+    let (prompt, deadline, attempts, cancel, triage): Row = turns::table
         .find(id.0)
-        .select((turns::prompt, turns::deadline_at, turns::attempts, turns::cancel_requested_at))
+        .select((
+            turns::prompt,
+            turns::deadline_at,
+            turns::attempts,
+            turns::cancel_requested_at,
+            turns::triage,
+        ))
         .first(conn)?;
     let StoredPlan { brain: word, notes, preface } = from_json("plan", &prompt)?;
-    let plan = Plan { brain: brain(&word)?, notes, preface };
+    let triage = match triage.as_deref() {
+        Some("open") => Triage::Open,
+        Some("skip") => Triage::Skip,
+        Some("respond") | None => Triage::Respond,
+        Some(_) => return Err(unreadable("triage")),
+    };
+    let plan = Plan { brain: brain(&word)?, notes, preface, triage };
     let events = ledger::of_turn(conn, id)?;
     let steps = steps::of_turns(conn, live.conversation, id)?.remove(&id).unwrap_or_default();
     let failures = steps::failures(conn, id, steps.len())?;
@@ -167,7 +208,7 @@ pub struct End<'a> {
 /// Ends a turn, its texts and its answer in one go: there is no moment in which only some of them are so.
 pub fn finish(conn: &mut Conn, end: &End<'_>, now: Timestamp) -> QueryResult<()> {
     let state = match end.outcome {
-        Outcome::Replied => "COMPLETED",
+        Outcome::Replied | Outcome::Reacted => "COMPLETED",
         Outcome::FailedNotified => "FAILED",
         Outcome::Skipped(_) => "CANCELED",
     };

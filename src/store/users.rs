@@ -94,6 +94,16 @@ pub fn ensure(
         .map(UserId)
 }
 
+/// Everyone who has not been forgotten, longest known first.
+pub fn known(conn: &mut Conn) -> QueryResult<Vec<User>> {
+    let rows: Vec<Row> = users::table
+        .filter(users::forgotten_at.is_null())
+        .order(users::id)
+        .select(Row::as_select())
+        .load(conn)?;
+    rows.into_iter().map(Row::read).collect()
+}
+
 /// The active admins, longest known first.
 pub fn admins(conn: &mut Conn) -> QueryResult<Vec<User>> {
     let rows: Vec<Row> = users::table
@@ -125,6 +135,14 @@ fn id_of(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {
     let id: Option<i64> =
         users::table.filter(users::phone.eq(phone.as_str())).select(users::id).first(conn).optional()?;
     Ok(id.map(UserId))
+}
+
+/// Calls a user so.
+pub fn rename(conn: &mut Conn, phone: &PhoneNumber, name: &str) -> QueryResult<()> {
+    diesel::update(users::table.filter(users::phone.eq(phone.as_str())))
+        .set(users::display_name.eq(name))
+        .execute(conn)
+        .map(drop)
 }
 
 pub fn set_rights(conn: &mut Conn, id: UserId, rights: Rights, now: Timestamp) -> QueryResult<()> {

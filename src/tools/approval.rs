@@ -3,10 +3,12 @@
 
 use serde_json::json;
 
-use super::Uses;
+use super::{Uses, World};
 use crate::conversation::consent::Language;
+use crate::conversation::rate::Room;
 use crate::conversation::transcript::{
-    Arguments, CallFailure, FrozenItem, MediaRef, Rights, Status, Tier, ToolCall, ToolSpec, User,
+    Added, Arguments, Audience, CallFailure, Counted, FrozenItem, MediaRef, Rights, Status, Tier, ToolCall,
+    ToolSpec, User,
 };
 use crate::conversation::words;
 use crate::store::pending::{Claimed, Item};
@@ -40,11 +42,12 @@ impl Cleared {
 }
 
 /// Whether a user is offered a tool at all: the first of three times that rights are checked.
-pub fn offered(tier: Tier, rights: Rights) -> bool {
-    match tier {
-        Tier::Read => true,
-        Tier::Write => rights.may_add(),
-        Tier::Destructive => rights.may_delete(),
+pub fn offered(audience: Audience, rights: Rights) -> bool {
+    match audience {
+        Audience::Everyone => true,
+        Audience::Adders => rights.may_add(),
+        Audience::Deleters => rights.may_delete(),
+        Audience::NotDeleters => !rights.may_delete(),
     }
 }
 
@@ -59,8 +62,10 @@ pub enum Decision {
 /// Decides on a call when it is made: the second time that rights are checked. `shown` are the ids that tool results
 /// have shown to this user in this conversation.
 pub fn decide(spec: &ToolSpec, call: &ToolCall, uses: &Uses, rights: Rights, shown: &[MediaRef]) -> Decision {
-    if !offered(spec.tier, rights) {
-        return Decision::Refuse(not_permitted(spec.tier));
+    // A tool that deletes is never for everyone, whatever its author wrote.
+    let may = offered(spec.audience, rights) && (spec.tier != Tier::Destructive || rights.may_delete());
+    if !may {
+        return Decision::Refuse(not_permitted(spec.audience));
     }
     if uses.four_k && !rights.may_four_k() {
         return Decision::Refuse(not_in_four_k());
@@ -108,17 +113,50 @@ pub fn requested(items: &[FrozenItem], said: Words<'_>) -> Result<(), CallFailur
 }
 
 const MAY_NOT: &str = "this user may not do that; an admin can";
+const MAY_ASK: &str = "this user may not delete; request_removal asks the admins";
 
 fn not_in_four_k() -> CallFailure {
     refusal("not_permitted", MAY_NOT, Some("You can't add titles in 4K. Please ask an admin."))
 }
 
-fn not_permitted(tier: Tier) -> CallFailure {
-    let for_user = match tier {
-        Tier::Destructive => "You can't delete titles. Please ask an admin.",
-        Tier::Read | Tier::Write => "You can't add titles here. Please ask an admin.",
+fn not_permitted(audience: Audience) -> CallFailure {
+    let (hint, for_user) = match audience {
+        Audience::Deleters => (MAY_ASK, "You can't delete titles. Please ask an admin."),
+        Audience::NotDeleters => {
+            ("this user may delete: call remove_media", "You may delete titles yourself.")
+        }
+        Audience::Adders | Audience::Everyone => (MAY_NOT, "You can't add titles here. Please ask an admin."),
     };
-    refusal("not_permitted", MAY_NOT, Some(for_user))
+    refusal("not_permitted", hint, Some(for_user))
+}
+
+/// What a quota has room for: checked when it is known how much would be added, right before it is.
+pub fn within_quota(world: &World, wanted: Added) -> Result<(), CallFailure> {
+    let (standing, what) = match wanted.what {
+        Counted::Movies => (&world.allowance.movies, "movie"),
+        Counted::Seasons => (&world.allowance.seasons, "season"),
+    };
+    let Some(rate) = standing.rate else { return Ok(()) };
+    let s = if rate.most == 1 { "" } else { "s" };
+    let limit = format!("{} {what}{s} within {}", rate.most, rate.stretch());
+    let whom = &world.allowance.whom_to_ask;
+    let (free_again, sentence) = match rate.room(&standing.counted, wanted.amount, world.now) {
+        Room::Free => return Ok(()),
+        Room::From(at) => {
+            let at = at.to_zoned(world.zone.clone()).strftime("%a %b %-d at %H:%M").to_string();
+            let sentence = format!(
+                "That is over your limit of {limit}. There is room again on {at}. Ask {whom} if you need more."
+            );
+            (Some(at), sentence)
+        }
+        Room::Never => (None, format!("That is over your limit of {limit}. Ask {whom} if you need more.")),
+    };
+    Err(CallFailure {
+        code: "quota".to_owned(),
+        for_model: json!({ "error": "quota", "limit": limit, "free_again": free_again, "ask": whom,
+            "hint": "not added; tell the user the limit, when there is room again and whom to ask" }),
+        for_user: Some(sentence),
+    })
 }
 
 fn unknown_id(unknown: &MediaRef) -> CallFailure {

@@ -15,13 +15,13 @@ use super::approval::Cleared;
 use super::arguments::{cleared, read, schema};
 use super::library::{Gathered, Instance, LOOKUP_PATIENCE, Library, READ_PATIENCE, ask_all};
 use super::ranking::{Fit, Query};
-use super::{LOOKUP_TIMEOUT, READ_TIMEOUT, Tool, ToolError, Uses, World};
+use super::{LOOKUP_TIMEOUT, READ_TIMEOUT, Ran, Tool, ToolError, Uses, World};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Movie, Series};
 use crate::conversation::text::size;
 use crate::conversation::transcript::{
-    Arguments, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
+    Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
 };
 
 const MAX_OVERVIEW_CHARS: usize = 200;
@@ -70,6 +70,7 @@ impl Tool for SearchMedia {
             description: "Search the catalogues of movies and shows, in the library or not. \
                           Gives the tmdb or tvdb number that adding needs.",
             tier: Tier::Read,
+            audience: Audience::Everyone,
             parameters: schema::<SearchArgs>(),
         }
     }
@@ -82,8 +83,8 @@ impl Tool for SearchMedia {
         self.arguments(arguments).map(|_| Uses::default())
     }
 
-    async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
-        self.search(cleared(call)?).await
+    async fn run(&self, call: &Cleared, _world: &World) -> Result<Ran, ToolError> {
+        self.search(cleared(call)?).await.map(Ran::from)
     }
 }
 
@@ -132,6 +133,7 @@ impl Tool for FindInLibrary {
             name: "find_in_library",
             description: "Find movies and shows that are in the library. Gives the id that removing needs.",
             tier: Tier::Read,
+            audience: Audience::Everyone,
             parameters: schema::<FindArgs>(),
         }
     }
@@ -144,8 +146,8 @@ impl Tool for FindInLibrary {
         self.arguments(arguments).map(|_| Uses::default())
     }
 
-    async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
-        self.find(cleared(call)?).await
+    async fn run(&self, call: &Cleared, _world: &World) -> Result<Ran, ToolError> {
+        self.find(cleared(call)?).await.map(Ran::from)
     }
 }
 

@@ -16,11 +16,11 @@ use super::answers::{clean_complaint, clean_title, listing, name_failed, sentenc
 use super::approval::Cleared;
 use super::arguments::{cleared, read, schema};
 use super::library::{Library, READ_PATIENCE, ask_all};
-use super::{READ_TIMEOUT, Tool, ToolError, Uses, World};
+use super::{READ_TIMEOUT, Ran, Tool, ToolError, Uses, World};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Download, DownloadState, Imported, Release, Upcoming, UpcomingWhen};
-use crate::conversation::transcript::{Arguments, CallFailure, CallResult, Tier, ToolSpec};
+use crate::conversation::transcript::{Arguments, Audience, CallFailure, CallResult, Tier, ToolSpec};
 
 const DEFAULT_DAYS: u32 = 7;
 
@@ -61,6 +61,7 @@ impl Tool for CheckStatus {
             name: "check_status",
             description: "What is downloading, how far it is, and what is stuck.",
             tier: Tier::Read,
+            audience: Audience::Everyone,
             parameters: schema::<NoArgs>(),
         }
     }
@@ -73,8 +74,8 @@ impl Tool for CheckStatus {
         read::<NoArgs>("check_status", &schema::<NoArgs>(), arguments).map(|NoArgs {}| Uses::default())
     }
 
-    async fn run(&self, _call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
-        status(&self.library).await
+    async fn run(&self, _call: &Cleared, _world: &World) -> Result<Ran, ToolError> {
+        status(&self.library).await.map(Ran::from)
     }
 }
 
@@ -91,6 +92,7 @@ impl Tool for UpcomingReleases {
             name: "upcoming",
             description: "Episodes and movies of the library that come out in the next days.",
             tier: Tier::Read,
+            audience: Audience::Everyone,
             parameters: schema::<Args>(),
         }
     }
@@ -103,8 +105,8 @@ impl Tool for UpcomingReleases {
         days("upcoming", arguments).map(|_| Uses::default())
     }
 
-    async fn run(&self, call: &Cleared, world: &World) -> Result<CallResult, ToolError> {
-        upcoming(&self.library, days("upcoming", cleared(call)?)?, world).await
+    async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
+        upcoming(&self.library, days("upcoming", cleared(call)?)?, world).await.map(Ran::from)
     }
 }
 
@@ -121,6 +123,7 @@ impl Tool for RecentlyAdded {
             name: "recently_added",
             description: "What finished downloading in the last days.",
             tier: Tier::Read,
+            audience: Audience::Everyone,
             parameters: schema::<Args>(),
         }
     }
@@ -133,8 +136,8 @@ impl Tool for RecentlyAdded {
         days("recently_added", arguments).map(|_| Uses::default())
     }
 
-    async fn run(&self, call: &Cleared, world: &World) -> Result<CallResult, ToolError> {
-        recently_added(&self.library, days("recently_added", cleared(call)?)?, world).await
+    async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
+        recently_added(&self.library, days("recently_added", cleared(call)?)?, world).await.map(Ran::from)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the model can do. A tool knows its schema, how it runs, how it is named in a question, and how to find out
 //! what became of an interrupted run. Who may run it is decided in `approval` alone.
 
+pub mod actions;
 pub mod answers;
 pub mod approval;
 pub mod arguments;
@@ -11,6 +12,7 @@ pub mod movies;
 pub mod ranking;
 pub mod registry;
 pub mod removal;
+pub mod requests;
 pub mod series;
 #[cfg(test)]
 mod tests;
@@ -21,8 +23,11 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::conversation::action::Action;
+use crate::conversation::consent::Language;
+use crate::conversation::rate::Rate;
 use crate::conversation::transcript::{
-    Arguments, CallFailure, CallResult, FrozenItem, MediaRef, Rights, ToolSpec,
+    Added, Arguments, CallFailure, CallResult, FrozenItem, MediaRef, Rights, ToolSpec,
 };
 use approval::Cleared;
 
@@ -41,7 +46,7 @@ pub trait Tool: Send + Sync {
     fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure>;
 
     /// Runs a cleared call: for a destructive tool, one frozen item of it.
-    async fn run(&self, call: &Cleared, world: &World) -> Result<CallResult, ToolError>;
+    async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError>;
 
     /// For a destructive tool: fetches each item fresh and freezes what the question will say.
     async fn preview(&self, _arguments: &Arguments, _world: &World) -> Result<Vec<FrozenItem>, ToolError> {
@@ -57,6 +62,38 @@ pub trait Tool: Send + Sync {
     async fn settle(&self, _call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
         Ok(Settled::NotDone)
     }
+}
+
+/// A run that ended well.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ran {
+    pub result: CallResult,
+    /// What it does to our own records, stored together with the result.
+    pub deed: Option<Deed>,
+}
+
+impl From<CallResult> for Ran {
+    fn from(result: CallResult) -> Self {
+        Self { result, deed: None }
+    }
+}
+
+impl Ran {
+    pub fn with(result: CallResult, deed: Deed) -> Self {
+        Self { result, deed: Some(deed) }
+    }
+}
+
+/// What a tool does to our own records. A tool only says what is to be done: it happens in the transaction that
+/// stores the call's result, so it happens once.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Deed {
+    /// On the conversation itself. One that fails is logged, and the answer goes out all the same.
+    Act(Action),
+    /// It counts towards the person's quota.
+    Count(Added),
+    /// The admins are asked to delete this.
+    AskAdmins(FrozenItem),
 }
 
 /// What checked arguments say about the call.
@@ -76,6 +113,30 @@ pub struct World {
     pub rights: Rights,
     /// The user's texts of this turn.
     pub said: Vec<String>,
+    /// The user's last three texts, newest first.
+    pub last_three: Vec<String>,
+    pub languages: Vec<Language>,
+    pub allowance: Allowance,
+    /// What the user has asked the admins to delete, and nobody has answered.
+    pub wishes: Vec<FrozenItem>,
+}
+
+/// What the user may still add.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Allowance {
+    pub movies: Standing,
+    pub seasons: Standing,
+    /// Whom to ask for more: a name, or "an admin".
+    pub whom_to_ask: String,
+}
+
+/// How much of one limit is used.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Standing {
+    /// `None` without a limit.
+    pub rate: Option<Rate>,
+    /// What was added lately and when, oldest first.
+    pub counted: Vec<(Timestamp, u32)>,
 }
 
 /// A run whose answer was lost. It can be looked into, and cannot be run.
@@ -89,7 +150,7 @@ pub enum Interrupted<'a> {
 /// How an interrupted write or deletion turned out.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Settled {
-    Done(CallResult),
+    Done(Ran),
     /// It did not happen; running it again is safe.
     NotDone,
     /// It cannot be told.

@@ -9,14 +9,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answers::{clean_title, named, refusal};
-use super::approval::Cleared;
+use super::approval::{self, Cleared};
 use super::arguments::{cleared, offer_instances, read, schema};
 use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
-use super::{Interrupted, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::arr::radarr::Radarr;
 use crate::arr::{Addition, Movie, NewMovie, Profile};
 use crate::conversation::transcript::{
-    Arguments, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
+    Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Tier, ToolSpec,
 };
 
 pub struct AddMovie {
@@ -41,6 +41,7 @@ impl Tool for AddMovie {
             name: "add_movie",
             description: "Add a movie to the library and look for a copy of it.",
             tier: Tier::Write,
+            audience: Audience::Adders,
             parameters: self.schema(),
         }
     }
@@ -55,8 +56,8 @@ impl Tool for AddMovie {
         Ok(Uses { refs: vec![MediaRef::Tmdb(args.tmdb)], four_k: instance.four_k })
     }
 
-    async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
-        self.add(cleared(call)?).await
+    async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
+        self.add(cleared(call)?, world).await
     }
 
     async fn settle(&self, call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
@@ -72,9 +73,9 @@ impl AddMovie {
         Self { library }
     }
 
-    pub(super) async fn add(&self, arguments: &Arguments) -> Result<CallResult, ToolError> {
+    pub(super) async fn add(&self, arguments: &Arguments, world: &World) -> Result<Ran, ToolError> {
         let args = self.arguments(arguments)?;
-        add(self.library.movie_instance(args.instance.as_deref())?, &args).await
+        add(self.library.movie_instance(args.instance.as_deref())?, &args, world).await
     }
 
     pub(super) async fn find_out(&self, arguments: &Arguments) -> Result<Settled, ToolError> {
@@ -93,23 +94,26 @@ impl AddMovie {
     }
 }
 
-async fn add(instance: &Instance<Radarr>, args: &Args) -> Result<CallResult, ToolError> {
+const ONE_MOVIE: Added = Added { what: Counted::Movies, amount: 1 };
+
+async fn add(instance: &Instance<Radarr>, args: &Args, world: &World) -> Result<Ran, ToolError> {
     let radarr = &instance.client;
     let held = radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.refused(&error))?;
     if let Some(held) = held {
-        return Ok(already_there(instance, &held));
+        return Ok(already_there(instance, &held).into());
     }
     let hits =
         radarr.lookup(&format!("tmdb:{}", args.tmdb)).await.map_err(|error| instance.refused(&error))?;
     let Some(hit) = hits.into_iter().find(|hit| hit.tmdb == args.tmdb) else {
         return Err(unknown(args.tmdb).into());
     };
+    approval::within_quota(world, ONE_MOVIE)?;
     let (wanted, profile) = plan(instance, args, hit).await?;
     let addition = radarr.add(&wanted).await.map_err(|error| instance.failed_write(&error))?;
     let held = radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.unread_write(&error))?;
     match (held, addition) {
         (Some(held), Addition::Added) => Ok(added(instance, &held, Some(&profile))),
-        (Some(held), Addition::AlreadyThere) => Ok(already_there(instance, &held)),
+        (Some(held), Addition::AlreadyThere) => Ok(already_there(instance, &held).into()),
         (None, Addition::Added | Addition::AlreadyThere) => Err(ToolError::Unknown(format!(
             "{}: tmdb {} is not there after the add",
             instance.name, args.tmdb
@@ -152,7 +156,7 @@ async fn settle(instance: &Instance<Radarr>, tmdb: i64) -> Settled {
     }
 }
 
-fn added(instance: &Instance<Radarr>, movie: &Movie, profile: Option<&Profile>) -> CallResult {
+fn added(instance: &Instance<Radarr>, movie: &Movie, profile: Option<&Profile>) -> Ran {
     let name = named(&movie.title, movie.year);
     let mut for_model = told(movie, "added");
     if let Some(profile) = profile {
@@ -163,7 +167,8 @@ fn added(instance: &Instance<Radarr>, movie: &Movie, profile: Option<&Profile>) 
     } else {
         format!("Added {name}. It is not out yet and will be fetched when it is.")
     };
-    CallResult { for_model, for_user, shown: shown(instance, movie) }
+    let result = CallResult { for_model, for_user, shown: shown(instance, movie) };
+    Ran::with(result, Deed::Count(ONE_MOVIE))
 }
 
 fn already_there(instance: &Instance<Radarr>, movie: &Movie) -> CallResult {

@@ -19,7 +19,7 @@ impl Registry {
 
     /// What a user with these rights is offered.
     pub fn offered(&self, rights: Rights) -> Vec<ToolSpec> {
-        let offered = self.0.iter().filter(|(spec, _)| approval::offered(spec.tier, rights));
+        let offered = self.0.iter().filter(|(spec, _)| approval::offered(spec.audience, rights));
         offered.map(|(spec, _)| spec.clone()).collect()
     }
 

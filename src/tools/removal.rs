@@ -12,13 +12,17 @@ use super::answers::{clean_title, named, refusal};
 use super::approval::Cleared;
 use super::arguments::{offer_instances, read, schema};
 use super::library::{Instance, Library};
-use super::{Interrupted, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use super::{Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Movie, Removal, Series};
 use crate::conversation::transcript::{
-    Arguments, CallFailure, CallResult, Fingerprint, FrozenItem, MediaKind, MediaRef, Tier, ToolSpec,
+    Arguments, Audience, CallFailure, CallResult, Fingerprint, FrozenItem, MediaKind, MediaRef, Tier,
+    ToolSpec,
 };
+
+/// The tool that deletes.
+pub const REMOVE_MEDIA: &str = "remove_media";
 
 pub struct RemoveMedia {
     library: Arc<Library>,
@@ -46,7 +50,7 @@ struct Item {
 }
 
 /// An instance of either kind.
-enum Place<'a> {
+pub(super) enum Place<'a> {
     Movies(&'a Instance<Radarr>),
     Series(&'a Instance<Sonarr>),
 }
@@ -55,10 +59,11 @@ enum Place<'a> {
 impl Tool for RemoveMedia {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: "remove_media",
+            name: REMOVE_MEDIA,
             description: "Delete movies or shows from the library. The user is asked to confirm: \
                           do not ask yourself, and do not say it is done.",
             tier: Tier::Destructive,
+            audience: Audience::Deleters,
             parameters: self.schema(),
         }
     }
@@ -108,8 +113,8 @@ impl Tool for RemoveMedia {
         Ok(fresh)
     }
 
-    async fn run(&self, call: &Cleared, _world: &World) -> Result<CallResult, ToolError> {
-        self.remove(frozen(call)?).await
+    async fn run(&self, call: &Cleared, _world: &World) -> Result<Ran, ToolError> {
+        self.remove(frozen(call)?).await.map(Ran::from)
     }
 
     async fn settle(&self, call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
@@ -135,7 +140,7 @@ impl RemoveMedia {
 
     /// The arguments, each item once.
     fn arguments(&self, arguments: &Arguments) -> Result<Args, CallFailure> {
-        let mut args: Args = read("remove_media", &self.schema(), arguments)?;
+        let mut args: Args = read(REMOVE_MEDIA, &self.schema(), arguments)?;
         let mut items = Vec::new();
         for item in args.items {
             if !items.contains(&item) {
@@ -147,10 +152,7 @@ impl RemoveMedia {
     }
 
     fn place(&self, kind: MediaKind, name: Option<&str>) -> Result<Place<'_>, CallFailure> {
-        match kind {
-            MediaKind::Movie => self.library.movie_instance(name).map(Place::Movies),
-            MediaKind::Series => self.library.series_instance(name).map(Place::Series),
-        }
+        Place::of(&self.library, kind, name)
     }
 
     pub(super) async fn remove(&self, item: &FrozenItem) -> Result<CallResult, ToolError> {
@@ -177,7 +179,7 @@ impl RemoveMedia {
     pub(super) async fn find_out(&self, item: &FrozenItem) -> Result<Settled, ToolError> {
         let place = self.place(item.kind, Some(&item.instance))?;
         Ok(match place.fetch(item.id).await {
-            Ok(None) => Settled::Done(deleted(item, item.fingerprint.size_bytes)),
+            Ok(None) => Settled::Done(deleted(item, item.fingerprint.size_bytes).into()),
             // Ids are never given twice: whatever it looks like by now, it was not deleted.
             Ok(Some(_)) => Settled::NotDone,
             Err(error) => {
@@ -188,22 +190,31 @@ impl RemoveMedia {
     }
 }
 
+impl<'a> Place<'a> {
+    pub(super) fn of(library: &'a Library, kind: MediaKind, name: Option<&str>) -> Result<Self, CallFailure> {
+        match kind {
+            MediaKind::Movie => library.movie_instance(name).map(Self::Movies),
+            MediaKind::Series => library.series_instance(name).map(Self::Series),
+        }
+    }
+}
+
 impl Place<'_> {
-    fn name(&self) -> &'static str {
+    pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Movies(instance) => instance.name,
             Self::Series(instance) => instance.name,
         }
     }
 
-    fn item(&self, id: i64) -> MediaRef {
+    pub(super) fn item(&self, id: i64) -> MediaRef {
         match self {
             Self::Movies(instance) => instance.item(MediaKind::Movie, id),
             Self::Series(instance) => instance.item(MediaKind::Series, id),
         }
     }
 
-    async fn fetch(&self, id: i64) -> Result<Option<Fingerprint>, ArrError> {
+    pub(super) async fn fetch(&self, id: i64) -> Result<Option<Fingerprint>, ArrError> {
         match self {
             Self::Movies(instance) => Ok(instance.client.movie(id).await?.map(fingerprint_of_movie)),
             Self::Series(instance) => Ok(instance.client.series(id).await?.map(fingerprint_of_series)),
@@ -217,7 +228,7 @@ impl Place<'_> {
         }
     }
 
-    fn refused(&self, error: &ArrError) -> ToolError {
+    pub(super) fn refused(&self, error: &ArrError) -> ToolError {
         match self {
             Self::Movies(instance) => instance.refused(error),
             Self::Series(instance) => instance.refused(error),

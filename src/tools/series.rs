@@ -9,14 +9,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answers::{clean_title, named, plain, refusal, sentence_list};
-use super::approval::Cleared;
+use super::approval::{self, Cleared};
 use super::arguments::{BadArgument, cleared, offer_instances, read, schema};
 use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
-use super::{Interrupted, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Addition, NewSeries, Series};
 use crate::conversation::transcript::{
-    Arguments, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
+    Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Tier, ToolSpec,
 };
 
 /// A show with more seasons is not added before the user has said which.
@@ -62,6 +62,7 @@ impl Tool for AddSeries {
             name: "add_series",
             description: "Add a show to the library and look for its episodes.",
             tier: Tier::Write,
+            audience: Audience::Adders,
             parameters: self.schema(),
         }
     }
@@ -76,8 +77,8 @@ impl Tool for AddSeries {
         Ok(Uses { refs: vec![MediaRef::Tvdb(args.tvdb)], four_k: instance.four_k })
     }
 
-    async fn run(&self, call: &Cleared, world: &World) -> Result<CallResult, ToolError> {
-        self.add(cleared(call)?, &world.said).await
+    async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
+        self.add(cleared(call)?, world).await
     }
 
     async fn settle(&self, call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
@@ -93,9 +94,9 @@ impl AddSeries {
         Self { library }
     }
 
-    pub(super) async fn add(&self, arguments: &Arguments, said: &[String]) -> Result<CallResult, ToolError> {
+    pub(super) async fn add(&self, arguments: &Arguments, world: &World) -> Result<Ran, ToolError> {
         let args = self.arguments(arguments)?;
-        add(self.library.series_instance(args.instance.as_deref())?, &args, said).await
+        add(self.library.series_instance(args.instance.as_deref())?, &args, world).await
     }
 
     pub(super) async fn find_out(&self, arguments: &Arguments) -> Result<Settled, ToolError> {
@@ -114,29 +115,36 @@ impl AddSeries {
     }
 }
 
-async fn add(instance: &Instance<Sonarr>, args: &Args, said: &[String]) -> Result<CallResult, ToolError> {
+async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<Ran, ToolError> {
     let sonarr = &instance.client;
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.refused(&error))?;
     if let Some(held) = held {
-        return Ok(already_there(instance, &held));
+        return Ok(already_there(instance, &held).into());
     }
     let hits =
         sonarr.lookup(&format!("tvdb:{}", args.tvdb)).await.map_err(|error| instance.refused(&error))?;
     let Some(hit) = hits.into_iter().find(|hit| hit.tvdb == args.tvdb) else {
         return Err(unknown(args.tvdb).into());
     };
-    let seasons = choose(&hit, args.seasons.as_ref(), said)?;
+    let seasons = choose(&hit, args.seasons.as_ref(), &world.said)?;
+    approval::within_quota(world, counted(&seasons))?;
     let wanted = plan(instance, args, hit, seasons).await?;
     let addition = sonarr.add(&wanted).await.map_err(|error| instance.failed_write(&error))?;
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unread_write(&error))?;
     match (held, addition) {
         (Some(held), Addition::Added) => Ok(added(instance, &held, &wanted.seasons)),
-        (Some(held), Addition::AlreadyThere) => Ok(already_there(instance, &held)),
+        (Some(held), Addition::AlreadyThere) => Ok(already_there(instance, &held).into()),
         (None, Addition::Added | Addition::AlreadyThere) => Err(ToolError::Unknown(format!(
             "{}: tvdb {} is not there after the add",
             instance.name, args.tvdb
         ))),
     }
+}
+
+/// The seasons that are wanted; a show counts as one at least, and its specials as none.
+fn counted(seasons: &[(u32, bool)]) -> Added {
+    let wanted = seasons.iter().filter(|(number, wanted)| *wanted && *number != SPECIALS).count();
+    Added { what: Counted::Seasons, amount: u32::try_from(wanted).unwrap_or(u32::MAX).max(1) }
 }
 
 /// Every season of the show, the specials included, and whether it is wanted.
@@ -225,7 +233,7 @@ async fn settle(instance: &Instance<Sonarr>, tvdb: i64) -> Settled {
     }
 }
 
-fn added(instance: &Instance<Sonarr>, series: &Series, seasons: &[(u32, bool)]) -> CallResult {
+fn added(instance: &Instance<Sonarr>, series: &Series, seasons: &[(u32, bool)]) -> Ran {
     let wanted: Vec<u32> = seasons.iter().filter(|(_, wanted)| *wanted).map(|(number, _)| *number).collect();
     let whole = seasons.iter().all(|(number, wanted)| *wanted || *number == SPECIALS);
     let mut for_model = told(series, "added");
@@ -240,7 +248,8 @@ fn added(instance: &Instance<Sonarr>, series: &Series, seasons: &[(u32, bool)]) 
             format!("Added {name}, seasons {}.", sentence_list(&several))
         }
     };
-    CallResult { for_model, for_user, shown: shown(instance, series) }
+    let result = CallResult { for_model, for_user, shown: shown(instance, series) };
+    Ran::with(result, Deed::Count(counted(seasons)))
 }
 
 fn already_there(instance: &Instance<Sonarr>, series: &Series) -> CallResult {

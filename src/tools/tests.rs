@@ -13,7 +13,7 @@ use super::library::{Instance, Library};
 use super::movies::AddMovie;
 use super::removal::RemoveMedia;
 use super::series::AddSeries;
-use super::{Settled, Tool, ToolError, Uses, World};
+use super::{Allowance, Ran, Settled, Tool, ToolError, Uses, World};
 use crate::arr::fake::activity::download;
 use crate::arr::fake::item::{movie, series};
 use crate::arr::fake::radarr::FakeRadarr;
@@ -130,7 +130,16 @@ fn now() -> Timestamp {
 
 fn world() -> World {
     let rights = Rights { role: Role::Admin, add: true, delete: true, four_k: true };
-    World { now: now(), zone: TimeZone::get("America/New_York").unwrap(), rights, said: Vec::new() }
+    World {
+        now: now(),
+        zone: TimeZone::get("America/New_York").unwrap(),
+        rights,
+        said: Vec::new(),
+        last_three: Vec::new(),
+        languages: Vec::new(),
+        allowance: Allowance::default(),
+        wishes: Vec::new(),
+    }
 }
 
 fn arguments(args: Value) -> Arguments {
@@ -144,9 +153,9 @@ fn item(kind: MediaKind, id: i64) -> MediaRef {
 
 /// The sentence for the user, or the code of the failure and its sentence.
 #[track_caller]
-fn check(outcome: Result<CallResult, ToolError>, expected: &str) {
+fn check(outcome: Result<impl Into<Ran>, ToolError>, expected: &str) {
     let told = match outcome {
-        Ok(result) => result.for_user,
+        Ok(ran) => ran.into().result.for_user,
         Err(ToolError::TellModel(failure)) => {
             format!("{}: {}", failure.code, failure.for_user.unwrap_or_else(|| failure.for_model.to_string()))
         }
@@ -262,8 +271,8 @@ async fn an_empty_query_tells_only_the_totals() {
 #[tokio::test]
 async fn a_movie_is_added_and_read_back() {
     let house = House::furnished();
-    let added = house.add_movie().add(&arguments(json!({"tmdb": "693134"}))).await.unwrap();
-    assert_eq!(added.for_model["status"], "added");
+    let added = house.add_movie().add(&arguments(json!({"tmdb": "693134"})), &world()).await.unwrap();
+    assert_eq!(added.result.for_model["status"], "added");
     assert_eq!(house.radarr.additions(), [693_134]);
     check(Ok(added), "Added Dune: Part Two (2024).");
 }
@@ -272,9 +281,9 @@ async fn a_movie_is_added_and_read_back() {
 async fn a_movie_that_is_there_is_not_added_again() {
     let house = House::furnished();
     let add = house.add_movie();
-    check(add.add(&arguments(json!({"tmdb": 438_631}))).await, "You already have Dune (2021).");
+    check(add.add(&arguments(json!({"tmdb": 438_631})), &world()).await, "You already have Dune (2021).");
     check(
-        add.add(&arguments(json!({"tmdb": 116_149}))).await,
+        add.add(&arguments(json!({"tmdb": 116_149})), &world()).await,
         "Paddington (2014) is already in the library and is being looked for.",
     );
     assert_eq!(house.radarr.posts(), 0);
@@ -283,7 +292,7 @@ async fn a_movie_that_is_there_is_not_added_again() {
 #[tokio::test]
 async fn an_unreleased_movie_is_said_to_be_so() {
     check(
-        House::furnished().add_movie().add(&arguments(json!({"tmdb": 1_170_608}))).await,
+        House::furnished().add_movie().add(&arguments(json!({"tmdb": 1_170_608})), &world()).await,
         "Added Dune: Part Three (2026). It is not out yet and will be fetched when it is.",
     );
 }
@@ -293,12 +302,12 @@ async fn the_quality_is_found_by_name_or_by_use() {
     let house = House::furnished();
     house.radarr.profiles(&["SD", "HD-1080p", "Ultra-HD"]);
     let add = house.add_movie();
-    add.add(&arguments(json!({"tmdb": 693_134}))).await.unwrap();
-    add.add(&arguments(json!({"tmdb": 603, "quality": "ultra hd"}))).await.unwrap();
+    add.add(&arguments(json!({"tmdb": 693_134})), &world()).await.unwrap();
+    add.add(&arguments(json!({"tmdb": 603, "quality": "ultra hd"})), &world()).await.unwrap();
     let profiles = [693_134, 603].map(|tmdb| house.radarr.added_profile(tmdb).unwrap());
     assert_eq!(profiles, ["HD-1080p", "Ultra-HD"]);
     check(
-        add.add(&arguments(json!({"tmdb": 1_170_608, "quality": "8K"}))).await,
+        add.add(&arguments(json!({"tmdb": 1_170_608, "quality": "8K"})), &world()).await,
         r#"bad_arguments: {"error":"bad_arguments","expected":"one of SD, HD-1080p, Ultra-HD","field":"quality"}"#,
     );
 }
@@ -310,9 +319,9 @@ async fn a_lost_answer_to_an_add_is_settled_by_looking() {
     assert_eq!(settled(add.find_out(&args).await), Settled::NotDone);
     house.radarr.down(true);
     assert_eq!(settled(add.find_out(&args).await), Settled::Unknown);
-    check(add.add(&args).await, &format!("radarr_unreachable: {UNREACHABLE}"));
+    check(add.add(&args, &world()).await, &format!("radarr_unreachable: {UNREACHABLE}"));
     house.radarr.down(false);
-    add.add(&args).await.unwrap();
+    add.add(&args, &world()).await.unwrap();
     let Settled::Done(result) = settled(add.find_out(&args).await) else { panic!("the movie is there") };
     check(Ok(result), "Added The Matrix (1999).");
 }
@@ -321,11 +330,11 @@ async fn a_lost_answer_to_an_add_is_settled_by_looking() {
 async fn a_number_that_no_catalogue_has_adds_nothing() {
     let house = House::furnished();
     check(
-        house.add_movie().add(&arguments(json!({"tmdb": 1}))).await,
+        house.add_movie().add(&arguments(json!({"tmdb": 1})), &world()).await,
         "unknown_id: I can't find that movie.",
     );
     check(
-        house.add_series().add(&arguments(json!({"tvdb": 1})), &[]).await,
+        house.add_series().add(&arguments(json!({"tvdb": 1})), &world()).await,
         "unknown_id: I can't find that show.",
     );
 }
@@ -335,12 +344,12 @@ async fn a_long_show_is_not_added_before_the_seasons_are_known() {
     let house = House::furnished();
     let add = house.add_series();
     check(
-        add.add(&arguments(json!({"tvdb": 73_244})), &[]).await,
+        add.add(&arguments(json!({"tvdb": 73_244})), &world()).await,
         "which_seasons: The Office (US) (2005) has 9 seasons. Which ones: all, first, latest, or numbers?",
     );
     assert_eq!(house.sonarr.posts(), 0);
     check(
-        add.add(&arguments(json!({"tvdb": 73_244, "seasons": [1, 2]})), &[]).await,
+        add.add(&arguments(json!({"tvdb": 73_244, "seasons": [1, 2]})), &world()).await,
         "Added The Office (US) (2005), seasons 1 and 2.",
     );
 }
@@ -360,7 +369,7 @@ async fn seasons_are_taken_by_word_or_number_if_they_exist() {
     ] {
         let house = House::furnished();
         check(
-            house.add_series().add(&arguments(json!({"tvdb": 371_980, "seasons": seasons})), &[]).await,
+            house.add_series().add(&arguments(json!({"tvdb": 371_980, "seasons": seasons})), &world()).await,
             told,
         );
     }
@@ -369,7 +378,7 @@ async fn seasons_are_taken_by_word_or_number_if_they_exist() {
 #[tokio::test]
 async fn only_the_wanted_seasons_are_monitored() {
     let house = House::furnished();
-    house.add_series().add(&arguments(json!({"tvdb": 73_244, "seasons": "latest"})), &[]).await.unwrap();
+    house.add_series().add(&arguments(json!({"tvdb": 73_244, "seasons": "latest"})), &world()).await.unwrap();
     let held = house.library.series[0].client.series_by_tvdb(73_244).await.unwrap().unwrap();
     let wanted: Vec<u32> =
         held.seasons.iter().filter(|season| season.monitored).map(|season| season.number).collect();
@@ -380,7 +389,7 @@ async fn only_the_wanted_seasons_are_monitored() {
 async fn a_show_that_is_there_is_not_added_again() {
     let house = House::furnished();
     check(
-        house.add_series().add(&arguments(json!({"tvdb": 403_294})), &[]).await,
+        house.add_series().add(&arguments(json!({"tvdb": 403_294})), &world()).await,
         "You already have The Bear (2022).",
     );
     assert_eq!(house.sonarr.posts(), 0);
@@ -479,7 +488,7 @@ async fn a_deletion_runs_once_and_tells_what_it_freed() {
         deleted.for_model,
         json!({"status": "deleted", "title": "Dune", "year": 2021, "freed_bytes": 21_400_000_000_u64})
     );
-    assert_eq!(settled(house.removal().find_out(&dune).await), Settled::Done(deleted));
+    assert_eq!(settled(house.removal().find_out(&dune).await), Settled::Done(deleted.into()));
     let again = house.removal().remove(&dune).await.unwrap();
     assert_eq!(again.for_model, json!({"status": "already_gone", "title": "Dune", "year": 2021}));
     assert_eq!(house.radarr.removals(), [7]);

@@ -13,7 +13,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use bytes::Bytes;
-use jiff::SignedDuration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -25,6 +24,7 @@ use crate::engine::Engine;
 use crate::http::InProcess;
 use crate::messaging::signature::Verifier;
 use crate::store::db::Db;
+use crate::store::deliveries::Terms;
 
 /// No request may keep a connection busy for longer: Twilio gives up after 15 s.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
@@ -35,8 +35,8 @@ pub struct Webhooks {
     pub engine: Engine,
     pub db: Db,
     pub clock: Clock,
-    /// How long a question stays open once it was accepted.
-    pub confirm_for: SignedDuration,
+    /// For texts that a status report proves to be taken.
+    pub terms: Terms,
     /// `None` without a Twilio account.
     pub twilio: Option<Arc<Trust>>,
 }

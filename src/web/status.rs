@@ -33,9 +33,9 @@ async fn record(webhooks: &Webhooks, request: Request) -> Result<(), Refusal> {
         attempt: number(field(&query, "n")),
         error_code: number(field(&form, "ErrorCode")),
     };
-    let (now, confirm_for) = (webhooks.clock.now(), webhooks.confirm_for);
+    let (now, terms) = (webhooks.clock.now(), webhooks.terms.clone());
     let recorded =
-        webhooks.db.write_or_busy(move |conn| deliveries::record(conn, &report, confirm_for, now)).await;
+        webhooks.db.write_or_busy(move |conn| deliveries::record(conn, &report, &terms, now)).await;
     recorded.map(drop).map_err(|error| {
         tracing::error!(%error, "a status callback could not be stored");
         Refusal::NotStored

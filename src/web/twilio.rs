@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::{Trust, Webhooks};
-use crate::conversation::transcript::{Address, ChannelKind, Media, Received, Via};
+use crate::conversation::transcript::{Address, ChannelKind, Media, OptWord, Received, Via};
 use crate::failpoint;
 use crate::messaging::signature::{self, Claim, SETTINGS_HEADER, SIGNATURE_HEADER};
 
@@ -138,9 +138,21 @@ fn read(form: &[(String, String)], now: jiff::Timestamp) -> Result<Received, Ref
         body,
         media: media(form),
         via,
+        carrier_word: carrier_word(form),
         provider_at: now,
         received_at: now,
     })
+}
+
+/// What Twilio took the text for, in any language: told by numbers with its Advanced Opt-Out
+/// (<https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out>).
+fn carrier_word(form: &[(String, String)]) -> Option<OptWord> {
+    match field(form, "OptOutType")? {
+        "STOP" => Some(OptWord::Out),
+        "START" => Some(OptWord::In),
+        "HELP" => Some(OptWord::Help),
+        _ => None,
+    }
 }
 
 fn media(form: &[(String, String)]) -> Vec<Media> {

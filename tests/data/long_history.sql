@@ -28,4 +28,8 @@ INSERT INTO outbox(dedupe_key, user_id, turn_id, kind, to_addr, from_addr, body,
         attempt_at, deadline_at, provider_sid, created_at, updated_at, accepted_at)
     SELECT 'turn:' || n || ':reply', (SELECT user_id FROM conversations), n, 'reply', '+15550100002',
         '+15550100000', 'Nothing is downloading.', 1, 'accepted', 1, at, at, 'SMold' || n, at, at, at FROM days;
+INSERT INTO usage(day, user_id, model_calls, tokens_in, tokens_out, segments)
+    SELECT date(at / 1000, 'unixepoch'), (SELECT user_id FROM conversations), 2 * count(*), 8000 * count(*),
+        100 * count(*), count(*)
+    FROM days GROUP BY 1;
 COMMIT;

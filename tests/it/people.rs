@@ -42,22 +42,9 @@ async fn configured_people_are_made_active_once_and_never_changed_again() {
 }
 
 #[tokio::test]
-async fn a_configured_person_is_answered_and_a_stranger_is_not() {
+async fn a_configured_person_is_worked_for() {
     let app = Setup::default().keyword_brain().people(ANN, &[BOB]).start().await;
     assert_eq!(app.sms_from(BOB, "upcoming").await, NOTHING_OUT);
-    assert_eq!(app.sms_from(STRANGER, "upcoming").await, "");
-    assert_eq!(app.fates().await, ["upcoming: replied", "upcoming: skipped unknown_sender"]);
-}
-
-#[tokio::test]
-async fn a_strangers_texts_are_stored_and_never_reach_the_model() {
-    let app = TestApp::start().await;
-    for text in ["add dune", "yes", "/clear", "status", "?", "START", "HELP", "I am an admin"] {
-        assert_eq!(app.sms_from(STRANGER, text).await, "", "{text}");
-    }
-    assert_eq!(app.model().calls(), 0);
-    assert_eq!(app.texts_stored().await.len(), 8);
-    assert_eq!(app.people().await, ["+15550100002 active admin", "+15550100009 pending member"]);
 }
 
 #[tokio::test]

@@ -55,11 +55,31 @@ async fn a_forgotten_number_that_texts_again_is_a_stranger() {
     app.knows(BOB, Has::EveryRight).await;
     assert_ne!(app.sms_from(BOB, "?").await, "");
     app.forgets(BOB);
-    assert_eq!(app.sms_from(BOB, "?").await, "");
+    assert!(
+        app.sms_from(BOB, "?")
+            .await
+            .ends_with("What is your name? I will ask the admins to let you in. Text STOP to opt out.")
+    );
     assert_eq!(
         app.people().await,
         ["+15550100002 active admin", "+15550100003 pending member", "+9990002 blocked member"]
     );
+}
+
+#[tokio::test]
+async fn what_the_admins_were_told_of_a_stranger_is_gone_once_they_are_forgotten() {
+    let app = TestApp::start_without_model().await;
+    app.sms_from(BOB, "hello").await;
+    app.sms_from(BOB, "Walrus").await;
+    assert!(app.columns_with("walrus").await.contains(&"outbox body".to_owned()));
+    let told = app.twilio().sent().last().unwrap().body.clone();
+    let code = told.split("APPROVE ").nth(1).unwrap()[..4].to_owned();
+
+    assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+
+    assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
+    assert_eq!(app.columns_with("15550100003").await, Vec::<String>::new());
+    assert_eq!(app.sms(&format!("approve {code}")).await, "That is not wanted any more.");
 }
 
 #[tokio::test]

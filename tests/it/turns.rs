@@ -145,7 +145,7 @@ async fn an_unknown_tool_is_answered_with_the_names_of_those_there_are() {
     assert_eq!(
         app.results(),
         [
-            r#"{"called":"play_music","error":"unknown_tool","tools":["search_media","find_in_library","add_movie","add_series","check_status","upcoming","recently_added","remove_media"]}"#
+            r#"{"called":"play_music","error":"unknown_tool","tools":["search_media","find_in_library","add_movie","add_series","check_status","upcoming","recently_added","remove_media","react"]}"#
         ]
     );
 }

@@ -273,6 +273,7 @@ fn received(from: &PhoneNumber, text: &TextEntry, number: usize, at: Timestamp) 
         body: text.text.clone(),
         media: Vec::new(),
         via: Via::Webhook,
+        carrier_word: None,
         provider_at: at,
         received_at: at,
     }

@@ -1,6 +1,7 @@
 //! From a transcript to the request that a model reads. Every size cap of a prompt lives here.
 
 mod build;
+mod size;
 #[cfg(test)]
 mod tests;
 
@@ -67,6 +68,8 @@ pub struct Context<'a> {
     /// The moment in the household's zone: `Fri Nov 20 2026 21:04 America/New_York`.
     pub moment: String,
     pub user_name: Option<&'a str>,
+    /// What was changed for them earlier on the same day, in other conversations, newest first.
+    pub done_today: &'a [String],
     /// What happened that the model cannot know, a sentence each.
     pub notes: &'a [String],
 }
@@ -78,6 +81,11 @@ pub struct PastTurn {
     pub steps: Vec<ModelStep>,
     /// What was answered, where code wrote it or it differs from the last step's text.
     pub answer: Option<String>,
+}
+
+/// Writes the request that asks whether these texts want an answer. `before` is the turn before them.
+pub fn triage(texts: &[String], before: Option<&PastTurn>) -> ModelRequest {
+    build::triage(texts, before)
 }
 
 /// Writes the request for one model call.

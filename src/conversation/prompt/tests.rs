@@ -50,7 +50,12 @@ fn past(text: &str, steps: Vec<ModelStep>) -> PastTurn {
 }
 
 fn request(history: &[PastTurn], turn: &Turn, style: AskStyle) -> super::ModelRequest {
-    let context = Context { moment: "Fri Nov 20 2026 21:04".into(), user_name: Some("Sam"), notes: &[] };
+    let context = Context {
+        moment: "Fri Nov 20 2026 21:04".into(),
+        user_name: Some("Sam"),
+        done_today: &[],
+        notes: &[],
+    };
     build(&Material { tools: Vec::new(), history, turn, context, style })
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::action::Emoji;
 use super::transcript::{Brain, CallRow, CallState, ModelStep, TurnId};
 
 mod judgement;
@@ -115,6 +116,8 @@ pub enum Answer {
     Model(String),
     /// Sentences that tools wrote, because the model had none.
     Tools(String),
+    /// The model has reacted and says nothing besides.
+    Reaction(Emoji),
     /// What code says when nothing else can be said.
     Code(Excuse),
 }

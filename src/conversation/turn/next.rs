@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::judgement::{self, Verdict};
 use super::{Answer, Ask, AskStyle, Excuse, Failure, Limits, Nudge, Step, Turn};
+use crate::conversation::action::{self, Emoji};
 use crate::conversation::transcript::{Brain, CallFailure, CallResult, CallState, ModelStep, Tier, ToolCall};
 use crate::conversation::trouble::Pace;
 
@@ -104,6 +105,11 @@ impl Turn {
         enough.then(|| CallState::Done(repeated(earlier)))
     }
 
+    /// The last reaction of the model, where it has reacted.
+    fn reaction(&self) -> Option<Emoji> {
+        self.calls().filter_map(action::reaction_of).last()
+    }
+
     fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.steps.iter().flat_map(|step| &step.calls)
     }
@@ -113,6 +119,11 @@ impl Turn {
             Verdict::Say(text) => Step::Reply(Answer::Model(text)),
             Verdict::Excuse(excuse) => Step::Reply(Answer::Code(excuse)),
             Verdict::AskAgain(nudge) => {
+                if let (Nudge::Empty, Some(emoji)) = (nudge, self.reaction()) {
+                    // What was changed is told, reaction or not.
+                    let silent = Step::Reply(Answer::Reaction(emoji));
+                    return if self.changed_something() { self.close(Excuse::NothingFound) } else { silent };
+                }
                 let asked_before = self.steps[..self.steps.len() - 1].iter().any(|earlier| {
                     earlier.calls.is_empty()
                         && judgement::of(earlier, self.changed_something()) == Verdict::AskAgain(nudge)
@@ -206,8 +217,10 @@ impl Turn {
             return Step::Reply(Answer::Tools(done.join(" ")));
         }
         let found = said(Tier::Read).filter(|text| !text.is_empty()).last();
+        // What was found is no answer to someone who wanted something changed.
+        let wanted_more = excuse == Excuse::WentWrong && self.calls().any(|call| call.tier != Tier::Read);
         Step::Reply(match found {
-            Some(text) if excuse != Excuse::NothingChanged => Answer::Tools(text.to_owned()),
+            Some(text) if excuse != Excuse::NothingChanged && !wanted_more => Answer::Tools(text.to_owned()),
             _ => Answer::Code(excuse),
         })
     }

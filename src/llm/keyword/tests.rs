@@ -3,7 +3,7 @@ use serde_json::{Map, Value, json};
 use super::KeywordBrain;
 use super::answer::{FAILED, Move, NO_LIST, UNFINISHED, answer};
 use crate::conversation::prompt::{Message, ModelRequest, PromptCall, ToolChoice};
-use crate::conversation::transcript::{Arguments, CallId, Tier, ToolSpec, TurnId};
+use crate::conversation::transcript::{Arguments, Audience, CallId, Tier, ToolSpec, TurnId};
 use crate::conversation::words::OFF_TEXT;
 use crate::llm::{Delta, Model, RawCall};
 
@@ -27,7 +27,13 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 fn text(body: &str) -> Story {
-    let tools = TOOLS.map(|name| ToolSpec { name, description: "", tier: Tier::Read, parameters: json!({}) });
+    let tools = TOOLS.map(|name| ToolSpec {
+        name,
+        description: "",
+        tier: Tier::Read,
+        audience: Audience::Everyone,
+        parameters: json!({}),
+    });
     let request = ModelRequest {
         system: String::new(),
         tools: tools.to_vec(),

@@ -1,6 +1,6 @@
 //! What it means to erase words, table by table: every value that is left can still be read.
 
-use diesel::dsl::sql;
+use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text};
 use diesel::sqlite::Sqlite;
@@ -84,11 +84,14 @@ pub(super) fn reactions(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
         .map(drop)
 }
 
-/// The titles in what an admin was asked for.
+/// The titles in what an admin was asked for, unless it is just being carried out.
 pub(super) fn requests(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
     let asked = approvals::id.eq_any(ids!(approvals, scope));
     let settled = approvals::state.ne("open").and(approvals::fingerprint.is_not_null());
-    diesel::update(approvals::table.filter(asked.and(settled)))
+    let carried_out = tool_calls::table
+        .filter(tool_calls::id.nullable().eq(approvals::run_call_id))
+        .filter(tool_calls::finished_at.is_null());
+    diesel::update(approvals::table.filter(asked.and(settled).and(not(exists(carried_out)))))
         .set(approvals::fingerprint.eq(sql::<Nullable<Text>>(codec::FINGERPRINT_WITHOUT_WORDS)))
         .execute(conn)
         .map(drop)

@@ -10,8 +10,8 @@ use crate::conversation::transcript::{PhoneNumber, Role, Status, UserId};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::codec::{ms, role_word, status_word};
 use crate::store::outbox::OPEN;
-use crate::store::schema::{approvals, audit_log, outbox, users};
-use crate::store::{Conn, QueryResult, ledger, turns, users as people};
+use crate::store::schema::{audit_log, outbox, users};
+use crate::store::{Conn, QueryResult, approvals, ledger, turns, users as people};
 
 /// What came of the wish to forget someone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn forget(conn: &mut Conn, user: UserId, by: By, now: Timestamp) -> QueryRes
     let entry = Entry { by, kind: "forget", subject: Subject::User(user), detail: json!({}) };
     audit::record(conn, &entry, now)?;
     let phone = people::get(conn, user)?.phone;
-    withdraw(conn, user, now)?;
+    approvals::withdraw(conn, user, now)?;
     // All of them: a person's waiting texts are few, since each is taken up or skipped as it comes.
     for text in ledger::waiting(conn, user, i64::MAX)? {
         ledger::skip(conn, text.id, "forgotten", now)?;
@@ -48,14 +48,6 @@ pub fn forget(conn: &mut Conn, user: UserId, by: By, now: Timestamp) -> QueryRes
         .execute(conn)?;
     make_anonymous(conn, user, now)?;
     Ok(Forgetting::Forgotten)
-}
-
-fn withdraw(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    let open = approvals::user_id.eq(user.0).and(approvals::state.eq("open"));
-    diesel::update(approvals::table.filter(open))
-        .set((approvals::state.eq("withdrawn"), approvals::settled_at.eq(ms(now))))
-        .execute(conn)
-        .map(drop)
 }
 
 /// Also those under way: whether they arrive makes no difference any more, and a row that is put aside is neither

@@ -6,11 +6,13 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::erase::{self, Scope};
-use crate::store::codec::ms;
+use crate::conversation::transcript::UserId;
+use crate::store::codec::{ms, time};
+use crate::store::pending::{self, Closing};
 use crate::store::schema::{
     approvals, inbound_events, outbox, pending_actions, reactions, sweeps, tool_calls, turns,
 };
-use crate::store::{Conn, QueryResult, pending};
+use crate::store::{Conn, QueryResult};
 
 /// Whether there may be more to erase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +23,7 @@ pub enum Swept {
 
 /// Erases words from before `before` in at most `limit` rows of each table.
 pub fn sweep(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> QueryResult<Swept> {
-    pending::close_overdue(conn, before)?;
+    close_overdue(conn, before)?;
     let mut swept = Swept::Done;
     for table in Table::ALL {
         let after = last_id(conn, table)?;
@@ -37,6 +39,30 @@ pub fn sweep(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> 
         }
     }
     Ok(swept)
+}
+
+/// Closes the questions whose time was over before `before`, and those that never reached anyone by then.
+fn close_overdue(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
+    let open: Vec<(i64, Option<i64>, i64, String)> = pending_actions::table
+        .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
+        .select((
+            pending_actions::user_id,
+            pending_actions::expires_at,
+            pending_actions::created_at,
+            outbox::state,
+        ))
+        .load(conn)?;
+    for (user, expires_at, created_at, state) in open {
+        let over_at = match (expires_at, state.as_str()) {
+            (Some(at), _) => Some(at),
+            (None, "failed" | "suppressed") => Some(created_at),
+            (None, _) => None,
+        };
+        if let Some(at) = over_at.filter(|at| *at < ms(before)) {
+            pending::close(conn, UserId(user), Closing::Expired, time(at)?)?;
+        }
+    }
+    Ok(())
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -2,6 +2,7 @@
 
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -9,16 +10,18 @@ use super::erase_talk;
 use super::export::export;
 use super::forget::{Forgetting, forget};
 use super::sweep::{Swept, sweep};
+use crate::conversation::spending::{Charge, Tokens};
 use crate::conversation::transcript::{
     Address, Arguments, Brain, CallFailure, CallResult, CallState, ChannelKind, ConversationId, Fingerprint,
     FrozenItem, Media, MediaKind, PhoneNumber, Received, Stop, Tier, TurnId, UserId, Via,
 };
 use crate::conversation::turn::Failure;
 use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::deliveries::Terms;
 use crate::store::ledger::{self, Admission, Outcome, Pace};
 use crate::store::outbox::{self, NewText, Taken, TextKind, Todo};
 use crate::store::pending::{self, Question};
-use crate::store::steps::{self, Attempt, NewCall, Response};
+use crate::store::steps::{self, Abandoned, Attempt, NewCall, Response};
 use crate::store::stream::{self, Part, Piece};
 use crate::store::turns::{self as turn_rows, End, Kind, Live, NewTurn, Plan};
 use crate::store::users::{self as people, Newcomer};
@@ -61,9 +64,12 @@ fn household(conn: &mut Conn) -> (UserId, UserId) {
     run(conn, "UPDATE users SET display_name = 'Walrus' WHERE role = 'member'");
     let told = NewText { body: "New number +1 555 010 0077, \"Walrus\"".into(), ..reply(ann, ANN, None) };
     let told = outbox::queue(conn, &told, at(0)).unwrap();
-    outbox::accepted(conn, told, &Taken { sid: "SM-ann", created_at: None }, SignedDuration::ZERO, at(0))
-        .unwrap();
+    outbox::accepted(conn, told, &Taken { sid: "SM-ann", created_at: None }, &terms(), at(0)).unwrap();
     (sam, ann)
+}
+
+fn terms() -> Terms {
+    Terms { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC }
 }
 
 fn run(conn: &mut Conn, statement: &str) {
@@ -94,6 +100,7 @@ fn texts(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, crate::conversa
         via: Via::Webhook,
         provider_at: now,
         received_at: now,
+        carrier_word: None,
     };
     let pace = Pace { quiet_ms: 0, at_most_ms: 0 };
     match ledger::admit(conn, &text, pace).unwrap() {
@@ -130,7 +137,8 @@ fn steps_of(conn: &mut Conn, turn: TurnId, now: Timestamp) {
     steps::start(conn, first, Brain::Model, "a-model", now).unwrap();
     let piece = Piece { part: Part::Text, ord: 0, text: "A walrus".into() };
     stream::append(conn, first, &[piece], now).unwrap();
-    steps::abandon(conn, first, Failure::Lasting, "no walrus served", now).unwrap();
+    let (why, message) = (Failure::Lasting, "no walrus served".to_owned());
+    steps::abandon(conn, first, Abandoned { why, message, charge: Charge::Nothing }, now).unwrap();
     let second = Attempt { attempt: 2, ..first };
     steps::start(conn, second, Brain::Model, "a-model", now).unwrap();
     let response = Response {
@@ -142,7 +150,8 @@ fn steps_of(conn: &mut Conn, turn: TurnId, now: Timestamp) {
             call("add_movie", Tier::Write),
             call("check_status", Tier::Read),
         ],
-        tokens: Some((10, 5)),
+        tokens: Some(Tokens { input: 10, cached: 0, output: 5 }),
+        charge: Charge::Nothing,
         response_id: None,
     };
     steps::complete(conn, second, &response, now).unwrap();
@@ -182,8 +191,7 @@ fn talks(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     turn_rows::finish(conn, &end, now).unwrap();
     let due = outbox::agenda(conn, &[], now).unwrap().due;
     for (id, _) in due.into_iter().filter(|(_, todo)| *todo == Todo::Send) {
-        outbox::accepted(conn, id, &Taken { sid, created_at: None }, SignedDuration::from_mins(5), now)
-            .unwrap();
+        outbox::accepted(conn, id, &Taken { sid, created_at: None }, &terms(), now).unwrap();
     }
     turn
 }

@@ -16,14 +16,17 @@ use dialarr::app::App;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
+use dialarr::conversation::lifecycle::Lifecycle;
 use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::transcript::{PhoneNumber, Rights, Role, Status};
-use dialarr::engine::Settings;
+use dialarr::engine::{Settings, joining};
 use dialarr::http::Http;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::messaging::signature::Verifier;
 use dialarr::simulation::Peers;
+use dialarr::store::audit::By;
+use dialarr::store::conversations;
 use dialarr::store::db::Db;
 use dialarr::store::users::{self, Newcomer};
 use dialarr::tools::library::Instance;
@@ -76,9 +79,7 @@ impl TestApp {
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        let mut setup = Setup::default();
-        change(&mut setup.settings);
-        setup.start().await
+        Setup::default().with(change).start().await
     }
 
     /// The program stops as if killed, and starts again on the same database.
@@ -222,6 +223,59 @@ impl TestApp {
             })
             .await
             .unwrap();
+    }
+
+    /// Makes a person known, active and named.
+    pub(crate) async fn knows_as(&self, name: &'static str, phone: &str, has: Has) {
+        self.knows(phone, has).await;
+        let phone = PhoneNumber::parse(phone).unwrap();
+        let rename = move |conn: &mut _| users::rename(conn, &phone, name);
+        self.app().db.write(rename).await.unwrap();
+    }
+
+    /// Every text that a person was sent so far.
+    pub(crate) fn heard_by(&self, phone: &str) -> Vec<String> {
+        let sent = self.twilio().sent().into_iter();
+        sent.filter(|text| text.to.as_str().ends_with(phone)).map(|text| text.body).collect()
+    }
+
+    /// The last text that a person was sent.
+    pub(crate) fn last_to(&self, phone: &str) -> String {
+        self.heard_by(phone).pop().unwrap_or_default()
+    }
+
+    /// What the program does by itself every few minutes.
+    pub(crate) async fn time_brings(&self) {
+        self.app().engine.keep_up().await.unwrap();
+        self.settle().await;
+    }
+
+    /// What each answer to a person says about its conversation.
+    pub(crate) async fn lifecycles(&self, phone: &str) -> Vec<String> {
+        let phone = PhoneNumber::parse(phone).unwrap();
+        let read = move |conn: &mut _| {
+            let user = users::by_phone(conn, &phone)?.unwrap();
+            conversations::lifecycles(conn, user.id)
+        };
+        let told = self.app().db.read(read).await.unwrap();
+        let line = |told: Lifecycle| {
+            let new = if told.is_new_conversation { "new " } else { "" };
+            format!(
+                "{new}conversation {} {} since {:.0}",
+                told.conversation_id, told.conversation_name, told.started_at
+            )
+        };
+        told.into_iter().map(line).collect()
+    }
+
+    /// As the operator does it.
+    pub(crate) async fn blocks_at_the_shell(&self, phone: &str) {
+        let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
+        let block = move |conn: &mut _| {
+            let user = users::by_phone(conn, &phone)?.unwrap();
+            joining::block(conn, &user, By::Shell, now)
+        };
+        self.app().db.write(block).await.unwrap();
     }
 
     pub(crate) async fn block(&self, phone: &str) {

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use dialarr::conversation::prompt::{Message, ModelRequest};
+use dialarr::conversation::spending::Tokens;
 use dialarr::conversation::transcript::{Arguments, Stop};
 use dialarr::llm::scripted::Line;
 use dialarr::llm::{DeltaSink, Model, ModelError, RawCall, StepOut};
@@ -10,23 +11,22 @@ use tokio::sync::Semaphore;
 
 /// Says "Fine." to everything, but to the word "hold" only once it is let go.
 pub(crate) struct Holding {
-    gate: Semaphore,
-    /// A permit for each text that waits, or did.
-    held: Semaphore,
+    asked: Semaphore,
+    let_go: Semaphore,
 }
 
 impl Holding {
     pub(crate) fn closed() -> std::sync::Arc<Self> {
-        std::sync::Arc::new(Self { gate: Semaphore::new(0), held: Semaphore::new(0) })
+        std::sync::Arc::new(Self { asked: Semaphore::new(0), let_go: Semaphore::new(0) })
     }
 
     pub(crate) fn let_go(&self) {
-        self.gate.add_permits(1);
+        self.let_go.add_permits(1);
     }
 
-    /// Returns once a text waits.
+    /// Returns once it holds something, as often as it does.
     pub(crate) async fn holds(&self) {
-        self.held.acquire().await.unwrap().forget();
+        self.asked.acquire().await.unwrap().forget();
     }
 }
 
@@ -38,8 +38,8 @@ impl Model for Holding {
 
     async fn step(&self, request: &ModelRequest, _: DeltaSink<'_>) -> Result<StepOut, ModelError> {
         if said(request).contains("hold") {
-            self.held.add_permits(1);
-            let _permit = self.gate.acquire().await.unwrap();
+            self.asked.add_permits(1);
+            let _permit = self.let_go.acquire().await.unwrap();
         }
         let text = "Fine.".to_owned();
         let (thinking, calls) = (String::new(), Vec::new());
@@ -78,6 +78,20 @@ pub(crate) fn calls_together(calls: &[(&str, Value)]) -> Line {
 /// A call whose arguments are no JSON.
 pub(crate) fn calls_with_broken_arguments(tool: &str, arguments: &str) -> Line {
     Line::Calls(vec![(tool.to_owned(), Arguments::Malformed(arguments.to_owned()))])
+}
+
+/// The same line with the server's count of its tokens.
+pub(crate) fn counted(tokens: Tokens, line: Line) -> Line {
+    let plain = match line {
+        Line::Says(text) => step(&text, Vec::new()),
+        Line::Calls(calls) => {
+            let call = |(name, arguments)| RawCall { name, arguments };
+            step("", calls.into_iter().map(call).collect())
+        }
+        Line::Step(step) => step,
+        Line::Fails(_) => panic!("a failure has no count"),
+    };
+    Line::Step(StepOut { usage: Some(tokens), ..plain })
 }
 
 pub(crate) fn fails(error: ModelError) -> Line {

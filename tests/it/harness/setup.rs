@@ -53,6 +53,11 @@ impl Default for Setup {
 }
 
 impl Setup {
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
     pub(crate) fn keyword_brain(self) -> Self {
         Self { brain: Brain::Keyword, ..self }
     }

@@ -12,6 +12,13 @@ struct Line {
     line: Option<String>,
 }
 
+/// The lines of [`TestApp::usage`].
+pub(super) const USAGE: &str =
+    "SELECT day || ' ' || phone || ': ' || model_calls || iif(model_calls = 1, ' call, ', ' calls, ')
+         || tokens_in || '+' || tokens_out || ' tokens (' || tokens_cached || ' cached), cost ' || cost_micros
+         || ', ' || segments || iif(segments = 1, ' segment', ' segments') AS line
+     FROM usage JOIN users ON users.id = user_id ORDER BY day, phone";
+
 impl TestApp {
     /// The received texts with what became of each: `add dune: replied`, `hi: skipped blocked`.
     pub(crate) async fn fates(&self) -> Vec<String> {
@@ -54,6 +61,24 @@ impl TestApp {
         .await
     }
 
+    /// What each person spent on each day: `2026-11-20 +15550100002: 1 call, 120+8 tokens (100 cached), cost 0, 1 segment`.
+    pub(crate) async fn usage(&self) -> Vec<String> {
+        self.lines(USAGE).await
+    }
+
+    /// Model calls that are under way as the database knows it.
+    pub(crate) async fn calls_under_way(&self) -> usize {
+        self.lines("SELECT day AS line FROM reservations").await.len()
+    }
+
+    /// Why attempts to ask the model gave nothing, in the words for the operator.
+    pub(crate) async fn attempts_in_vain(&self) -> Vec<String> {
+        self.lines(
+            "SELECT error ->> 'message' AS line FROM llm_steps WHERE state = 'abandoned' ORDER BY turn_id, step, attempt",
+        )
+        .await
+    }
+
     /// The conversations with why each ended: `cleared`, `idle`, `open`.
     pub(crate) async fn conversations(&self) -> Vec<String> {
         self.lines("SELECT coalesce(end_reason, 'open') AS line FROM conversations ORDER BY id").await
@@ -79,6 +104,62 @@ impl TestApp {
             }
         }
         found
+    }
+
+    /// Reactions with what they are on: `user 👍 on Added Dune (2021).`, `assistant 🎉 on thanks`.
+    pub(crate) async fn reactions(&self) -> Vec<String> {
+        self.lines(
+            "SELECT r.author || ' ' || coalesce(r.emoji, 'something') || iif(r.removed_at IS NULL, '', ' taken back')
+                 || coalesce(' on ' || coalesce(o.body, e.body), '') AS line
+             FROM reactions r LEFT JOIN outbox o ON o.id = r.outbox_id LEFT JOIN inbound_events e ON e.id = r.event_id
+             ORDER BY r.id",
+        )
+        .await
+    }
+
+    /// The audit log: `write tool_call:3 by +15550100002`.
+    pub(crate) async fn audit(&self) -> Vec<String> {
+        self.lines(
+            "SELECT a.kind || ' ' || a.subject || ' by ' || coalesce(u.phone, json_extract(a.detail, '$.by')) AS line
+             FROM audit_log a LEFT JOIN users u ON u.id = a.user_id ORDER BY a.id",
+        )
+        .await
+    }
+
+    /// From when to when the ended conversations lasted.
+    pub(crate) async fn conversation_times(&self) -> Vec<String> {
+        self.lines(
+            "SELECT strftime('%Y-%m-%d %H:%M', started_at / 1000, 'unixepoch') || ' - '
+                 || strftime('%Y-%m-%d %H:%M', ended_at / 1000, 'unixepoch') AS line
+             FROM conversations WHERE ended_at IS NOT NULL ORDER BY id",
+        )
+        .await
+    }
+
+    /// The names of the conversations.
+    pub(crate) async fn conversation_names(&self) -> Vec<String> {
+        self.lines("SELECT name AS line FROM conversations ORDER BY id").await
+    }
+
+    /// Nothing can be added to the audit log any more.
+    pub(crate) async fn refuse_audit(&self) {
+        self.refuse(
+            "CREATE TRIGGER no_audit BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, 'no'); END",
+        )
+        .await;
+    }
+
+    /// No reaction can be stored any more.
+    pub(crate) async fn refuse_reactions(&self) {
+        self.refuse(
+            "CREATE TRIGGER no_reaction BEFORE INSERT ON reactions BEGIN SELECT RAISE(ABORT, 'no'); END",
+        )
+        .await;
+    }
+
+    async fn refuse(&self, trigger: &'static str) {
+        let create = move |conn: &mut _| diesel::sql_query(trigger).execute(conn).map(drop);
+        self.app().db.write(create).await.unwrap();
     }
 
     /// No text can be stored any more, as with a disk that is full.

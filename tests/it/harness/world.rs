@@ -195,6 +195,11 @@ impl World {
         stored::lines(&self.app.as_ref().unwrap().db, pieces).await
     }
 
+    /// As [`super::TestApp::usage`].
+    pub(crate) async fn usage(&self) -> Vec<String> {
+        stored::lines(&self.app.as_ref().unwrap().db, stored::USAGE).await
+    }
+
     /// The bodies of the texts that were taken in, oldest first.
     pub(crate) async fn texts_stored(&self) -> Vec<String> {
         stored::lines(&self.app.as_ref().unwrap().db, "SELECT body AS line FROM inbound_events ORDER BY id")

@@ -1,0 +1,231 @@
+//! What an admin can order by text, and what the household hears of it.
+
+use super::rate::Rate;
+use super::transcript::{PhoneNumber, Role, Status, User};
+
+/// An order that the whole of a text is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order<'a> {
+    Settle(Verdict, Option<FourDigits>),
+    Users,
+    Quota(Quota<'a>),
+    Pause,
+    Resume,
+    /// A text to everyone.
+    Tell(&'a str),
+}
+
+/// An admin's answer to what waits for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Approve,
+    Deny,
+    Block,
+}
+
+/// The code that settles one of the things that wait for an admin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FourDigits(String);
+
+impl FourDigits {
+    pub fn new(number: u16) -> Option<Self> {
+        (number <= 9999).then(|| Self(format!("{number:04}")))
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        let four = text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit());
+        four.then(|| Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota<'a> {
+    /// A name or a number.
+    pub who: &'a str,
+    /// `None`: only tell.
+    pub change: Option<i64>,
+}
+
+/// Reads a text as an order, whoever sent it. Case and closing punctuation do not matter.
+pub fn read(text: &str) -> Option<Order<'_>> {
+    let text = text.trim();
+    let bare = text.trim_end_matches(['.', '!', ' ']);
+    let (first, rest) = bare.split_once(char::is_whitespace).unwrap_or((bare, ""));
+    let rest = rest.trim();
+    match first.to_lowercase().as_str() {
+        "approve" | "approved" => settle(Verdict::Approve, rest),
+        "deny" | "denied" => settle(Verdict::Deny, rest),
+        "block" => settle(Verdict::Block, rest),
+        "users" if rest.is_empty() => Some(Order::Users),
+        "pause" if rest.is_empty() => Some(Order::Pause),
+        "resume" if rest.is_empty() => Some(Order::Resume),
+        "quota" => quota(rest),
+        "tell" => {
+            let (to, words) = text[first.len()..].trim_start().split_once(char::is_whitespace)?;
+            let everyone =
+                matches!(to.trim_end_matches([':', ',']).to_lowercase().as_str(), "everyone" | "everybody");
+            let words = words.trim();
+            (everyone && !words.is_empty()).then_some(Order::Tell(words))
+        }
+        _ => None,
+    }
+}
+
+/// "approve", "approve 4821" and "approve #4821" are orders; "approve of this movie" is talk.
+fn settle(verdict: Verdict, rest: &str) -> Option<Order<'_>> {
+    if rest.is_empty() {
+        return Some(Order::Settle(verdict, None));
+    }
+    let code = FourDigits::parse(rest.trim_start_matches('#'))?;
+    Some(Order::Settle(verdict, Some(code)))
+}
+
+fn quota(rest: &str) -> Option<Order<'_>> {
+    let (who, change) = match rest.rsplit_once(char::is_whitespace) {
+        Some((who, change)) if change.starts_with(['+', '-']) => match change.parse::<i64>() {
+            Ok(change) if change.abs() <= 10_000 => (who.trim(), Some(change)),
+            // A number of a phone begins with a plus too.
+            Ok(_) => (rest, None),
+            Err(_) => return None,
+        },
+        Some(_) | None => (rest, None),
+    };
+    (!who.is_empty()).then_some(Order::Quota(Quota { who, change }))
+}
+
+/// How a person is called in what the household reads: by name, or by number.
+pub fn called(user: &User) -> String {
+    user.name.clone().unwrap_or_else(|| user.phone.spaced())
+}
+
+/// Whom somebody without a right may turn to.
+pub fn whom_to_ask(admins: &[User]) -> String {
+    admins.iter().find_map(|admin| admin.name.clone()).unwrap_or_else(|| "an admin".to_owned())
+}
+
+/// Everyone who answers to `who`: a number, or a name in any case.
+pub fn named<'u>(users: &'u [User], who: &str) -> Vec<&'u User> {
+    let digits: String = who.chars().filter(|c| c.is_ascii_digit() || *c == '+').collect();
+    let phone = PhoneNumber::parse(&digits).ok();
+    let wanted = who.trim_matches('"').to_lowercase();
+    users
+        .iter()
+        .filter(|user| {
+            let by_name = user.name.as_ref().is_some_and(|name| name.to_lowercase() == wanted);
+            by_name || phone.as_ref().is_some_and(|phone| *phone == user.phone)
+        })
+        .collect()
+}
+
+/// One line of the list of users.
+pub fn listed(user: &User) -> String {
+    let mut notes = Vec::new();
+    match (user.status, user.rights.role) {
+        (Status::Blocked, _) => notes.push("blocked"),
+        (Status::Pending, _) => notes.push("waiting"),
+        (Status::Active, Role::Admin) => notes.push("admin"),
+        (Status::Active, Role::Member) => {
+            if user.rights.delete {
+                notes.push("may delete");
+            }
+            if user.rights.four_k {
+                notes.push("4K");
+            }
+            if !user.rights.add {
+                notes.push("may not add");
+            }
+        }
+    }
+    if user.opted_out {
+        notes.push("opted out");
+    }
+    let name = called(user);
+    if notes.is_empty() { name } else { format!("{name} ({})", notes.join(", ")) }
+}
+
+/// What a member may add: `15 movies and 10 seasons within 7 days`.
+pub fn quota_in_words(movies: Option<Rate>, seasons: Option<Rate>) -> String {
+    let one = |rate: Option<Rate>, what: &str| match rate {
+        Some(rate) => format!("{} {what} within {}", rate.most, rate.stretch()),
+        None => format!("any number of {what}"),
+    };
+    match (movies, seasons) {
+        (Some(movies), Some(seasons)) if movies.within == seasons.within => {
+            format!("{} movies and {} seasons within {}", movies.most, seasons.most, movies.stretch())
+        }
+        _ => format!("{} and {}", one(movies, "movies"), one(seasons, "seasons")),
+    }
+}
+
+/// What anyone but an admin is told while the assistant is paused.
+pub const PAUSED: &str = "The assistant is paused right now. Your text is kept.";
+
+/// What somebody is told whose texts come too fast.
+pub fn too_fast(rate: Rate) -> String {
+    format!(
+        "That is more than {} texts within a {}. I left out the rest. Please send again later what you still need.",
+        rate.most,
+        rate.stretch()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<Order<'_>>) {
+        assert_eq!(read(text), expected, "{text:?}");
+    }
+
+    fn code(text: &str) -> Option<FourDigits> {
+        FourDigits::parse(text)
+    }
+
+    #[test]
+    fn a_verdict_names_its_code() {
+        check("APPROVE 4821", Some(Order::Settle(Verdict::Approve, code("4821"))));
+        check(" approve  #0007. ", Some(Order::Settle(Verdict::Approve, code("0007"))));
+        check("Deny 4821!", Some(Order::Settle(Verdict::Deny, code("4821"))));
+        check("block 4821", Some(Order::Settle(Verdict::Block, code("4821"))));
+        check("approve", Some(Order::Settle(Verdict::Approve, None)));
+        for talk in ["approve of dune", "approve 482", "approve 48213", "block buster", "deny everything"] {
+            check(talk, None);
+        }
+    }
+
+    #[test]
+    fn a_quota_names_whom_and_how_many_more() {
+        check("quota Sam +5", Some(Order::Quota(Quota { who: "Sam", change: Some(5) })));
+        check("QUOTA sam smith -2", Some(Order::Quota(Quota { who: "sam smith", change: Some(-2) })));
+        check("quota Sam", Some(Order::Quota(Quota { who: "Sam", change: None })));
+        check("quota +15550100123 +5", Some(Order::Quota(Quota { who: "+15550100123", change: Some(5) })));
+        check("quota +1 555 010 0123", Some(Order::Quota(Quota { who: "+1 555 010 0123", change: None })));
+        check("quota", None);
+        check("quota Sam +x", None);
+    }
+
+    #[test]
+    fn other_orders_are_one_word_or_a_text_to_everyone() {
+        check("Users", Some(Order::Users));
+        check("pause", Some(Order::Pause));
+        check("RESUME.", Some(Order::Resume));
+        check("pause dune", None);
+        check("tell everyone: Movie night at 8!", Some(Order::Tell("Movie night at 8!")));
+        check("tell everyone", None);
+        check("tell me about dune", None);
+    }
+
+    #[test]
+    fn a_quota_is_told_in_words() {
+        let week = |most| Some(Rate { most, within: SignedDuration::from_hours(7 * 24) });
+        assert_eq!(quota_in_words(week(15), week(10)), "15 movies and 10 seasons within 7 days");
+        assert_eq!(quota_in_words(week(15), None), "15 movies within 7 days and any number of seasons");
+    }
+}

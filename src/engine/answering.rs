@@ -1,0 +1,187 @@
+//! Texts that code answers by itself, in the transaction that takes them up.
+
+use super::begin::{Beginning, Begun, Scene};
+use super::ending::WayBack;
+use crate::conversation::lifecycle::{self, Place};
+use crate::conversation::transcript::{Brain, ConversationId, EventId, InboundEvent, TurnId, User, UserId};
+use crate::conversation::{orders, route, text};
+use crate::store::conversations::{self, EndReason};
+use crate::store::ledger::{self, Outcome};
+use crate::store::pending::{self, Claim, Closing};
+use crate::store::turns::{self, End, Kind, Live, NewTurn, Plan};
+use crate::store::{QueryResult, history, outbox, users};
+
+impl Beginning<'_> {
+    pub(super) fn skip(&mut self, event: &InboundEvent, reason: &str) -> QueryResult<Begun> {
+        ledger::skip(self.conn, event.id, reason, self.now)?;
+        Ok(Begun::Answered)
+    }
+
+    pub(super) fn opt_out(&mut self, user: &User, event: EventId) -> QueryResult<Begun> {
+        users::opt_out(self.conn, user.id, self.now)?;
+        pending::close(self.conn, user.id, Closing::Denied, self.now)?;
+        outbox::suppress_all(self.conn, user.id, self.now)?;
+        ledger::skip(self.conn, event, "opt_out", self.now)?;
+        Ok(Begun::Answered)
+    }
+
+    pub(super) fn confirm(
+        &mut self,
+        user: &User,
+        scene: &Scene,
+        events: &[InboundEvent],
+    ) -> QueryResult<Begun> {
+        let live = self.open_turn(user, Kind::Confirm, &Plan::by(Brain::Keyword), events)?;
+        match pending::claim(self.conn, user.id, events[0].id, live.id, self.now)? {
+            Claim::Claimed => Ok(Begun::Turn(live)),
+            Claim::Lost => {
+                let text = format!("That question is closed. {}", scene.kept());
+                self.end_by_code(live.id, &WayBack::back(user.clone(), live.id, events), &text)
+            }
+        }
+    }
+
+    pub(super) fn repeat(
+        &mut self,
+        user: &User,
+        scene: &Scene,
+        events: &[InboundEvent],
+    ) -> QueryResult<Begun> {
+        let question = scene.pending.as_ref().map(|open| open.question.clone()).unwrap_or_default();
+        let live = self.open_turn(user, Kind::Deny, &Plan::by(Brain::Keyword), events)?;
+        let text = WayBack::back(user.clone(), live.id, events).question(&question);
+        pending::repeat(self.conn, user.id, &text, self.now)?;
+        let end =
+            End { turn: live.id, outcome: Outcome::Replied, answer: Some(&text.body), texts: Vec::new() };
+        turns::finish(self.conn, &end, self.now)?;
+        Ok(Begun::Answered)
+    }
+
+    /// One text for all that were missed for too long.
+    pub(super) fn missed(
+        &mut self,
+        user: &User,
+        scene: &Scene,
+        waiting: &[InboundEvent],
+    ) -> QueryResult<Begun> {
+        let too_old = |event: &&InboundEvent| route::is_too_old(event, scene.resumed_at);
+        let count = waiting.iter().take_while(too_old).count().max(1);
+        let texts = if count == 1 { "your text".to_owned() } else { format!("{count} of your texts") };
+        let text = format!("I was offline and missed {texts}. Please send again what you still need.");
+        self.answer(user, Kind::Command, &waiting[..count], &text)
+    }
+
+    /// Texts beyond the limit are kept, and their sender hears of it once.
+    pub(super) fn too_fast(
+        &mut self,
+        user: &User,
+        scene: &Scene,
+        waiting: &[InboundEvent],
+    ) -> QueryResult<Begun> {
+        let Some(rate) = self.settings.rate else { return self.skip(&waiting[0], "rate_limited") };
+        let count = scene.over_limit.iter().take_while(|over| **over).count().max(1);
+        let many = &waiting[..count];
+        for event in many {
+            ledger::mark_over_limit(self.conn, event.id)?;
+        }
+        let since = many[0].sent_at - rate.within;
+        if ledger::told_of_limit(self.conn, user.id, many[0].id, since)? {
+            for event in many {
+                ledger::skip(self.conn, event.id, "rate_limited", self.now)?;
+            }
+            return Ok(Begun::Answered);
+        }
+        for event in &many[1..] {
+            ledger::skip(self.conn, event.id, "rate_limited", self.now)?;
+        }
+        self.answer_dropping(user, scene, &many[..1], &orders::too_fast(rate))
+    }
+
+    pub(super) fn clear(
+        &mut self,
+        user: &User,
+        scene: &Scene,
+        events: &[InboundEvent],
+    ) -> QueryResult<Begun> {
+        self.answer_dropping(user, scene, events, "OK, we start over.")?;
+        if let Some(open) = conversations::open(self.conn, user.id)? {
+            conversations::end(self.conn, open.id, EndReason::Cleared, self.now)?;
+        }
+        Ok(Begun::Answered)
+    }
+
+    /// Answers what has nothing to do with an open question, which it closes.
+    pub(super) fn answer_dropping(
+        &mut self,
+        user: &User,
+        scene: &Scene,
+        events: &[InboundEvent],
+        text: &str,
+    ) -> QueryResult<Begun> {
+        pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
+        let text = match scene.pending {
+            Some(_) => format!("{} {text}", scene.kept()),
+            None => text.to_owned(),
+        };
+        self.answer(user, Kind::Command, events, &text)
+    }
+
+    pub(super) fn more(&mut self, user: &User, scene: &Scene, events: &[InboundEvent]) -> QueryResult<Begun> {
+        let said = match conversations::open(self.conn, user.id)? {
+            Some(open) => history::last_answer(self.conn, open.id)?,
+            None => None,
+        };
+        let Some(rest) = said.and_then(|answer| text::first_page(&answer).rest) else {
+            return self.answer_dropping(user, scene, events, "There is nothing more.");
+        };
+        pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
+        let live = self.open_turn(user, Kind::Command, &Plan::by(Brain::Keyword), events)?;
+        let back = WayBack::back(user.clone(), live.id, events).keeping_emoji();
+        self.end_by_code(live.id, &back, &rest)
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        user: &User,
+        kind: Kind,
+        events: &[InboundEvent],
+        text: &str,
+    ) -> QueryResult<Begun> {
+        let live = self.open_turn(user, kind, &Plan::by(Brain::Keyword), events)?;
+        self.end_by_code(live.id, &WayBack::back(user.clone(), live.id, events), text)
+    }
+
+    fn end_by_code(&mut self, turn: TurnId, back: &WayBack, text: &str) -> QueryResult<Begun> {
+        let (whole, page) = back.page(text);
+        let end =
+            End { turn, outcome: Outcome::Replied, answer: Some(&whole), texts: vec![back.reply(page.text)] };
+        turns::finish(self.conn, &end, self.now)?;
+        Ok(Begun::Answered)
+    }
+
+    pub(super) fn open_turn(
+        &mut self,
+        user: &User,
+        kind: Kind,
+        plan: &Plan,
+        events: &[InboundEvent],
+    ) -> QueryResult<Live> {
+        let conversation = self.conversation(user.id)?;
+        let id = turns::create(self.conn, NewTurn { user: user.id, conversation, kind, plan }, self.now)?;
+        let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
+        ledger::take(self.conn, &ids, id, self.now)?;
+        Ok(Live { id, kind, conversation })
+    }
+
+    /// The open conversation, or a new one after a silence.
+    fn conversation(&mut self, user: UserId) -> QueryResult<ConversationId> {
+        let open = conversations::open(self.conn, user)?;
+        match lifecycle::place(open, self.settings.idle, self.now) {
+            Place::In(id) => return Ok(id),
+            Place::AfterEnd(id, at) => conversations::end(self.conn, id, EndReason::Idle, at)?,
+            Place::New => {}
+        }
+        let name = lifecycle::name(self.now, &self.settings.zone);
+        conversations::begin(self.conn, user, &name, self.now)
+    }
+}

@@ -1,0 +1,267 @@
+//! What admins order by text, and the pause that they can put on.
+
+use serde_json::json;
+
+use super::begin::{Beginning, Begun, Scene};
+use super::ending::WayBack;
+use super::joining;
+use crate::conversation::orders::{self, FourDigits, Order, Quota, Verdict};
+use crate::conversation::transcript::{InboundEvent, Role, Status, User};
+use crate::conversation::{deletion, onboarding, route};
+use crate::store::approvals::{self, Approval, Found, Matter, Settled, State};
+use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::household::{self, Change};
+use crate::store::pending::{self, Closing};
+use crate::store::quotas::{self, Own};
+use crate::store::turns::{Kind, Plan};
+use crate::store::{QueryResult, outbox, users};
+use crate::tools::removal::REMOVE_MEDIA;
+
+impl Beginning<'_> {
+    pub(super) fn order(
+        &mut self,
+        admin: &User,
+        scene: &Scene,
+        events: &[InboundEvent],
+    ) -> QueryResult<Begun> {
+        let text = match orders::read(&events[0].body) {
+            Some(Order::Settle(verdict, Some(code))) => {
+                return self.settle(admin, scene, events, (verdict, &code));
+            }
+            Some(Order::Settle(_, None)) => self.waiting_list()?,
+            Some(Order::Users) => self.list_users()?,
+            Some(Order::Quota(quota)) => self.change_quota(admin, quota)?,
+            Some(Order::Pause) => self.pause(admin)?,
+            Some(Order::Resume) => {
+                let text = self.resume(admin)?;
+                self.answer_dropping(admin, scene, events, text)?;
+                return Ok(Begun::Resumed);
+            }
+            Some(Order::Tell(words)) => self.tell_everyone(admin, words, &events[0])?,
+            // The route came from the same reading.
+            None => "I did not understand that.".to_owned(),
+        };
+        self.answer_dropping(admin, scene, events, &text)
+    }
+
+    fn settle(
+        &mut self,
+        admin: &User,
+        scene: &Scene,
+        events: &[InboundEvent],
+        (verdict, code): (Verdict, &FourDigits),
+    ) -> QueryResult<Begun> {
+        let text = match approvals::find(self.conn, code, self.now)? {
+            Found::Unknown => {
+                approvals::count_miss(self.conn)?;
+                "Nothing waits with that code. Text USERS to see what is open.".to_owned()
+            }
+            Found::Dead => "That code does not work any more. Text USERS for a fresh one.".to_owned(),
+            Found::Ended(approval) => self.how_it_ended(&approval)?,
+            Found::Open(approval) => match (&approval.matter, verdict) {
+                (Matter::Delete(_), Verdict::Approve) => {
+                    return self.approve_deletion(admin, scene, events, &approval);
+                }
+                (Matter::Delete(_), Verdict::Deny) => self.deny_deletion(admin, &approval)?,
+                (Matter::Join, Verdict::Approve) => {
+                    let newcomer = users::get(self.conn, approval.user)?;
+                    let (by, number) = (By::User(admin.id), self.settings.number.as_ref());
+                    joining::approve(self.conn, &newcomer, by, number, self.now)?;
+                    format!("{} can text me now.", orders::called(&newcomer))
+                }
+                (Matter::Join, Verdict::Block) => {
+                    let newcomer = users::get(self.conn, approval.user)?;
+                    joining::block(self.conn, &newcomer, By::User(admin.id), self.now)?;
+                    format!("Blocked {}.", newcomer.phone.spaced())
+                }
+                (Matter::Join, Verdict::Deny) | (Matter::Delete(_), Verdict::Block) => {
+                    self.question(&approval)?
+                }
+            },
+        };
+        self.answer_dropping(admin, scene, events, &text)
+    }
+
+    fn how_it_ended(&mut self, approval: &Approval) -> QueryResult<String> {
+        let by = match approval.settled_by {
+            Some(admin) => format!(" by {}", orders::called(&users::get(self.conn, admin)?)),
+            None => String::new(),
+        };
+        Ok(match approval.state {
+            State::Approved => format!("That was approved{by} already."),
+            State::Denied => format!("That was denied{by} already."),
+            State::Blocked => format!("That number was blocked{by} already."),
+            State::Expired | State::Open => "That has expired.".to_owned(),
+            State::Withdrawn => "That is not wanted any more.".to_owned(),
+        })
+    }
+
+    /// What the admins are asked, word for word.
+    fn question(&mut self, approval: &Approval) -> QueryResult<String> {
+        let about = users::get(self.conn, approval.user)?;
+        let code = approval.code.as_str();
+        Ok(match &approval.matter {
+            Matter::Join => {
+                onboarding::question(&about.phone, about.name.as_deref().unwrap_or_default(), code)
+            }
+            Matter::Delete(item) => deletion::wish(&orders::called(&about), item, code),
+        })
+    }
+
+    /// The admin's word is the yes: it is claimed once, and begins the deletion as a turn of the admin.
+    fn approve_deletion(
+        &mut self,
+        admin: &User,
+        scene: &Scene,
+        events: &[InboundEvent],
+        approval: &Approval,
+    ) -> QueryResult<Begun> {
+        let Matter::Delete(item) = &approval.matter else {
+            return self.answer_dropping(admin, scene, events, "Nothing is to be deleted.");
+        };
+        if approvals::settle(self.conn, approval.id, State::Approved, Some(admin.id), self.now)?
+            == Settled::TooLate
+        {
+            return self.answer_dropping(admin, scene, events, "That was answered already.");
+        }
+        self.note(admin, "approve_deletion", Subject::Approval(approval.id))?;
+        pending::close(self.conn, admin.id, Closing::Dropped, self.now)?;
+        let mut plan = Plan::by(crate::conversation::transcript::Brain::Keyword);
+        plan.preface = scene.pending.is_some().then(|| scene.kept());
+        let live = self.open_turn(admin, Kind::Confirm, &plan, events)?;
+        let approved = pending::Approved { turn: live.id, yes: events[0].id, tool: REMOVE_MEDIA, item };
+        let call = pending::hold_approved(self.conn, &approved, self.now)?;
+        approvals::set_run_call(self.conn, approval.id, call)?;
+        Ok(Begun::Turn(live))
+    }
+
+    fn deny_deletion(&mut self, admin: &User, approval: &Approval) -> QueryResult<String> {
+        let Matter::Delete(item) = &approval.matter else {
+            return Ok("Nothing is to be deleted.".to_owned());
+        };
+        if approvals::settle(self.conn, approval.id, State::Denied, Some(admin.id), self.now)?
+            == Settled::TooLate
+        {
+            return Ok("That was answered already.".to_owned());
+        }
+        self.note(admin, "deny_deletion", Subject::Approval(approval.id))?;
+        let member = users::get(self.conn, approval.user)?;
+        let key = format!("approval:{}:denied", approval.id);
+        let way = WayBack::to_user(self.conn, &member, self.settings.number.as_ref())?;
+        outbox::queue_once(self.conn, &way.notice(&key, &deletion::wish_denied(item)), self.now)?;
+        Ok(format!("OK, {} stays, and {} hears it.", deletion::name(item), orders::called(&member)))
+    }
+
+    /// What waits for an admin, each with a code that works.
+    fn waiting_list(&mut self) -> QueryResult<String> {
+        let mut lines = Vec::new();
+        let mut codes = self.settings.codes.four_digits();
+        for approval in approvals::open(self.conn)? {
+            let approval = approvals::renew(self.conn, approval, &mut || codes.draw(), self.now)?;
+            lines.push(self.question(&approval)?);
+        }
+        Ok(if lines.is_empty() { "Nothing waits for you.".to_owned() } else { lines.join("\n") })
+    }
+
+    fn list_users(&mut self) -> QueryResult<String> {
+        let everyone = users::known(self.conn)?;
+        let names: Vec<String> =
+            everyone.iter().filter(|user| user.status != Status::Pending).map(orders::listed).collect();
+        Ok(format!("{}\n{}", names.join(", "), self.waiting_list()?))
+    }
+
+    fn change_quota(&mut self, admin: &User, quota: Quota<'_>) -> QueryResult<String> {
+        let everyone = users::known(self.conn)?;
+        let member = match orders::named(&everyone, quota.who).as_slice() {
+            [] => return Ok(format!("I know nobody called {}. Text USERS for the list.", quota.who)),
+            [one] => (*one).clone(),
+            several => {
+                let numbers: Vec<String> = several.iter().map(|user| user.phone.spaced()).collect();
+                return Ok(format!("Several are called so. Use a number: {}.", numbers.join(", ")));
+            }
+        };
+        let name = orders::called(&member);
+        if member.rights.role == Role::Admin {
+            return Ok(format!("{name} is an admin and has no limit."));
+        }
+        let quotas = self.settings.quotas;
+        let mut own = quotas::own(self.conn, member.id)?;
+        if let Some(change) = quota.change {
+            let changed = |own: Option<u32>, rate: Option<crate::conversation::rate::Rate>| {
+                let rate = rate?;
+                let most = i64::from(own.unwrap_or(rate.most)).saturating_add(change).max(0);
+                Some(u32::try_from(most).unwrap_or(u32::MAX))
+            };
+            own = Own {
+                movies: changed(own.movies, quotas.movies),
+                seasons: changed(own.seasons, quotas.seasons),
+            };
+            let detail = json!({ "movies": own.movies, "seasons": own.seasons });
+            let subject = Subject::User(member.id);
+            let entry = Entry { by: By::User(admin.id), kind: "quota", subject, detail };
+            audit::record(self.conn, &entry, self.now)?;
+            quotas::set_own(self.conn, member.id, own, self.now)?;
+        }
+        let standing = quotas.of_member(own);
+        Ok(format!("{name} may add {}.", orders::quota_in_words(standing.movies, standing.seasons)))
+    }
+
+    fn tell_everyone(&mut self, admin: &User, words: &str, event: &InboundEvent) -> QueryResult<String> {
+        self.note(admin, "tell_everyone", Subject::Household)?;
+        let text = format!("{}: {words}", orders::called(admin));
+        let mut told = 0;
+        for user in users::known(self.conn)? {
+            if user.status == Status::Active && !user.opted_out && user.id != admin.id {
+                let way = WayBack::to_user(self.conn, &user, self.settings.number.as_ref())?;
+                let key = format!("event:{}:told", event.id);
+                outbox::queue_once(self.conn, &way.notice(&key, &text), self.now)?;
+                told += 1;
+            }
+        }
+        Ok(match told {
+            0 => "There is nobody else to tell.".to_owned(),
+            1 => "OK, one person is told.".to_owned(),
+            many => format!("OK, {many} people are told."),
+        })
+    }
+
+    fn pause(&mut self, admin: &User) -> QueryResult<String> {
+        Ok(match household::begin_pause(self.conn, admin.id, self.now)? {
+            Change::Done => {
+                self.note(admin, "pause", Subject::Household)?;
+                "Paused. Texts are kept, and only admins are answered. Text RESUME to go on.".to_owned()
+            }
+            Change::WasSo => "I am paused already. Text RESUME to go on.".to_owned(),
+        })
+    }
+
+    fn resume(&mut self, admin: &User) -> QueryResult<&'static str> {
+        Ok(match household::end_pause(self.conn, admin.id, self.now)? {
+            Change::Done => {
+                self.note(admin, "resume", Subject::Household)?;
+                "I am back. Texts of the last hour are answered now."
+            }
+            Change::WasSo => "I am not paused.",
+        })
+    }
+
+    /// Whether the text waits because the assistant is paused. Whoever texts is told so once in a pause.
+    pub(super) fn is_held(&mut self, user: &User, event: &InboundEvent) -> QueryResult<bool> {
+        let Some(pause) = household::pause(self.conn)? else { return Ok(false) };
+        let is_admin = user.status == Status::Active && user.rights.role == Role::Admin;
+        if is_admin || user.status == Status::Blocked || route::opts_out(event) {
+            return Ok(false);
+        }
+        if user.status == Status::Active && !user.opted_out {
+            let back = WayBack::without_turn(user, event);
+            let text = back.notice(&format!("pause:{pause}"), orders::PAUSED);
+            outbox::queue_once(self.conn, &text, self.now)?;
+        }
+        Ok(true)
+    }
+
+    fn note(&mut self, admin: &User, kind: &'static str, subject: Subject) -> QueryResult<()> {
+        let entry = Entry { by: By::User(admin.id), kind, subject, detail: json!({}) };
+        audit::record(self.conn, &entry, self.now)
+    }
+}

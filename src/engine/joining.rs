@@ -1,0 +1,108 @@
+//! Strangers: they are asked for a name, the admins are asked about them, and that is all that is done for them.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::begin::{Beginning, Begun};
+use super::ending::{self, WayBack};
+use crate::conversation::onboarding::{self, Move};
+use crate::conversation::transcript::{Address, InboundEvent, Status, User};
+use crate::store::approvals::{self, Matter, NewApproval, Settled, State};
+use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::conversations::EndReason;
+use crate::store::pending::{self, Closing};
+use crate::store::{Conn, QueryResult, conversations, joining, ledger, outbox, turns, users};
+
+impl Beginning<'_> {
+    pub(super) fn receive_stranger(&mut self, user: &User, event: &InboundEvent) -> QueryResult<Begun> {
+        let stranger = joining::stranger(self.conn, user.id)?;
+        let room = joining::waiting_room(self.conn, self.now)?;
+        match onboarding::next(&stranger, room, &event.body, self.now) {
+            Move::Welcome => self.ask_name(user, event, onboarding::WELCOME),
+            Move::AskNameAgain => self.ask_name(user, event, onboarding::ASK_AGAIN),
+            Move::Introduce(name) => {
+                joining::introduce(self.conn, user.id, &name, self.now)?;
+                self.ask_admins_about(user, name.as_str(), event)?;
+                self.skip(event, "introduced")
+            }
+            Move::AskAdminsAgain => {
+                self.ask_admins_about(user, &stranger.name.unwrap_or_default(), event)?;
+                self.skip(event, "introduced")
+            }
+            Move::Silent => self.skip(event, "unknown_sender"),
+        }
+    }
+
+    fn ask_name(&mut self, user: &User, event: &InboundEvent, text: &str) -> QueryResult<Begun> {
+        joining::asked_name(self.conn, user.id, self.now)?;
+        let text = WayBack::without_turn(user, event).reply(text.to_owned());
+        outbox::queue(self.conn, &text, self.now)?;
+        ledger::answered(self.conn, event.id, self.now)?;
+        Ok(Begun::Answered)
+    }
+
+    fn ask_admins_about(&mut self, user: &User, name: &str, event: &InboundEvent) -> QueryResult<()> {
+        let new = NewApproval { user: user.id, matter: &Matter::Join, call: None };
+        let mut codes = self.settings.codes.four_digits();
+        let approval = approvals::ask(self.conn, &new, &mut || codes.draw(), self.now)?;
+        let question = onboarding::question(&user.phone, name, approval.code.as_str());
+        let key = format!("approval:{}", approval.id);
+        // Where an admin never texted and no number is set up, the one that the stranger used is ours.
+        let number = self.settings.number.as_ref().unwrap_or(&event.to);
+        ending::tell_admins(self.conn, Some(number), &key, &question, self.now)
+    }
+}
+
+/// Lets somebody in; a stranger who waited is told so. `number` is ours, where one is set up.
+pub fn approve(
+    conn: &mut Conn,
+    user: &User,
+    by: By,
+    number: Option<&Address>,
+    now: Timestamp,
+) -> QueryResult<()> {
+    note(conn, "approve", user, by, now)?;
+    end_join(conn, user, State::Approved, by, now)?;
+    joining::leave_room(conn, user.id, Status::Active, now)?;
+    if user.status == Status::Pending && users::last_address(conn, user.id)?.is_some() {
+        let text = onboarding::admitted(user.name.as_deref());
+        let key = format!("admitted:{}", now.as_millisecond());
+        let notice = WayBack::to_user(conn, user, number)?.notice(&key, &text);
+        outbox::queue_once(conn, &notice, now)?;
+    }
+    Ok(())
+}
+
+/// From here on there is silence: what runs ends, what waits to be sent is put aside, what is open is closed.
+pub fn block(conn: &mut Conn, user: &User, by: By, now: Timestamp) -> QueryResult<()> {
+    note(conn, "block", user, by, now)?;
+    end_join(conn, user, State::Blocked, by, now)?;
+    approvals::withdraw(conn, user.id, now)?;
+    joining::leave_room(conn, user.id, Status::Blocked, now)?;
+    pending::close(conn, user.id, Closing::Dropped, now)?;
+    turns::request_cancel(conn, user.id, now)?;
+    outbox::suppress_all(conn, user.id, now)?;
+    match conversations::open(conn, user.id)? {
+        Some(open) => conversations::end(conn, open.id, EndReason::Blocked, now),
+        None => Ok(()),
+    }
+}
+
+fn note(conn: &mut Conn, kind: &'static str, user: &User, by: By, now: Timestamp) -> QueryResult<()> {
+    let entry = Entry { by, kind, subject: Subject::User(user.id), detail: json!({}) };
+    audit::record(conn, &entry, now)
+}
+
+fn end_join(conn: &mut Conn, user: &User, state: State, by: By, now: Timestamp) -> QueryResult<()> {
+    let settled_by = match by {
+        By::User(admin) => Some(admin),
+        By::Shell | By::Dialarr => None,
+    };
+    for open in approvals::open_about(conn, user.id)? {
+        if open.matter == Matter::Join {
+            let (Settled::Done | Settled::TooLate) =
+                approvals::settle(conn, open.id, state, settled_by, now)?;
+        }
+    }
+    Ok(())
+}

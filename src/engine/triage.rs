@@ -1,0 +1,72 @@
+//! Asking the model whether a text wants an answer at all, before its turn goes on.
+
+use std::time::Duration;
+
+use super::Engine;
+use super::run::{Past, Progress, Scene};
+use crate::conversation::prompt;
+use crate::conversation::spending::{Charge, Estimate};
+use crate::conversation::triage;
+use crate::llm::{Model, StepOut};
+use crate::store::ledger::Outcome;
+use crate::store::spend::{self, Day, Reservation};
+use crate::store::turns::{self, Triage};
+
+/// Somebody may be waiting for the answer itself.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+impl Engine {
+    /// Decides once and for all whether the turn goes on. Anything but a clean word to skip lets it.
+    pub(super) async fn triage(&self, scene: &Scene, past: &Past) -> anyhow::Result<Progress> {
+        let (verdict, charge) = match (scene.plan.triage, &self.0.parts.model) {
+            (Triage::Open, Some(model)) => self.small_talk(&**model, scene, past).await?,
+            (Triage::Open, None) | (Triage::Respond, _) => (Triage::Respond, Charge::Nothing),
+            (Triage::Skip, _) => (Triage::Skip, Charge::Nothing),
+        };
+        let (turn, now) = (scene.live.id, self.now());
+        let record = move |conn: &mut _| {
+            spend::settle(conn, turn, charge)?;
+            turns::set_triage(conn, turn, verdict, now)
+        };
+        self.0.parts.db.write(record).await?;
+        if verdict == Triage::Skip {
+            self.end_without_a_text(scene, Outcome::Skipped("small_talk")).await?;
+            return Ok(Progress::Ended);
+        }
+        Ok(Progress::GoesOn)
+    }
+
+    /// The model's verdict, and what it came to. Where the day's budget has no room for it, nobody is asked.
+    async fn small_talk(
+        &self,
+        model: &dyn Model,
+        scene: &Scene,
+        past: &Past,
+    ) -> anyhow::Result<(Triage, Charge)> {
+        let settings = &self.0.parts.settings;
+        let request = prompt::triage(&scene.turn.texts, past.turns.last());
+        let estimate = Estimate::of(&request, settings.prices);
+        let (turn, user, day) = (scene.live.id, scene.user.id, Day::of(self.now(), &settings.zone));
+        let (call, budget) = (spend::Call { turn, user, day, estimate }, settings.budget);
+        let reserve = move |conn: &mut _| spend::reserve(conn, &call, budget);
+        if self.0.parts.db.write(reserve).await? != Reservation::Granted {
+            return Ok((Triage::Respond, Charge::Nothing));
+        }
+        let place = self.0.model_places.acquire().await;
+        let answer = tokio::time::timeout(PATIENCE, model.step(&request, &mut |_| {})).await;
+        drop(place);
+        Ok(match answer {
+            Ok(Ok(step)) => (verdict(&step), self.charge(&step, estimate)),
+            Ok(Err(error)) => {
+                tracing::warn!(%turn, %error, "the model could not tell whether a text wants an answer");
+                (Triage::Respond, Charge::Input)
+            }
+            Err(_) => (Triage::Respond, Charge::Input),
+        })
+    }
+}
+
+fn verdict(step: &StepOut) -> Triage {
+    let clean = step.calls.is_empty() && step.text.trim() == triage::SKIP;
+    if clean { Triage::Skip } else { Triage::Respond }
+}

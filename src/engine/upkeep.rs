@@ -1,0 +1,37 @@
+//! What time alone brings about: conversations end, strangers leave, what nobody has answered expires.
+
+use jiff::Timestamp;
+
+use super::ending::WayBack;
+use super::{Engine, Settings};
+use crate::conversation::deletion;
+use crate::store::approvals::{self, Matter};
+use crate::store::db::DbError;
+use crate::store::{Conn, QueryResult, conversations, joining, outbox, users};
+
+impl Engine {
+    /// One round; it changes nothing when nothing is due.
+    pub async fn keep_up(&self) -> Result<(), DbError> {
+        let (settings, now) = (self.0.parts.settings.clone(), self.now());
+        let work = move |conn: &mut _| {
+            conversations::end_idle(conn, settings.idle, now)?;
+            joining::dismiss_unnamed(conn, now)?;
+            expire_approvals(conn, &settings, now)
+        };
+        self.0.parts.db.write(work).await?;
+        self.0.parts.outbox.ring();
+        Ok(())
+    }
+}
+
+/// A member whose wish nobody has answered hears that it is over.
+fn expire_approvals(conn: &mut Conn, settings: &Settings, now: Timestamp) -> QueryResult<()> {
+    for expired in approvals::expire(conn, now)? {
+        let Matter::Delete(item) = &expired.matter else { continue };
+        let member = users::get(conn, expired.user)?;
+        let key = format!("approval:{}:expired", expired.id);
+        let way = WayBack::to_user(conn, &member, settings.number.as_ref())?;
+        outbox::queue_once(conn, &way.notice(&key, &deletion::wish_expired(item)), now)?;
+    }
+    Ok(())
+}

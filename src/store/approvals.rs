@@ -1,0 +1,393 @@
+//! What waits for an admin: newcomers, and members' wishes to delete. Each is settled once, by its code.
+
+use diesel::prelude::*;
+use jiff::{SignedDuration, Timestamp};
+
+use super::Conn;
+use super::codec::{fingerprint, fingerprint_json, kind, kind_word, ms, unreadable};
+use super::schema::approvals;
+use super::written::Written;
+use crate::conversation::orders::FourDigits;
+use crate::conversation::transcript::{CallRow, FrozenItem, UserId};
+
+/// How long a code works, and how long a settled one is still explained.
+const LASTS: SignedDuration = SignedDuration::from_hours(24);
+/// Wrong codes after which an open one works no more.
+const MOST_MISSES: i64 = 3;
+
+const OPEN: Written = Written("approvals.state = 'open'");
+
+/// What is asked of the admins.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Matter {
+    Join,
+    /// The item as the admins were told of it.
+    Delete(FrozenItem),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Approval {
+    pub id: i64,
+    /// Whom it is about.
+    pub user: UserId,
+    pub matter: Matter,
+    pub code: FourDigits,
+    pub state: State,
+    pub settled_by: Option<UserId>,
+    pub run_call: Option<CallRow>,
+    misses: i64,
+    expires_at: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Open,
+    Approved,
+    Denied,
+    Blocked,
+    Expired,
+    /// The person it was about has left.
+    Withdrawn,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::Blocked => "blocked",
+            Self::Expired => "expired",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+
+    fn read(word: &str) -> QueryResult<Self> {
+        [Self::Open, Self::Approved, Self::Denied, Self::Blocked, Self::Expired, Self::Withdrawn]
+            .into_iter()
+            .find(|state| state.word() == word)
+            .ok_or_else(|| unreadable("approval state"))
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = approvals)]
+struct Row {
+    id: i64,
+    kind: String,
+    user_id: i64,
+    code: String,
+    misses: i64,
+    instance: Option<String>,
+    item_kind: Option<String>,
+    item_id: Option<i64>,
+    fingerprint: Option<String>,
+    state: String,
+    run_call_id: Option<i64>,
+    expires_at: i64,
+    settled_by: Option<i64>,
+}
+
+impl Row {
+    fn read(self) -> QueryResult<Approval> {
+        let missing = || unreadable("approval");
+        let matter = match self.kind.as_str() {
+            "join" => Matter::Join,
+            "delete" => {
+                let fingerprint = fingerprint(&self.fingerprint.ok_or_else(missing)?)?;
+                Matter::Delete(FrozenItem {
+                    instance: self.instance.ok_or_else(missing)?,
+                    kind: kind(&self.item_kind.ok_or_else(missing)?)?,
+                    id: self.item_id.ok_or_else(missing)?,
+                    // Files that nobody knows of are never deleted.
+                    delete_files: fingerprint.size_bytes > 0,
+                    fingerprint,
+                })
+            }
+            _ => return Err(missing()),
+        };
+        Ok(Approval {
+            id: self.id,
+            user: UserId(self.user_id),
+            matter,
+            code: FourDigits::parse(&self.code).ok_or_else(missing)?,
+            state: State::read(&self.state)?,
+            settled_by: self.settled_by.map(UserId),
+            run_call: self.run_call_id.map(CallRow),
+            misses: self.misses,
+            expires_at: self.expires_at,
+        })
+    }
+}
+
+/// Something new to ask the admins.
+#[derive(Debug, Clone)]
+pub struct NewApproval<'a> {
+    pub user: UserId,
+    pub matter: &'a Matter,
+    /// The member's call, for a wish to delete.
+    pub call: Option<CallRow>,
+}
+
+/// `draw` gives codes until one is free.
+pub fn ask(
+    conn: &mut Conn,
+    new: &NewApproval<'_>,
+    draw: &mut dyn FnMut() -> FourDigits,
+    now: Timestamp,
+) -> QueryResult<Approval> {
+    let code = free_code(conn, draw)?;
+    let item = match new.matter {
+        Matter::Join => None,
+        Matter::Delete(item) => Some(item),
+    };
+    let print = item.map(|item| fingerprint_json(&item.fingerprint)).transpose()?;
+    diesel::insert_into(approvals::table)
+        .values((
+            approvals::kind.eq(if item.is_some() { "delete" } else { "join" }),
+            approvals::user_id.eq(new.user.0),
+            approvals::code.eq(code.as_str()),
+            approvals::tool_call_id.eq(new.call.map(|call| call.0)),
+            approvals::instance.eq(item.map(|item| &item.instance)),
+            approvals::item_kind.eq(item.map(|item| kind_word(item.kind))),
+            approvals::item_id.eq(item.map(|item| item.id)),
+            approvals::fingerprint.eq(print),
+            approvals::state.eq(State::Open.word()),
+            approvals::created_at.eq(ms(now)),
+            approvals::expires_at.eq(ms(now + LASTS)),
+        ))
+        .returning(Row::as_returning())
+        .get_result(conn)
+        .and_then(Row::read)
+}
+
+fn free_code(conn: &mut Conn, draw: &mut dyn FnMut() -> FourDigits) -> QueryResult<FourDigits> {
+    loop {
+        let code = draw();
+        let taken: Option<i64> = approvals::table
+            .filter(approvals::code.eq(code.as_str()).and(OPEN))
+            .select(approvals::id)
+            .first(conn)
+            .optional()?;
+        if taken.is_none() {
+            return Ok(code);
+        }
+    }
+}
+
+/// What a code leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found {
+    Open(Approval),
+    /// Settled within the last day, by an admin or by time.
+    Ended(Approval),
+    /// There were too many wrong codes since it was told.
+    Dead,
+    Unknown,
+}
+
+pub fn find(conn: &mut Conn, code: &FourDigits, now: Timestamp) -> QueryResult<Found> {
+    let row: Option<Row> = approvals::table
+        .filter(approvals::code.eq(code.as_str()))
+        .order(approvals::id.desc())
+        .select(Row::as_select())
+        .first(conn)
+        .optional()?;
+    let Some(found) = row.map(Row::read).transpose()? else { return Ok(Found::Unknown) };
+    Ok(match found.state {
+        State::Open if found.expires_at <= ms(now) => {
+            Found::Ended(Approval { state: State::Expired, ..found })
+        }
+        State::Open if found.misses >= MOST_MISSES => Found::Dead,
+        State::Open => Found::Open(found),
+        _ if found.expires_at + ms_of(LASTS) <= ms(now) => Found::Unknown,
+        State::Approved | State::Denied | State::Blocked | State::Expired | State::Withdrawn => {
+            Found::Ended(found)
+        }
+    })
+}
+
+fn ms_of(duration: SignedDuration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A wrong code may have been meant for any open one, so each counts it.
+pub fn count_miss(conn: &mut Conn) -> QueryResult<()> {
+    diesel::update(approvals::table.filter(OPEN))
+        .set(approvals::misses.eq(approvals::misses + 1))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Whether a settlement took effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// It is this answer's alone.
+    Done,
+    TooLate,
+}
+
+pub fn settle(
+    conn: &mut Conn,
+    id: i64,
+    state: State,
+    by: Option<UserId>,
+    now: Timestamp,
+) -> QueryResult<Settled> {
+    let settled = diesel::update(approvals::table.find(id).filter(approvals::state.eq("open")))
+        .set((
+            approvals::state.eq(state.word()),
+            approvals::settled_at.eq(ms(now)),
+            approvals::settled_by.eq(by.map(|by| by.0)),
+        ))
+        .execute(conn)?;
+    Ok(if settled == 1 { Settled::Done } else { Settled::TooLate })
+}
+
+/// The deletion that an approval has begun.
+pub fn set_run_call(conn: &mut Conn, id: i64, call: CallRow) -> QueryResult<()> {
+    diesel::update(approvals::table.find(id)).set(approvals::run_call_id.eq(call.0)).execute(conn).map(drop)
+}
+
+/// The approval that `call` carries out, if it carries one out.
+pub fn carried_out_by(conn: &mut Conn, call: CallRow) -> QueryResult<Option<Approval>> {
+    approvals::table
+        .filter(approvals::run_call_id.eq(call.0))
+        .select(Row::as_select())
+        .first(conn)
+        .optional()?
+        .map(Row::read)
+        .transpose()
+}
+
+/// Everything open, oldest first.
+pub fn open(conn: &mut Conn) -> QueryResult<Vec<Approval>> {
+    let rows: Vec<Row> =
+        approvals::table.filter(OPEN).order(approvals::id).select(Row::as_select()).load(conn)?;
+    rows.into_iter().map(Row::read).collect()
+}
+
+/// What is open about one person.
+pub fn open_about(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Approval>> {
+    let open = open(conn)?;
+    Ok(open.into_iter().filter(|approval| approval.user == user).collect())
+}
+
+/// How often the admins were asked to let this person in.
+pub fn askings(conn: &mut Conn, user: UserId) -> QueryResult<i64> {
+    approvals::table
+        .filter(approvals::user_id.eq(user.0).and(approvals::kind.eq("join")))
+        .count()
+        .get_result(conn)
+}
+
+/// A code that works again for a day, where the old one does not any more.
+pub fn renew(
+    conn: &mut Conn,
+    approval: Approval,
+    draw: &mut dyn FnMut() -> FourDigits,
+    now: Timestamp,
+) -> QueryResult<Approval> {
+    if approval.misses < MOST_MISSES && approval.expires_at > ms(now) {
+        return Ok(approval);
+    }
+    let code = free_code(conn, draw)?;
+    diesel::update(approvals::table.find(approval.id).filter(approvals::state.eq("open")))
+        .set((
+            approvals::code.eq(code.as_str()),
+            approvals::misses.eq(0),
+            approvals::expires_at.eq(ms(now + LASTS)),
+        ))
+        .returning(Row::as_returning())
+        .get_result(conn)
+        .and_then(Row::read)
+}
+
+/// Ends what nobody has answered in time, and tells what that was.
+pub fn expire(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<Approval>> {
+    let over: Vec<Approval> =
+        open(conn)?.into_iter().filter(|approval| approval.expires_at <= ms(now)).collect();
+    for approval in &over {
+        settle(conn, approval.id, State::Expired, None, now)?;
+    }
+    Ok(over)
+}
+
+/// Ends what is open about a person who has left or was blocked.
+pub fn withdraw(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    for approval in open_about(conn, user)? {
+        settle(conn, approval.id, State::Withdrawn, None, now)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::PhoneNumber;
+    use crate::store::scratch;
+    use crate::store::users::{self, Newcomer};
+
+    fn at(hours: i64) -> Timestamp {
+        Timestamp::from_second(3600 * hours).unwrap()
+    }
+
+    fn code(number: u16) -> FourDigits {
+        FourDigits::new(number).unwrap()
+    }
+
+    fn asked(conn: &mut Conn, phone: &str, codes: &[u16]) -> Approval {
+        let user =
+            users::ensure(conn, &PhoneNumber::parse(phone).unwrap(), Newcomer::Stranger, at(0)).unwrap();
+        let mut codes = codes.iter();
+        let new = NewApproval { user, matter: &Matter::Join, call: None };
+        ask(conn, &new, &mut || code(*codes.next().unwrap()), at(0)).unwrap()
+    }
+
+    #[test]
+    fn a_code_is_never_open_twice() {
+        let mut conn = scratch();
+        asked(&mut conn, "+15550100001", &[4821]);
+        assert_eq!(asked(&mut conn, "+15550100002", &[4821, 4821, 17]).code, code(17));
+    }
+
+    #[test]
+    fn three_wrong_codes_kill_every_open_one_until_it_is_told_afresh() {
+        let mut conn = scratch();
+        let approval = asked(&mut conn, "+15550100001", &[4821]);
+        for _ in 0..3 {
+            assert_eq!(
+                find(&mut conn, &code(4821), at(1)).unwrap(),
+                find(&mut conn, &code(4821), at(1)).unwrap()
+            );
+            count_miss(&mut conn).unwrap();
+        }
+        assert_eq!(find(&mut conn, &code(4821), at(1)).unwrap(), Found::Dead);
+        let dead = open(&mut conn).unwrap().remove(0);
+        let fresh = renew(&mut conn, dead, &mut || code(9), at(1)).unwrap();
+        assert_eq!((fresh.id, fresh.code.clone()), (approval.id, code(9)));
+        assert!(matches!(find(&mut conn, &code(9), at(1)).unwrap(), Found::Open(_)));
+    }
+
+    #[test]
+    fn a_code_works_once_and_for_a_day() {
+        let mut conn = scratch();
+        let approval = asked(&mut conn, "+15550100001", &[4821]);
+        assert!(matches!(find(&mut conn, &code(4821), at(23)).unwrap(), Found::Open(_)));
+        assert!(
+            matches!(find(&mut conn, &code(4821), at(24)).unwrap(), Found::Ended(ended) if ended.state == State::Expired)
+        );
+        assert_eq!(
+            settle(&mut conn, approval.id, State::Approved, Some(approval.user), at(2)).unwrap(),
+            Settled::Done
+        );
+        assert_eq!(
+            settle(&mut conn, approval.id, State::Denied, Some(approval.user), at(2)).unwrap(),
+            Settled::TooLate
+        );
+        assert!(
+            matches!(find(&mut conn, &code(4821), at(3)).unwrap(), Found::Ended(ended) if ended.state == State::Approved)
+        );
+        assert_eq!(find(&mut conn, &code(4821), at(48)).unwrap(), Found::Unknown);
+    }
+}

@@ -1,0 +1,48 @@
+//! What holds for everyone: whether the assistant is paused.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::Conn;
+use super::codec::{ms, time};
+use super::schema::pauses;
+use super::written::Written;
+use crate::conversation::transcript::UserId;
+
+const OPEN: Written = Written("pauses.ended_at IS NULL");
+
+/// The pause that is on, by its id.
+pub fn pause(conn: &mut Conn) -> QueryResult<Option<i64>> {
+    pauses::table.filter(OPEN).select(pauses::id).first(conn).optional()
+}
+
+/// Whether an order changed anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Done,
+    WasSo,
+}
+
+pub fn begin_pause(conn: &mut Conn, by: UserId, now: Timestamp) -> QueryResult<Change> {
+    if pause(conn)?.is_some() {
+        return Ok(Change::WasSo);
+    }
+    diesel::insert_into(pauses::table)
+        .values((pauses::begun_at.eq(ms(now)), pauses::begun_by.eq(by.0)))
+        .execute(conn)?;
+    Ok(Change::Done)
+}
+
+pub fn end_pause(conn: &mut Conn, by: UserId, now: Timestamp) -> QueryResult<Change> {
+    let ended = diesel::update(pauses::table.filter(OPEN))
+        .set((pauses::ended_at.eq(ms(now)), pauses::ended_by.eq(by.0)))
+        .execute(conn)?;
+    Ok(if ended == 0 { Change::WasSo } else { Change::Done })
+}
+
+/// When the last pause ended.
+pub fn resumed_at(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
+    let last: Option<Option<i64>> =
+        pauses::table.order(pauses::id.desc()).select(pauses::ended_at).first(conn).optional()?;
+    last.flatten().map(time).transpose()
+}

@@ -1,0 +1,88 @@
+//! Strangers on their way to becoming members.
+
+use diesel::dsl::count_star;
+use diesel::prelude::*;
+use jiff::{SignedDuration, Timestamp};
+
+use super::codec::{ms, number, status_word, time};
+use super::schema::users;
+use super::written::Written;
+use super::{Conn, approvals};
+use crate::conversation::onboarding::{Name, Stranger, UNNAMED_LEAVE_AFTER, WaitingRoom};
+use crate::conversation::transcript::{Status, UserId};
+
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+const WAITS: Written = Written("users.waiting_since IS NOT NULL");
+const WAS_ANSWERED: Written = Written("users.answered_at IS NOT NULL");
+
+pub fn stranger(conn: &mut Conn, id: UserId) -> QueryResult<Stranger> {
+    type Row = (Option<String>, i64, Option<i64>, Option<i64>);
+    let (name, asked, waiting_since, answered_at): Row = users::table
+        .find(id.0)
+        .select((users::display_name, users::name_asks, users::waiting_since, users::answered_at))
+        .first(conn)?;
+    Ok(Stranger {
+        name,
+        asked: number(asked)?,
+        waits: waiting_since.is_some(),
+        answered_at: answered_at.map(time).transpose()?,
+        askings: approvals::askings(conn, id)?,
+        asking_is_open: !approvals::open_about(conn, id)?.is_empty(),
+    })
+}
+
+/// Each stranger is answered at most once a day, so those who were are as many as the answers.
+pub fn waiting_room(conn: &mut Conn, now: Timestamp) -> QueryResult<WaitingRoom> {
+    Ok(WaitingRoom {
+        taken: users::table.filter(WAITS).select(count_star()).first(conn)?,
+        answers: users::table
+            .filter(WAS_ANSWERED.and(users::answered_at.gt(ms(now - DAY))))
+            .select(count_star())
+            .first(conn)?,
+    })
+}
+
+/// The name was asked for: the stranger has a place from here on.
+pub fn asked_name(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0).filter(users::waiting_since.is_null()))
+        .set(users::waiting_since.eq(ms(now)))
+        .execute(conn)?;
+    diesel::update(users::table.find(id.0))
+        .set((
+            users::name_asks.eq(users::name_asks + 1),
+            users::answered_at.eq(ms(now)),
+            users::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+pub fn introduce(conn: &mut Conn, id: UserId, name: &Name, now: Timestamp) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0))
+        .set((users::display_name.eq(name.as_str()), users::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Waiting is over, one way or the other.
+pub fn leave_room(conn: &mut Conn, id: UserId, status: Status, now: Timestamp) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0))
+        .set((
+            users::status.eq(status_word(status)),
+            users::waiting_since.eq(None::<i64>),
+            users::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Strangers who told no name within a week make room; their next text is a first one again.
+pub fn dismiss_unnamed(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    let unnamed = users::table
+        .filter(WAITS.and(users::waiting_since.le(ms(now - UNNAMED_LEAVE_AFTER))))
+        .filter(users::display_name.is_null());
+    diesel::update(unnamed)
+        .set((users::waiting_since.eq(None::<i64>), users::name_asks.eq(0), users::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}

@@ -1,0 +1,142 @@
+//! Asking the admins to delete something, for those who may not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answers::{named, refusal};
+use super::approval::{self, Cleared, Words};
+use super::arguments::{cleared, offer_instances, read, schema};
+use super::library::Library;
+use super::removal::Place;
+use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use crate::conversation::transcript::{
+    Arguments, Audience, CallFailure, CallResult, Fingerprint, FrozenItem, MediaKind, Tier, ToolSpec,
+};
+
+/// Wishes of one person that may be open together.
+const MOST_WISHES: usize = 5;
+
+pub struct RequestRemoval {
+    library: Arc<Library>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    #[serde(rename = "type")]
+    kind: MediaKind,
+    /// From find_in_library.
+    id: i64,
+    /// Which library.
+    instance: Option<String>,
+}
+
+#[async_trait]
+impl Tool for RequestRemoval {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "request_removal",
+            description: "Ask the admins to delete a movie or show with its files. \
+                          The user hears later what they said: do not say it is done.",
+            tier: Tier::Write,
+            audience: Audience::NotDeleters,
+            parameters: self.schema(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        WRITE_TIMEOUT
+    }
+
+    fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure> {
+        let args = self.arguments(arguments)?;
+        let place = Place::of(&self.library, args.kind, args.instance.as_deref())?;
+        Ok(Uses { refs: vec![place.item(args.id)], four_k: false })
+    }
+
+    async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
+        let args = self.arguments(cleared(call)?)?;
+        let place = Place::of(&self.library, args.kind, args.instance.as_deref())?;
+        let fetched = place.fetch(args.id).await.map_err(|error| place.refused(&error))?;
+        let Some(fingerprint) = fetched else { return Err(unknown(args.id).into()) };
+        let instance = place.name().to_owned();
+        let delete_files = fingerprint.size_bytes > 0;
+        let item = FrozenItem { instance, kind: args.kind, id: args.id, delete_files, fingerprint };
+        approval::requested(
+            std::slice::from_ref(&item),
+            Words { this_turn: &world.said, last_three: &world.last_three, languages: &world.languages },
+        )?;
+        let same =
+            |wish: &FrozenItem| (&wish.instance, wish.kind, wish.id) == (&item.instance, item.kind, item.id);
+        if world.wishes.iter().any(same) {
+            return Ok(
+                told(&item, "already_asked", "The admins were asked already, and have not answered.").into()
+            );
+        }
+        if world.wishes.len() >= MOST_WISHES {
+            return Err(too_many().into());
+        }
+        let sentence = format!("I asked the admins to delete {}. You will hear from me.", name(&item));
+        let result = told(&item, "asked", &sentence);
+        Ok(Ran::with(result, Deed::AskAdmins(item)))
+    }
+
+    /// Nothing is asked but with the result, so without one nobody was.
+    async fn settle(&self, _call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
+        Ok(Settled::NotDone)
+    }
+}
+
+impl RequestRemoval {
+    pub fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = schema::<Args>();
+        let (movies, series) = (self.library.movie_names(), self.library.series_names());
+        let names = if movies.len() > 1 || series.len() > 1 { [movies, series].concat() } else { Vec::new() };
+        offer_instances(&mut schema, "", &names);
+        schema
+    }
+
+    fn arguments(&self, arguments: &Arguments) -> Result<Args, CallFailure> {
+        read("request_removal", &self.schema(), arguments)
+    }
+}
+
+fn name(item: &FrozenItem) -> String {
+    named(&item.fingerprint.title, item.fingerprint.year)
+}
+
+fn told(item: &FrozenItem, status: &str, sentence: &str) -> CallResult {
+    let Fingerprint { title, year, .. } = &item.fingerprint;
+    CallResult {
+        for_model: json!({ "status": status, "title": title, "year": year, "hint": "it is not deleted" }),
+        for_user: sentence.to_owned(),
+        shown: Vec::new(),
+    }
+}
+
+fn too_many() -> CallFailure {
+    refusal(
+        "too_many_requests",
+        json!({ "open": MOST_WISHES, "hint": "wait until the admins have answered" }),
+        Some(
+            "You have several requests open already. Please wait until the admins have answered.".to_owned(),
+        ),
+    )
+}
+
+fn unknown(id: i64) -> CallFailure {
+    refusal(
+        "unknown_id",
+        json!({ "id": id, "hint": "call find_in_library and use an id it gives" }),
+        Some("I can't find that in the library.".to_owned()),
+    )
+}

@@ -1,0 +1,175 @@
+//! What admins order by text for everyone, and that what is changed has its line in the audit log first.
+
+use dialarr::arr::fake::item::movie;
+
+use crate::harness::model::{adds_movie, removes_movie, says};
+use crate::harness::{ANN, BOB, Has, TestApp};
+
+const CAT: &str = "+15550100004";
+const STRANGER: &str = "+15550100009";
+const PAUSED: &str = "The assistant is paused right now. Your text is kept.";
+const WENT_WRONG: &str = "Something went wrong on my side. Please try again.";
+
+/// Without a model; Ann is an admin, Bob is not, and Ann has paused.
+async fn app_that_is_paused() -> TestApp {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::AddRight).await;
+    assert_eq!(
+        app.sms("pause").await,
+        "Paused. Texts are kept, and only admins are answered. Text RESUME to go on."
+    );
+    app
+}
+
+#[tokio::test]
+async fn while_paused_only_admins_are_answered_and_others_hear_it_once() {
+    let app = app_that_is_paused().await;
+    assert_eq!(app.sms_from(BOB, "status").await, PAUSED);
+    assert_eq!(app.sms_from(BOB, "upcoming").await, "");
+    assert_eq!(app.sms_from(STRANGER, "hello").await, "");
+    assert_eq!(app.sms("status").await, "Nothing is downloading.");
+    assert_eq!(app.fates().await[1..4], ["status: pending", "upcoming: pending", "hello: pending"]);
+}
+
+#[tokio::test]
+async fn after_a_pause_the_texts_of_the_last_hour_are_worked_on() {
+    let app = app_that_is_paused().await;
+    app.sms_from(BOB, "status").await;
+    app.pass(50 * 60);
+    app.sms_from(BOB, "upcoming").await;
+    app.pass(30 * 60);
+    assert_eq!(app.sms("resume").await, "I am back. Texts of the last hour are answered now.");
+    assert_eq!(
+        app.heard_by(BOB),
+        [
+            PAUSED,
+            "I was offline and missed your text. Please send again what you still need.",
+            "Nothing comes out in the next 7 days."
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_pause_outlasts_a_restart_and_a_second_one_is_told_anew() {
+    let mut app = app_that_is_paused().await;
+    app.sms_from(BOB, "status").await;
+    app.restart().await;
+    app.settle().await;
+    assert_eq!(app.sms_from(BOB, "status").await, "");
+    app.sms("resume").await;
+    assert_eq!(app.last_to(BOB), "Nothing is downloading.");
+    app.sms("pause").await;
+    assert_eq!(app.sms_from(BOB, "status").await, PAUSED);
+    assert_eq!(app.sms("pause").await, "I am paused already. Text RESUME to go on.");
+}
+
+#[tokio::test]
+async fn an_opt_out_takes_effect_during_a_pause() {
+    let app = app_that_is_paused().await;
+    assert_eq!(app.sms_from(BOB, "STOP").await, "");
+    assert_eq!(app.sms_from(BOB, "status").await, "");
+    app.sms("resume").await;
+    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+    assert_eq!(app.fates().await[1..3], ["STOP: skipped opt_out", "status: skipped opted_out"]);
+}
+
+#[tokio::test]
+async fn a_yes_that_waited_through_a_pause_deletes_nothing() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::EveryRight).await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms_from(BOB, "delete dune").await;
+    app.knows(BOB, Has::AddRight).await;
+    app.sms("pause").await;
+    app.sms_from(BOB, "yes").await;
+    app.pass(600);
+    app.sms("resume").await;
+    assert_eq!(app.last_to(BOB), "That question has expired. Dune (2021) is kept. Ask again to delete.");
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn the_list_of_users_tells_roles_and_what_waits() {
+    let app = TestApp::start_without_model().await;
+    app.knows_as("Ann", ANN, Has::EveryRight).await;
+    app.knows_as("Bob", BOB, Has::NoRights).await;
+    app.block(CAT).await;
+    app.sms_from(STRANGER, "hi").await;
+    assert_eq!(
+        app.sms("users").await,
+        "Ann (admin), Bob (may not add), +1 555 010 0004 (blocked)\nNothing waits for you."
+    );
+}
+
+#[tokio::test]
+async fn an_admin_tells_everyone_who_can_be_told() {
+    let app = TestApp::start_without_model().await;
+    app.knows_as("Ann", ANN, Has::EveryRight).await;
+    app.knows(BOB, Has::AddRight).await;
+    app.knows(CAT, Has::AddRight).await;
+    app.sms_from(CAT, "STOP").await;
+    app.sms_from(STRANGER, "hi").await;
+    assert_eq!(app.sms("tell everyone: Movie night at 8!").await, "OK, one person is told.");
+    assert_eq!(app.heard_by(BOB), ["Ann: Movie night at 8!"]);
+    assert_eq!((app.heard_by(CAT).len(), app.heard_by(STRANGER).len()), (0, 1));
+}
+
+#[tokio::test]
+async fn a_member_gives_no_orders() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::AddRight).await;
+    for order in ["pause", "users", "quota Bob +5", "tell everyone hello"] {
+        app.model_plays([says("You can't do that.")]);
+        assert_eq!(app.sms_from(BOB, order).await, "You can't do that.", "{order}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_into_the_audit_log_is_not_done() {
+    let app = TestApp::start().await;
+    app.radarr().catalog(movie("Dune").year(2021).tmdb(438_631));
+    let [searches, adds] = adds_movie("dune", 438_631);
+    app.model_plays([searches, adds]);
+    app.refuse_audit().await;
+    assert_eq!(app.sms("add dune").await, WENT_WRONG);
+    assert_eq!(app.radarr().posts(), 0);
+}
+
+#[tokio::test]
+async fn a_deletion_that_cannot_be_written_into_the_audit_log_is_not_done() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    app.refuse_audit().await;
+    assert_eq!(app.sms("yes").await, "Radarr could not delete Dune (2021). Please try again later.");
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn an_order_that_cannot_be_written_into_the_audit_log_changes_nothing() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.refuse_audit().await;
+    assert_eq!(app.sms("pause").await, WENT_WRONG);
+    assert_eq!(app.sms_from(BOB, "status").await, "Nothing is downloading.");
+}
+
+#[tokio::test]
+async fn every_order_is_in_the_audit_log() {
+    let app = TestApp::start_without_model().await;
+    app.knows_as("Bob", BOB, Has::AddRight).await;
+    for order in ["pause", "resume", "quota Bob +5", "tell everyone hi"] {
+        app.sms(order).await;
+    }
+    assert_eq!(
+        app.audit().await,
+        [
+            "pause household by +15550100002",
+            "resume household by +15550100002",
+            "quota user:2 by +15550100002",
+            "tell_everyone household by +15550100002",
+        ]
+    );
+}

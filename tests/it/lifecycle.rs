@@ -1,0 +1,125 @@
+//! Conversations begin and end, are named and kept, and what was done before a new one is known in it.
+
+use dialarr::arr::fake::item::movie;
+
+use crate::harness::model::{adds_movie, removes_movie, said, says};
+use crate::harness::{ANN, BOB, Has, TestApp};
+
+const DAY: i64 = 24 * 60 * 60;
+
+#[tokio::test]
+async fn half_an_hour_of_silence_ends_a_conversation_and_the_next_begins_without_its_words() {
+    let app = TestApp::start().await;
+    app.model_plays([says("The Bear is good."), says("Fine.")]);
+    app.sms("what is good?").await;
+    app.pass(29 * 60);
+    app.sms("tell me more").await;
+    assert!(said(&app.last_request()).contains("The Bear is good."));
+
+    app.pass(30 * 60);
+    app.model_plays([says("Hello.")]);
+    app.sms("hello again").await;
+    assert!(!said(&app.last_request()).contains("The Bear is good."));
+    assert_eq!(app.conversations().await, ["idle", "open"]);
+}
+
+#[tokio::test]
+async fn a_conversation_ends_by_itself_as_of_when_its_time_was_over() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Fine.")]);
+    app.sms("what is good?").await;
+    app.pass(29 * 60);
+    app.time_brings().await;
+    assert_eq!(app.conversations().await, ["open"]);
+    app.pass(10 * DAY);
+    app.time_brings().await;
+    assert_eq!(app.conversations().await, ["idle"]);
+    assert_eq!(app.conversation_times().await, ["2026-11-20 21:04 - 2026-11-20 21:34"]);
+}
+
+#[tokio::test]
+async fn a_clear_ends_only_ones_own_conversation() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.model_plays([says("Yes."), says("Yes.")]);
+    app.sms("are you there?").await;
+    app.sms_from(BOB, "are you there?").await;
+    assert_eq!(app.sms("/clear").await, "OK, we start over.");
+    assert_eq!(app.conversations().await, ["cleared", "open"]);
+}
+
+#[tokio::test]
+async fn a_block_ends_the_conversation_too() {
+    let app = TestApp::start().await;
+    app.knows_as("Bob", BOB, Has::EveryRight).await;
+    app.model_plays([says("Yes.")]);
+    app.sms_from(BOB, "are you there?").await;
+    app.blocks_at_the_shell(BOB).await;
+    assert_eq!(app.conversations().await, ["blocked"]);
+}
+
+#[tokio::test]
+async fn a_conversation_is_named_by_its_start_and_later_by_what_it_began_with() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Yes.")]);
+    app.sms("do we have the latest season of that show with the chefs?").await;
+    assert_eq!(app.conversation_names().await, ["Nov 20, 2026 21:04"]);
+    app.sms("/clear").await;
+    assert_eq!(app.conversation_names().await, ["do we have the latest season of that..."]);
+}
+
+#[tokio::test]
+async fn a_new_conversation_knows_what_was_done_earlier_on_the_same_day() {
+    let app = TestApp::start().await;
+    app.radarr().catalog(movie("Alien").year(1979).tmdb(348));
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    let [searches, adds] = adds_movie("alien", 348);
+    app.model_plays([searches, adds, says("Added Alien (1979).")]);
+    app.sms("add alien").await;
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    app.sms("yes").await;
+    app.sms("/clear").await;
+
+    app.model_plays([says("Alien, and Dune is gone.")]);
+    app.sms("what did we do today?").await;
+    let told = said(&app.last_request());
+    assert!(
+        told.contains("earlier today: Added Alien (1979). Deleted Dune (2021). Freed 21.4 GB."),
+        "{told}"
+    );
+
+    app.pass(DAY);
+    app.model_plays([says("Nothing.")]);
+    app.sms("and today?").await;
+    assert!(!said(&app.last_request()).contains("earlier today"));
+}
+
+#[tokio::test]
+async fn what_another_person_did_is_not_told() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.radarr().catalog(movie("Alien").year(1979).tmdb(348));
+    let [searches, adds] = adds_movie("alien", 348);
+    app.model_plays([searches, adds, says("Added Alien (1979).")]);
+    app.sms("add alien").await;
+    app.model_plays([says("Nothing.")]);
+    app.sms_from(BOB, "what did we do today?").await;
+    assert!(!said(&app.last_request()).contains("Alien"));
+}
+
+#[tokio::test]
+async fn an_answer_says_in_which_conversation_it_stands() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Yes."), says("Still.")]);
+    app.sms("are you there?").await;
+    app.sms("and still there?").await;
+    let lifecycles = app.lifecycles(ANN).await;
+    assert_eq!(
+        lifecycles,
+        [
+            "new conversation 1 Nov 20, 2026 21:04 since 2026-11-20T21:04:01Z",
+            "conversation 1 Nov 20, 2026 21:04 since 2026-11-20T21:04:01Z",
+        ]
+    );
+}

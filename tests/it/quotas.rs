@@ -1,0 +1,202 @@
+//! What members may add within a time, and how fast anyone may text.
+
+use dialarr::arr::fake::item::{movie, series};
+use dialarr::conversation::rate::Rate;
+use jiff::SignedDuration;
+use serde_json::json;
+
+use crate::harness::model::{adds_movie, calls, removes_movie, says};
+use crate::harness::{ANN, BOB, Has, TestApp};
+
+const DAY: i64 = 24 * 60 * 60;
+
+fn a_week(most: u32) -> Option<Rate> {
+    Some(Rate { most, within: SignedDuration::from_hours(7 * 24) })
+}
+
+/// Bob may add two movies and three seasons a week.
+async fn app_with_small_quotas() -> TestApp {
+    let app = TestApp::with(|settings| {
+        settings.quotas.movies = a_week(2);
+        settings.quotas.seasons = a_week(3);
+    })
+    .await;
+    app.knows_as("Ann", ANN, Has::EveryRight).await;
+    app.knows_as("Bob", BOB, Has::AddRight).await;
+    for (title, tmdb) in [("Alien", 348), ("Heat", 949), ("Arrival", 329_865), ("Sicario", 273_481)] {
+        app.radarr().catalog(movie(title).year(2000).tmdb(tmdb));
+    }
+    app.sonarr().catalog(series("Severance").year(2022).tvdb(371_980).seasons(2));
+    app.sonarr().catalog(series("Dark").year(2017).tvdb(334_824).seasons(2));
+    app
+}
+
+async fn adds(app: &TestApp, who: &str, title: &str, tmdb: i64) -> String {
+    let [searches, adds] = adds_movie(title, tmdb);
+    app.model_plays([searches, adds, says("OK.")]);
+    app.sms_from(who, &format!("add {title}")).await;
+    app.results().pop().unwrap()
+}
+
+#[tokio::test]
+async fn a_member_adds_up_to_the_quota_and_hears_when_there_is_room_again_and_whom_to_ask() {
+    let app = app_with_small_quotas().await;
+    adds(&app, BOB, "Alien", 348).await;
+    app.pass(DAY);
+    adds(&app, BOB, "Heat", 949).await;
+    let refused = adds(&app, BOB, "Arrival", 329_865).await;
+    assert_eq!(
+        refused,
+        r#"{"ask":"Ann","error":"quota","free_again":"Fri Nov 27 at 21:04","hint":"not added; tell the user the limit, when there is room again and whom to ask","limit":"2 movies within 7 days"}"#
+    );
+    assert_eq!(app.radarr().additions(), [348, 949]);
+
+    app.pass(6 * DAY);
+    adds(&app, BOB, "Arrival", 329_865).await;
+    assert_eq!(app.radarr().additions(), [348, 949, 329_865]);
+}
+
+#[tokio::test]
+async fn without_a_model_the_refusal_is_a_plain_sentence() {
+    let app = TestApp::start_without_model().await;
+    app.knows_as("Ann", ANN, Has::EveryRight).await;
+    app.knows(BOB, Has::AddRight).await;
+    app.sms("quota +15550100003 -9").await;
+    app.radarr().catalog(movie("Alien").year(1979).tmdb(348));
+    app.radarr().catalog(movie("Heat").year(1995).tmdb(949));
+    assert_eq!(app.sms_from(BOB, "add alien").await, "Added Alien (1979).");
+    assert_eq!(
+        app.sms_from(BOB, "add heat").await,
+        "That is over your limit of 1 movie within 7 days. There is room again on Fri Nov 27 at 21:04. Ask Ann if \
+         you need more."
+    );
+}
+
+#[tokio::test]
+async fn what_is_there_already_counts_nothing_and_is_not_refused() {
+    let app = app_with_small_quotas().await;
+    adds(&app, BOB, "Alien", 348).await;
+    adds(&app, BOB, "Heat", 949).await;
+    assert!(adds(&app, BOB, "Alien", 348).await.contains("already_exists"));
+}
+
+#[tokio::test]
+async fn a_show_counts_its_seasons() {
+    let app = app_with_small_quotas().await;
+    for (title, tvdb) in [("severance", 371_980), ("dark", 334_824)] {
+        let searches = calls("search_media", json!({ "query": title }));
+        app.model_plays([searches, calls("add_series", json!({ "tvdb": tvdb })), says("OK.")]);
+        app.sms_from(BOB, &format!("add {title}")).await;
+    }
+    assert!(app.results().last().unwrap().contains("3 seasons within 7 days"));
+    assert_eq!(app.sonarr().additions(), [371_980]);
+}
+
+#[tokio::test]
+async fn an_admin_has_no_quota() {
+    let app = app_with_small_quotas().await;
+    for (title, tmdb) in [("Alien", 348), ("Heat", 949), ("Arrival", 329_865), ("Sicario", 273_481)] {
+        adds(&app, ANN, title, tmdb).await;
+    }
+    assert_eq!(app.radarr().additions().len(), 4);
+}
+
+#[tokio::test]
+async fn an_admin_raises_a_quota_by_text() {
+    let app = app_with_small_quotas().await;
+    adds(&app, BOB, "Alien", 348).await;
+    adds(&app, BOB, "Heat", 949).await;
+    assert_eq!(app.sms("quota bob").await, "Bob may add 2 movies and 3 seasons within 7 days.");
+    assert_eq!(app.sms("quota Bob +1").await, "Bob may add 3 movies and 4 seasons within 7 days.");
+    adds(&app, BOB, "Arrival", 329_865).await;
+    assert_eq!(app.radarr().additions().len(), 3);
+    assert_eq!(app.sms("quota Bob -100").await, "Bob may add 0 movies and 0 seasons within 7 days.");
+    assert_eq!(app.sms("quota Ann +5").await, "Ann is an admin and has no limit.");
+    assert_eq!(app.sms("quota Zoe +5").await, "I know nobody called Zoe. Text USERS for the list.");
+}
+
+#[tokio::test]
+async fn people_of_one_name_are_told_apart_by_number() {
+    let app = app_with_small_quotas().await;
+    app.knows_as("Bob", "+15550100004", Has::AddRight).await;
+    assert_eq!(
+        app.sms("quota bob +5").await,
+        "Several are called so. Use a number: +1 555 010 0003, +1 555 010 0004."
+    );
+    assert_eq!(
+        app.sms("quota +1 555 010 0004 +5").await,
+        "Bob may add 7 movies and 8 seasons within 7 days."
+    );
+}
+
+#[tokio::test]
+async fn an_addition_whose_answer_was_lost_counts_once() {
+    let mut app = app_with_small_quotas().await;
+    adds(&app, BOB, "Alien", 348).await;
+    app.radarr().lose_next_write_answer();
+    let [searches, adds_heat] = adds_movie("Heat", 949);
+    app.model_plays([searches, adds_heat, says("OK.")]);
+    app.sms_from(BOB, "add heat").await;
+    app.restart().await;
+    assert!(adds(&app, BOB, "Arrival", 329_865).await.contains("quota"));
+    assert_eq!(app.radarr().additions(), [348, 949]);
+}
+
+#[tokio::test]
+async fn more_texts_than_ten_a_minute_are_stored_and_answered_once() {
+    let app = TestApp::start().await;
+    app.model_plays((0..10).map(|_| says("Fine.")));
+    for n in 0..10 {
+        assert_eq!(app.sms(&format!("tell me about film {n}")).await, "Fine.");
+    }
+    assert_eq!(
+        app.sms("tell me about film 10").await,
+        "That is more than 10 texts within a minute. I left out the rest. Please send again later what you still need."
+    );
+    for n in 11..20 {
+        assert_eq!(app.sms(&format!("tell me about film {n}")).await, "");
+    }
+    assert_eq!(app.texts_stored().await.len(), 20);
+    assert_eq!(app.fates().await[19], "tell me about film 19: skipped rate_limited");
+
+    app.pass(60);
+    app.model_plays([says("Fine.")]);
+    assert_eq!(app.sms("tell me about film 20").await, "Fine.");
+}
+
+#[tokio::test]
+async fn nobody_is_slowed_down_by_the_haste_of_another() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::AddRight).await;
+    for _ in 0..12 {
+        app.sms("status").await;
+    }
+    assert_eq!(app.sms_from(BOB, "status").await, "Nothing is downloading.");
+}
+
+#[tokio::test]
+async fn forged_texts_do_not_use_up_anyones_limit() {
+    let app = TestApp::start_without_model().await;
+    for _ in 0..40 {
+        let mut forged = app.text(ANN, "status").arrive().unwrap();
+        forged
+            .headers_mut()
+            .insert("x-twilio-signature", "Zm9yZ2VkIGJ5IHNvbWVib2R5IGVsc2U=".parse().unwrap());
+        assert_eq!(app.request(forged).await.status(), 403);
+    }
+    assert_eq!(app.sms("status").await, "Nothing is downloading.");
+}
+
+#[tokio::test]
+async fn an_answer_to_a_question_and_an_opt_out_are_read_however_fast_they_come() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    for _ in 0..9 {
+        app.sms("status").await;
+    }
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    assert_eq!(app.sms("no").await, "OK, kept.");
+    assert_eq!(app.sms("STOP").await, "");
+    assert_eq!(app.people().await, ["+15550100002 active admin opted out"]);
+}

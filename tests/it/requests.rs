@@ -1,0 +1,192 @@
+//! Members who may not delete ask the admins, and an admin's word deletes once.
+
+use dialarr::arr::fake::item::{movie, series};
+use dialarr::llm::scripted::Line;
+use serde_json::json;
+
+use crate::harness::model::{calls, finds, offered, removes_movie, says};
+use crate::harness::{ANN, BOB, Has, TestApp};
+
+const CAT: &str = "+15550100004";
+const DAY: i64 = 24 * 60 * 60;
+const WISH: &str = "Bob asks to delete Dune (2021), 21.4 GB. Reply APPROVE 4747 or DENY 4747";
+
+fn wishes(title: &str, kind: &str, id: i64, answer: &str) -> [Line; 3] {
+    [finds(title), calls("request_removal", json!({ "type": kind, "id": id })), says(answer)]
+}
+
+/// Bob, who may not delete, has asked for Dune's end; the film's id.
+async fn app_with_a_wish() -> (TestApp, i64) {
+    let app = TestApp::start().await;
+    app.knows_as("Ann", ANN, Has::EveryRight).await;
+    app.knows_as("Bob", BOB, Has::AddRight).await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(wishes("dune", "movie", dune, "I asked the admins."));
+    assert_eq!(app.sms_from(BOB, "delete dune").await, "I asked the admins.");
+    (app, dune)
+}
+
+#[tokio::test]
+async fn an_admin_approves_a_wish_and_both_hear_of_it() {
+    let (app, dune) = app_with_a_wish().await;
+    assert_eq!(app.heard_by(ANN), [WISH]);
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+
+    assert_eq!(app.sms("approve 4747").await, "Deleted Dune (2021). Freed 21.4 GB.");
+    assert_eq!(app.last_to(BOB), "An admin agreed: Dune (2021) is deleted.");
+    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(
+        app.audit().await,
+        [
+            "write tool_call:2 by +15550100003",
+            "write_done tool_call:2 by +15550100003",
+            "approve_deletion approval:1 by +15550100002",
+            "delete tool_call:3 by +15550100002",
+            "delete_done tool_call:3 by +15550100002",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn an_admin_denies_a_wish_and_the_title_stays() {
+    let (app, _) = app_with_a_wish().await;
+    assert_eq!(app.sms("DENY 4747").await, "OK, Dune (2021) stays, and Bob hears it.");
+    assert_eq!(app.last_to(BOB), "An admin would like to keep Dune (2021), so it stays.");
+    assert_eq!(app.sms("approve 4747").await, "That was denied by Ann already.");
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn two_admins_at_once_delete_once() {
+    let (app, dune) = app_with_a_wish().await;
+    app.knows_as("Cat", CAT, Has::EveryRight).await;
+    app.pass(1);
+    let (one, two) =
+        tokio::join!(app.post(app.text(ANN, "approve 4747")), app.post(app.text(CAT, "approve 4747")));
+    assert_eq!((one, two), (200, 200));
+    app.settle().await;
+    assert_eq!(app.radarr().removals(), [dune]);
+    let answers = [app.last_to(ANN), app.last_to(CAT)];
+    assert!(answers.contains(&"Deleted Dune (2021). Freed 21.4 GB.".to_owned()), "{answers:?}");
+    assert_eq!(app.heard_by(BOB).len(), 2);
+}
+
+#[tokio::test]
+async fn yes_and_no_answer_only_ones_own_question() {
+    let (app, _) = app_with_a_wish().await;
+    for (who, word) in [(ANN, "yes"), (BOB, "yes"), (BOB, "no")] {
+        app.model_plays([says("What do you mean?")]);
+        assert_eq!(app.sms_from(who, word).await, "What do you mean?");
+    }
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    assert_eq!(app.sms("approve 4747").await, "Deleted Dune (2021). Freed 21.4 GB.");
+}
+
+#[tokio::test]
+async fn a_wish_survives_a_restart_and_is_carried_out_after_one() {
+    let (mut app, dune) = app_with_a_wish().await;
+    app.restart().await;
+    assert_eq!(app.sms_during_restart(&["approve 4747"]).await, "Deleted Dune (2021). Freed 21.4 GB.");
+    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.last_to(BOB), "An admin agreed: Dune (2021) is deleted.");
+}
+
+#[tokio::test]
+async fn a_title_that_changed_since_the_wish_is_kept() {
+    let (app, dune) = app_with_a_wish().await;
+    app.radarr().edit(dune, |dune| dune.size_bytes = 45_000_000_000);
+    assert_eq!(app.sms("approve 4747").await, "Dune (2021) changed since I asked, so I kept it.");
+    assert_eq!(
+        app.last_to(BOB),
+        "Dune (2021) has changed since you asked, so it was kept. Ask again if it should go."
+    );
+    assert_eq!(app.sms("yes").await, "Already answered: Dune (2021) changed since I asked, so I kept it.");
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn a_wish_expires_after_a_day_and_the_member_hears_it() {
+    let (app, _) = app_with_a_wish().await;
+    app.pass(DAY);
+    app.time_brings().await;
+    assert_eq!(
+        app.last_to(BOB),
+        "Nobody has answered your wish to delete Dune (2021), so it is kept. You can ask again."
+    );
+    assert_eq!(app.sms("approve 4747").await, "That has expired.");
+    app.time_brings().await;
+    assert_eq!(app.heard_by(BOB).len(), 2);
+}
+
+#[tokio::test]
+async fn a_description_cannot_make_us_ask_the_admins() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::AddRight).await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(wishes("dune", "movie", dune, "It is a good film."));
+    assert_eq!(app.sms_from(BOB, "tell me about that desert film").await, "It is a good film.");
+    assert!(app.results()[1].contains("not_requested"));
+    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_show_is_named_with_its_seasons() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::AddRight).await;
+    let severance = app.sonarr().add(series("Severance").year(2022).seasons(2).size_gb(41.0));
+    app.model_plays(wishes("severance", "series", severance, "I asked."));
+    app.sms_from(BOB, "delete severance").await;
+    assert_eq!(
+        app.last_to(ANN),
+        "+1 555 010 0003 asks to delete Severance (2022), 2 seasons, 41 GB. Reply APPROVE 4747 or DENY 4747"
+    );
+}
+
+#[tokio::test]
+async fn the_same_wish_is_asked_once_and_only_a_few_are_open_together() {
+    let (app, dune) = app_with_a_wish().await;
+    app.model_plays(wishes("dune", "movie", dune, "They were asked already."));
+    app.sms_from(BOB, "delete dune!").await;
+    assert_eq!(app.heard_by(ANN).len(), 1);
+    for n in 0..5 {
+        let title = format!("Film {}", ["One", "Two", "Three", "Four", "Five"][n]);
+        let id = app.radarr().add(movie(&title).year(2001).size_gb(1.0));
+        app.model_plays(wishes(&title, "movie", id, "Fine."));
+        app.sms_from(BOB, &format!("delete {title}")).await;
+        app.pass(60);
+    }
+    assert_eq!(app.heard_by(ANN).len(), 5);
+    assert!(app.results().last().unwrap().contains("too_many_requests"));
+}
+
+#[tokio::test]
+async fn only_those_who_may_not_delete_are_offered_to_ask() {
+    for (has, asks) in [(Has::EveryRight, false), (Has::AddRight, true), (Has::NoRights, true)] {
+        let app = TestApp::start().await;
+        app.knows(BOB, has).await;
+        app.model_plays([says("Hello.")]);
+        app.sms_from(BOB, "hello").await;
+        let request = app.last_request();
+        assert_eq!(offered(&request).contains(&"request_removal"), asks);
+        assert_ne!(offered(&request).contains(&"remove_media"), asks);
+    }
+}
+
+#[tokio::test]
+async fn approving_a_wish_drops_ones_own_question_and_says_so() {
+    let (app, dune) = app_with_a_wish().await;
+    let heat = app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
+    app.model_plays(removes_movie("heat", heat));
+    app.sms("delete heat").await;
+    assert_eq!(app.sms("approve 4747").await, "Heat (1995) is kept. Deleted Dune (2021). Freed 21.4 GB.");
+    assert_eq!(app.radarr().removals(), [dune]);
+}
+
+#[tokio::test]
+async fn an_admin_who_is_one_no_more_approves_nothing() {
+    let (app, _) = app_with_a_wish().await;
+    app.knows(ANN, Has::AddRight).await;
+    app.model_plays([says("You can't do that.")]);
+    assert_eq!(app.sms("approve 4747").await, "You can't do that.");
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}

@@ -1,0 +1,218 @@
+//! Texts that want no answer, reactions in both directions, and the carrier's own words.
+
+use dialarr::arr::fake::item::movie;
+use dialarr::conversation::triage::Routing;
+use dialarr::engine::SmsReactions;
+use dialarr::llm::ModelError;
+use serde_json::json;
+
+use crate::harness::model::{adds_movie, calls, fails, removes_movie, said, says};
+use crate::harness::{ANN, BOB, Has, TestApp};
+
+/// The model has greeted Ann, and nothing is open.
+async fn app_with_routing(routing: Routing) -> TestApp {
+    let app = TestApp::with(|settings| settings.routing = routing).await;
+    app.model_plays([says("Hello Ann.")]);
+    app.sms("hello there").await;
+    app
+}
+
+#[tokio::test]
+async fn thanks_and_bare_emoji_stay_unanswered_when_nothing_is_open() {
+    let app = app_with_routing(Routing::Heuristic).await;
+    for text in ["thanks!", "\u{1f44d}", "ok cool", "hahaha", "\u{2764}\u{fe0f}\u{2764}\u{fe0f}"] {
+        assert_eq!(app.sms(text).await, "", "{text}");
+    }
+    assert_eq!(app.fates().await[1], "thanks!: skipped small_talk");
+    assert_eq!(app.model().calls(), 1);
+}
+
+#[tokio::test]
+async fn with_routing_off_everything_is_answered() {
+    let app = app_with_routing(Routing::Off).await;
+    app.model_plays([says("You are welcome.")]);
+    assert_eq!(app.sms("thanks!").await, "You are welcome.");
+}
+
+#[tokio::test]
+async fn the_first_text_and_the_text_after_our_question_are_answered() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Hi, what would you like?")]);
+    assert_eq!(app.sms("ok").await, "Hi, what would you like?");
+    app.model_plays([says("Fine.")]);
+    assert_eq!(app.sms("\u{1f44d}").await, "Fine.");
+    app.pass(31 * 60);
+    app.model_plays([says("Welcome back.")]);
+    assert_eq!(app.sms("thanks").await, "Welcome back.");
+}
+
+#[tokio::test]
+async fn thanks_while_a_question_is_open_repeat_it() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    let question = app.sms("delete dune").await;
+    assert_eq!(app.sms("\u{1f44d}").await, question);
+}
+
+#[tokio::test]
+async fn only_a_clean_skip_of_the_model_leaves_a_text_unanswered() {
+    for (verdict, answered) in
+        [("SKIP", false), ("skip", true), ("SKIP.", true), ("RESPOND", true), ("", true)]
+    {
+        let app = app_with_routing(Routing::Ai).await;
+        let answer = answered.then(|| says("Glad you liked it."));
+        app.model_plays(std::iter::once(says(verdict)).chain(answer));
+        let answer = app.sms("we loved the bear").await;
+        assert_eq!(answer, if answered { "Glad you liked it." } else { "" }, "{verdict:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_model_is_asked_only_where_the_words_do_not_tell() {
+    let app = app_with_routing(Routing::Ai).await;
+    app.model_plays([says("It is.")]);
+    assert_eq!(app.sms("is dune ready?").await, "It is.");
+    app.sms("thanks").await;
+    assert_eq!(app.model().calls(), 2);
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_tell_lets_the_text_be_answered() {
+    let app = app_with_routing(Routing::Ai).await;
+    app.model_plays([fails(ModelError::Timeout), says("Glad you liked it.")]);
+    assert_eq!(app.sms("we loved the bear").await, "Glad you liked it.");
+}
+
+#[tokio::test]
+async fn what_was_skipped_is_not_part_of_what_the_model_sees_later() {
+    let app = app_with_routing(Routing::Ai).await;
+    app.model_plays([says("SKIP")]);
+    app.sms("we loved the bear").await;
+    app.model_plays([says("Fine.")]);
+    app.sms("what is new?").await;
+    assert!(!said(&app.last_request()).contains("we loved the bear"));
+}
+
+#[tokio::test]
+async fn a_reaction_is_kept_on_the_text_it_quotes_and_never_reaches_the_model() {
+    let app = app_with_routing(Routing::Heuristic).await;
+    assert_eq!(app.sms("Loved \u{201c}Hello Ann.\u{201d}").await, "");
+    assert_eq!(app.sms("Liked \u{201c}hello there\u{201d}").await, "");
+    assert_eq!(app.sms("Laughed at \u{201c}Hello Ann.\u{201d}").await, "");
+    assert_eq!(app.sms("Removed a laugh from \u{201c}Hello Ann.\u{201d}").await, "");
+    assert_eq!(
+        app.reactions().await,
+        [
+            "user \u{2764}\u{fe0f} taken back on Hello Ann.",
+            "user \u{1f44d} on hello there",
+            "user \u{1f602} taken back on Hello Ann.",
+            "user \u{1f602} taken back on Hello Ann.",
+        ]
+    );
+    app.model_plays([says("Fine.")]);
+    app.sms("what is new?").await;
+    assert!(!said(&app.last_request()).contains("Loved"));
+}
+
+#[tokio::test]
+async fn a_reaction_to_an_open_question_is_kept_and_never_reaches_the_model() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    let question = app.sms("delete dune").await;
+    assert_eq!(app.sms(&format!("Liked \u{201c}{question}\u{201d}")).await, question);
+    assert_eq!(app.reactions().await, [format!("user \u{1f44d} on {question}")]);
+    app.sms("no").await;
+    app.model_plays([says("It stays.")]);
+    app.sms("so what about dune?").await;
+    assert!(!said(&app.last_request()).contains("Liked"), "{}", said(&app.last_request()));
+}
+
+#[tokio::test]
+async fn a_reaction_of_the_model_alone_sends_nothing() {
+    let app = app_with_routing(Routing::Off).await;
+    app.model_plays([calls("react", json!({ "emoji": "\u{1f389}" })), says("")]);
+    assert_eq!(app.sms("thanks a lot").await, "");
+    assert_eq!(app.reactions().await, ["assistant \u{1f389} on thanks a lot"]);
+    assert_eq!(app.fates().await[1], "thanks a lot: skipped reacted");
+}
+
+#[tokio::test]
+async fn a_reaction_can_be_sent_as_its_emoji() {
+    let app = TestApp::with(|settings| settings.reactions = SmsReactions::Text).await;
+    app.model_plays([calls("react", json!({ "emoji": "\u{1f389}" })), says("")]);
+    assert_eq!(app.sms("thanks a lot").await, "\u{1f389}");
+}
+
+#[tokio::test]
+async fn the_words_beside_a_reaction_are_sent() {
+    let app = TestApp::start().await;
+    app.model_plays([calls("react", json!({ "emoji": "\u{1f389}" })), says("Enjoy the film.")]);
+    assert_eq!(app.sms("it is here!").await, "Enjoy the film.");
+}
+
+#[tokio::test]
+async fn what_was_changed_is_told_even_where_the_model_only_reacts() {
+    let app = TestApp::start().await;
+    app.radarr().catalog(movie("Alien").year(1979).tmdb(348));
+    let [searches, adds] = adds_movie("alien", 348);
+    app.model_plays([searches, adds, calls("react", json!({ "emoji": "\u{1f44d}" })), says("")]);
+    assert_eq!(app.sms("add alien").await, "Added Alien (1979).");
+}
+
+#[tokio::test]
+async fn an_action_that_fails_does_not_hold_up_the_answer() {
+    let app = TestApp::start().await;
+    app.refuse_reactions().await;
+    app.model_plays([calls("react", json!({ "emoji": "\u{1f389}" })), says("Enjoy the film.")]);
+    assert_eq!(app.sms("it is here!").await, "Enjoy the film.");
+
+    app.model_plays([calls("react", json!({ "emoji": "hooray" })), says("Enjoy it.")]);
+    assert_eq!(app.sms("it is here again!").await, "Enjoy it.");
+    assert_eq!(app.reactions().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_opt_out_while_a_question_is_open_denies_it_for_good() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    assert_eq!(app.sms("CANCEL").await, "");
+    assert_eq!(app.sms("START").await, "");
+    assert_eq!(app.sms("yes").await, "Dune (2021) is kept. Ask again to delete.");
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn a_yes_lifts_the_opt_out_that_the_carrier_told_of_and_then_answers() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.twilio().fail_next(400, 21610);
+    assert_eq!(app.sms("delete dune").await, "");
+    assert_eq!(app.people().await, ["+15550100002 active admin opted out"]);
+
+    let question = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
+    assert_eq!(app.sms("Yes").await, question, "it never saw the question");
+    assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 21.4 GB.");
+    assert_eq!(app.radarr().removals(), [dune]);
+}
+
+#[tokio::test]
+async fn what_the_carrier_takes_for_an_opt_out_in_another_language_is_one() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::AddRight).await;
+    let word = |body: &str, kind: &str| app.text(BOB, body).field("OptOutType", kind);
+    app.post(word("ARRET", "STOP")).await;
+    assert_eq!(app.people().await[1], "+15550100003 active member opted out");
+    assert_eq!(app.sms_from(BOB, "status").await, "");
+    app.post(word("REPRENDRE", "START")).await;
+    app.settle().await;
+    assert_eq!(app.sms_from(BOB, "status").await, "Nothing is downloading.");
+    app.post(word("AIDE", "HELP")).await;
+    app.settle().await;
+    assert_eq!(app.heard_by(BOB).len(), 1);
+    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+}

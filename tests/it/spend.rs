@@ -1,0 +1,269 @@
+//! What is spent: tokens, cost and segments per person and day, and what happens past a day's budget.
+
+use dialarr::arr::fake::item::movie;
+use dialarr::conversation::spending::{Estimate, Prices, Tokens, tokens_in};
+use dialarr::llm::ModelError;
+use dialarr::messaging::fake::Delivery;
+use jiff::tz::TimeZone;
+
+use crate::harness::model::{Holding, adds_movie, counted, fails, says};
+use crate::harness::world::World;
+use crate::harness::{ANN, BOB, Has, Setup, TestApp};
+
+const OFF: &str = "The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, REMOVE title, \
+                   STATUS, UPCOMING.";
+const SPENT: &str = "Today's budget for the model is spent. Until midnight I only understand short commands such as \
+                     ADD, STATUS and REMOVE.";
+const FEW: Tokens = Tokens { input: 120, cached: 100, output: 8 };
+
+/// What a model call of an admin may come to.
+async fn one_call() -> u64 {
+    let app = TestApp::start().await;
+    app.model_plays([says("Hi.")]);
+    app.sms("hello").await;
+    Estimate::of(&app.last_request(), Prices::default()).whole().tokens
+}
+
+/// With a budget for one call that costs all of it.
+async fn app_that_has_spent_its_budget() -> TestApp {
+    let tokens = one_call().await;
+    let app = TestApp::with(|settings| settings.budget.tokens = Some(tokens)).await;
+    app.model_plays([counted(Tokens { input: tokens, cached: 0, output: 0 }, says("Hi."))]);
+    assert_eq!(app.sms("hello").await, "Hi.");
+    app
+}
+
+#[tokio::test]
+async fn a_model_call_counts_for_its_user_and_day() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.model_plays([says("One."), says("Two."), says("Three.")].map(|line| counted(FEW, line)));
+    app.sms("one").await;
+    app.sms("two").await;
+    app.sms_from(BOB, "three").await;
+    assert_eq!(
+        app.usage().await,
+        [
+            "2026-11-20 +15550100002: 2 calls, 240+16 tokens (200 cached), cost 0, 2 segments",
+            "2026-11-20 +15550100003: 1 call, 120+8 tokens (100 cached), cost 0, 1 segment",
+        ]
+    );
+    assert_eq!(app.calls_under_way().await, 0);
+}
+
+#[tokio::test]
+async fn past_the_days_tokens_the_keyword_brain_answers_and_the_admins_hear_it_once() {
+    let app = app_that_has_spent_its_budget().await;
+    app.knows(BOB, Has::EveryRight).await;
+    let spent = app.usage().await;
+    assert_eq!(app.sms("what is on?").await, format!("{SPENT}\n{OFF}"));
+    assert_eq!(app.sms("what is on?").await, OFF);
+    assert_eq!(app.sms_from(BOB, "what is on?").await, OFF);
+    assert_eq!(app.texts_to(BOB, 0), format!("{SPENT}\n{OFF}"));
+    assert_eq!(app.model().calls(), 1);
+    assert_eq!(app.attempts_in_vain().await, vec!["the day's budget is spent"; 3]);
+    let tokens = |line: &String| line.split(", cost").next().map(str::to_owned);
+    assert_eq!(tokens(&app.usage().await[0]), tokens(&spent[0]), "the keyword brain costs nothing");
+}
+
+#[tokio::test]
+async fn a_new_day_has_a_new_budget() {
+    let tokens = one_call().await;
+    let app = TestApp::with(|settings| {
+        settings.budget.tokens = Some(tokens + 100);
+        settings.zone = TimeZone::get("America/New_York").unwrap();
+    })
+    .await;
+    app.model_plays([
+        counted(Tokens { input: tokens, cached: 0, output: 0 }, says("Hi.")),
+        says("Hi again."),
+    ]);
+    app.sms("hello").await;
+    // It is 16:04 in New York, and midnight in London is in between.
+    app.pass(7 * 3600);
+    assert_eq!(app.sms("hello").await, format!("{SPENT}\n{OFF}"));
+    app.pass(3600);
+    assert_eq!(app.sms("hello").await, "Hi again.");
+    let days: Vec<String> = app.usage().await.iter().map(|line| line[..10].to_owned()).collect();
+    assert_eq!(days, ["2026-11-20", "2026-11-21"]);
+}
+
+#[tokio::test]
+async fn a_call_under_way_counts_with_what_it_may_come_to() {
+    let model = Holding::closed();
+    let room = 2 * one_call().await - 100;
+    let setup = Setup::default().holding(&model).with(|settings| settings.budget.tokens = Some(room));
+    let app = setup.start().await;
+    app.knows(BOB, Has::EveryRight).await;
+    let mut sent = app.twilio().subscribe();
+
+    app.post(app.text(ANN, "hold the line")).await;
+    model.holds().await;
+    app.post(app.text(BOB, "hello")).await;
+    assert_eq!(sent.recv().await.unwrap().body, OFF);
+    model.let_go();
+    app.settle().await;
+
+    assert_eq!(app.texts_to(ANN, 0), "Fine.", "nothing is told while there may be room again");
+    assert_eq!(app.sms_from(BOB, "hello").await, "Fine.");
+    assert_eq!(app.attempts_in_vain().await, ["the calls under way may use up the day's budget"]);
+}
+
+#[tokio::test]
+async fn a_crash_leaves_no_reservation_behind() {
+    let model = Holding::closed();
+    let mut app = Setup::default().holding(&model).start().await;
+    app.post(app.text(ANN, "hold the line")).await;
+    model.holds().await;
+    assert_eq!(app.calls_under_way().await, 1);
+
+    app.restart().await;
+    model.holds().await;
+    assert_eq!(app.calls_under_way().await, 1, "the turn has asked again");
+    let charged = app.usage().await;
+    assert!(charged[0].starts_with("2026-11-20 +15550100002: 1 call, "), "{charged:?}");
+    assert!(charged[0].ends_with("+0 tokens (0 cached), cost 0, 0 segments"), "{charged:?}");
+
+    model.let_go();
+    app.settle().await;
+    assert_eq!(app.calls_under_way().await, 0);
+    assert_eq!(app.texts_to(ANN, 0), "Fine.");
+}
+
+#[tokio::test]
+async fn a_call_that_is_taken_back_counts_its_request() {
+    let model = Holding::closed();
+    let app = Setup::default().holding(&model).start().await;
+    app.post(app.text(ANN, "hold the line")).await;
+    model.holds().await;
+    app.post(app.text(ANN, "STOP")).await;
+    app.settle().await;
+    let charged = app.usage().await;
+    assert!(charged[0].starts_with("2026-11-20 +15550100002: 1 call, "), "{charged:?}");
+    assert!(charged[0].ends_with("+0 tokens (0 cached), cost 0, 0 segments"), "{charged:?}");
+    assert_eq!(app.calls_under_way().await, 0);
+}
+
+#[tokio::test]
+async fn a_failed_call_costs_nothing() {
+    for error in [
+        ModelError::Unauthorized("no such key".to_owned()),
+        ModelError::QuotaSpent("no credit".to_owned()),
+        ModelError::Rejected("no such model".to_owned()),
+        ModelError::ContextTooLong,
+    ] {
+        let app = TestApp::start().await;
+        app.model_plays([fails(error)]);
+        assert_eq!(app.sms("hello").await, OFF);
+        app.model_plays([]);
+        assert_eq!(
+            app.usage().await,
+            ["2026-11-20 +15550100002: 0 calls, 0+0 tokens (0 cached), cost 0, 1 segment"]
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_succeeds_later_is_paid_for_once() {
+    for error in
+        [ModelError::RateLimited { retry_after: None }, ModelError::Unavailable("refused".to_owned())]
+    {
+        let app = TestApp::start().await;
+        app.model_plays([fails(error), counted(FEW, says("Hi."))]);
+        app.sms("hello").await;
+        assert_eq!(
+            app.usage().await,
+            ["2026-11-20 +15550100002: 1 call, 120+8 tokens (100 cached), cost 0, 1 segment"]
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_the_server_may_have_read_counts_its_request() {
+    for error in [ModelError::Timeout, ModelError::Garbled("no end".to_owned())] {
+        let app = TestApp::start().await;
+        app.model_plays([fails(error), counted(FEW, says("Hi."))]);
+        app.sms("hello").await;
+        let input = 120 + tokens_in(app.last_request().size());
+        let expected =
+            format!("2026-11-20 +15550100002: 2 calls, {input}+8 tokens (100 cached), cost 0, 1 segment");
+        assert_eq!(app.usage().await, [expected]);
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_reports_no_usage_is_counted_by_length() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Hello there.")]);
+    app.sms("hello").await;
+    let input = tokens_in(app.last_request().size());
+    assert_eq!(
+        app.usage().await,
+        [format!("2026-11-20 +15550100002: 1 call, {input}+3 tokens (0 cached), cost 0, 1 segment")]
+    );
+}
+
+#[tokio::test]
+async fn cost_is_counted_where_prices_are_set_and_has_a_budget_of_its_own() {
+    let app = TestApp::with(|settings| {
+        settings.prices = Prices { input: 2_000_000, cached: 500_000, output: 8_000_000 };
+        settings.budget.cost = Some(1_000_000);
+    })
+    .await;
+    let much = Tokens { input: 500_000, cached: 0, output: 0 };
+    app.model_plays([counted(FEW, says("Hi.")), counted(much, says("Hi."))]);
+    app.sms("hello").await;
+    assert_eq!(
+        app.usage().await,
+        ["2026-11-20 +15550100002: 1 call, 120+8 tokens (100 cached), cost 154, 1 segment"]
+    );
+    app.sms("hello").await;
+    assert_eq!(app.sms("hello").await, format!("{SPENT}\n{OFF}"));
+}
+
+#[tokio::test]
+async fn a_turn_whose_budget_ends_in_the_middle_tells_what_it_did() {
+    let app = TestApp::with(|settings| settings.budget.tokens = Some(1_000_000)).await;
+    let dune = app.radarr().catalog(movie("Dune").year(2021));
+    let [searches, adds] = adds_movie("dune", dune);
+    app.model_plays([searches, counted(Tokens { input: 1_000_000, cached: 0, output: 0 }, adds)]);
+    assert_eq!(app.sms("get dune").await, format!("{SPENT}\nAdded Dune (2021)."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_counts_its_segments_once_however_often_it_is_reported() {
+    let world = World::start().await;
+    world.model_plays([counted(FEW, says(&"So long. ".repeat(30)))]);
+    world.twilio().lose_next_answer();
+    world.sms("how long?").await;
+    let sent = world.twilio().sent();
+    for delivery in [Delivery::Queued, Delivery::Sent, Delivery::Delivered, Delivery::Delivered] {
+        let report = world.twilio().status_callback(&sent[0], delivery).unwrap().unwrap();
+        assert_eq!(world.bring(report).await, 204);
+    }
+    world.passes(300).await;
+    assert_eq!(
+        world.usage().await,
+        ["2026-11-20 +15550100002: 1 call, 120+8 tokens (100 cached), cost 0, 2 segments"]
+    );
+}
+
+#[tokio::test]
+async fn without_a_limit_nothing_is_refused() {
+    let app = TestApp::start().await;
+    let all = Tokens { input: u32::MAX.into(), cached: 0, output: u32::MAX.into() };
+    app.model_plays([says("One."), says("Two."), says("Three.")].map(|line| counted(all, line)));
+    for (asked, answered) in [("one", "One."), ("two", "Two."), ("three", "Three.")] {
+        assert_eq!(app.sms(asked).await, answered);
+    }
+}
+
+#[tokio::test]
+async fn the_keyword_brain_costs_segments_alone() {
+    let app = TestApp::start_without_model().await;
+    assert_eq!(app.sms("what is on?").await, OFF);
+    assert_eq!(
+        app.usage().await,
+        ["2026-11-20 +15550100002: 0 calls, 0+0 tokens (0 cached), cost 0, 1 segment"]
+    );
+}
