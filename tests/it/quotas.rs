@@ -133,7 +133,7 @@ async fn people_of_one_name_are_told_apart_by_number() {
 async fn an_addition_whose_answer_was_lost_counts_once() {
     let mut app = app_with_small_quotas().await;
     adds(&app, BOB, "Alien", 348).await;
-    app.radarr().lose_next_write_answer();
+    app.radarr().do_next_write_but_answer(500);
     let [searches, adds_heat] = adds_movie("Heat", 949);
     app.model_plays([searches, adds_heat, says("OK.")]);
     app.sms_from(BOB, "add heat").await;

@@ -205,6 +205,11 @@ impl<D: Clone> Fake<D> {
         self.gate.fail(Fault::Nothing);
     }
 
+    /// Does what the next request that changes something asks for, and answers with this status.
+    pub fn do_next_write_but_answer(&self, status: u16) {
+        self.gate.fail_write(Fault::DoneBut(status));
+    }
+
     /// Does what the next request that changes something asks for, whatever is asked before it, and never answers.
     pub fn lose_next_write_answer(&self) {
         self.gate.fail_write(Fault::LoseAnswer);
