@@ -31,6 +31,7 @@ use crate::tools::registry::Registry;
 use crate::tools::removal::RemoveMedia;
 use crate::tools::requests::RequestRemoval;
 use crate::tools::series::AddSeries;
+use crate::upkeep::{DELTAS_KEPT, Upkeep};
 use crate::web::{Trust, Webhooks};
 
 /// Time that running turns get to end after a signal; with what follows, the program is gone within 10 s.
@@ -39,8 +40,6 @@ const PATIENCE: Duration = Duration::from_secs(6);
 const LAST_TEXTS: Duration = Duration::from_secs(2);
 /// Time that the carrier's list gets at each reading.
 const FETCH_TIME: Duration = Duration::from_secs(10);
-/// How long deltas are kept after their turn.
-const DELTAS_KEPT: SignedDuration = SignedDuration::from_hours(1);
 
 /// What a program is made of, whether its peers are real or not.
 pub struct Blueprint {
@@ -49,6 +48,8 @@ pub struct Blueprint {
     pub settings: Settings,
     /// How long a question waits for its yes.
     pub confirm_for: SignedDuration,
+    /// For how long the words of texts are kept.
+    pub retention: SignedDuration,
     pub admin: Option<PhoneNumber>,
     pub members: Vec<PhoneNumber>,
     pub model: Option<Arc<dyn Model>>,
@@ -73,6 +74,7 @@ pub struct App {
     pub db: Db,
     clock: Clock,
     stop: CancellationToken,
+    upkeep: Upkeep,
     relay_task: JoinHandle<()>,
     inbox_task: Option<JoinHandle<()>>,
     upkeep_task: JoinHandle<()>,
@@ -91,6 +93,7 @@ impl App {
             clock,
             settings,
             confirm_for,
+            retention,
             admin,
             members,
             model,
@@ -141,10 +144,11 @@ impl App {
                 Some(tokio::spawn(fetch_missed(inbox, engine.clone(), pace, stop.clone())))
             }
         };
-        let upkeep_task = tokio::spawn(keep_up(db.clone(), clock.clone(), stop.clone()));
+        let upkeep = Upkeep { db: db.clone(), clock: clock.clone(), retention, stop: stop.clone() };
+        let upkeep_task = tokio::spawn(upkeep.clone().run());
         let webhooks =
             Webhooks { engine: engine.clone(), db: db.clone(), clock: clock.clone(), terms, twilio: trust };
-        Ok(Self { engine, relay, webhooks, db, clock, stop, relay_task, inbox_task, upkeep_task })
+        Ok(Self { engine, relay, webhooks, db, clock, stop, upkeep, relay_task, inbox_task, upkeep_task })
     }
 
     /// Ends within 10 s: running turns and texts get a moment to end, the rest goes on at the next start. Call it
@@ -157,7 +161,8 @@ impl App {
     /// Closes the database, once nothing uses it any more.
     pub async fn close(self) {
         self.stop.cancel();
-        let Self { engine, relay, webhooks, db, clock, relay_task, inbox_task, upkeep_task, .. } = self;
+        let Self { engine, relay, webhooks, db, clock, upkeep, relay_task, inbox_task, upkeep_task, .. } =
+            self;
         if let Some(task) = inbox_task {
             // It only reads, and what it admitted is stored.
             task.abort();
@@ -177,22 +182,8 @@ impl App {
         if let Err(error) = db.write(move |conn| boot::end(conn, now)).await {
             tracing::warn!(%error, "the end of this run was not recorded");
         }
-        drop((engine, relay, webhooks));
+        drop((engine, relay, webhooks, upkeep));
         db.close().await;
-    }
-}
-
-/// Forgets deltas that nobody looks at any more, so that their table stays small.
-async fn keep_up(db: Db, clock: Clock, stop: CancellationToken) {
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(Duration::from_hours(1)) => {}
-            () = stop.cancelled() => return,
-        }
-        let before = clock.now() - DELTAS_KEPT;
-        if let Err(error) = db.write(move |conn| stream::forget(conn, before)).await {
-            tracing::warn!(%error, "old deltas could not be forgotten");
-        }
     }
 }
 
@@ -247,6 +238,11 @@ async fn fetch_missed(inbox: Inbox, engine: Engine, pace: Pace, stop: Cancellati
 }
 
 impl App {
+    /// One round of what is otherwise done every hour.
+    pub async fn keep_up_once(&self) {
+        self.upkeep.once().await;
+    }
+
     /// Stops where it stands, as a kill would, and leaves the database as it is: for crash tests.
     pub async fn kill(self) {
         self.engine.abort().await;
@@ -255,9 +251,9 @@ impl App {
             // An aborted task ends with an error that says so.
             let _ = task.await;
         }
-        let Self { engine, relay, webhooks, db, .. } = self;
+        let Self { engine, relay, webhooks, db, upkeep, .. } = self;
         relay.abort().await;
-        drop((engine, relay, webhooks));
+        drop((engine, relay, webhooks, upkeep));
         db.close().await;
     }
 }

@@ -16,4 +16,5 @@ pub mod simulation;
 pub mod store;
 pub mod telemetry;
 pub mod tools;
+pub mod upkeep;
 pub mod web;

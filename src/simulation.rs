@@ -97,6 +97,7 @@ impl Peers {
             clock: self.clock.clone(),
             settings,
             confirm_for: SignedDuration::from_mins(5),
+            retention: RETENTION,
             admin: None,
             members: Vec::new(),
             model,
@@ -173,6 +174,8 @@ fn attempt(served: Served, request: &Request<Bytes>) -> Option<Write> {
     }
 }
 
+/// A year of days, as where nothing else is configured.
+const RETENTION: SignedDuration = SignedDuration::from_hours(365 * 24);
 const WEEKLY: Option<Rate> = Some(Rate { most: 10, within: SignedDuration::from_hours(7 * 24) });
 
 /// The settings that a household gets by default, without waiting for further texts.

@@ -4,6 +4,7 @@ mod chat;
 mod demo;
 mod eval;
 mod serve;
+mod users;
 mod wiring;
 
 use std::path::{Path, PathBuf};
@@ -38,6 +39,9 @@ pub enum Command {
     Serve,
     /// Talk in the terminal, with the real configuration and libraries
     Chat,
+    /// List, change, export and forget the people who text, also while the service runs
+    #[command(subcommand)]
+    Users(users::Users),
     /// Write a consistent copy of the database, also while the service runs
     Backup {
         /// New file for the copy
@@ -75,6 +79,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             }
             Command::Serve => serve::run(&configured()?).await,
             Command::Chat => chat::run(&configured()?).await,
+            Command::Users(command) => users::run(&configured()?, command),
             Command::Backup { file } => backup(&configured()?, file),
             Command::Eval { file } => {
                 telemetry::start(&Log { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;

@@ -41,6 +41,7 @@ pub(super) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
         clock: Clock::System,
         settings: settings(config)?,
         confirm_for: SignedDuration::try_from(config.conversation.confirm)?,
+        retention: SignedDuration::from_hours(24 * i64::from(config.retention_days)),
         admin: config.people.admin.clone(),
         members: config.people.members.clone(),
         model: config.llm.as_ref().map(model).transpose()?,

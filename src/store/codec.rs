@@ -144,6 +144,10 @@ struct StoredFailure {
     for_user: Option<String>,
 }
 
+/// A stored failure of a call of which only its code is left.
+pub(super) const FAILURE_WITHOUT_WORDS: &str = "json_replace(tool_calls.error, '$.for_model', \
+     json_object('forgotten', json('true')), '$.for_user', NULL)";
+
 pub(super) fn failure_json(failure: &CallFailure) -> QueryResult<String> {
     to_json(&StoredFailure {
         code: failure.code.clone(),
@@ -165,6 +169,9 @@ struct StoredFingerprint {
     size_bytes: u64,
     seasons: Option<u32>,
 }
+
+/// A stored fingerprint that names nothing.
+pub(super) const FINGERPRINT_WITHOUT_WORDS: &str = "json_replace(fingerprint, '$.title', '', '$.path', '')";
 
 pub(super) fn fingerprint_json(fingerprint: &Fingerprint) -> QueryResult<String> {
     let Fingerprint { title, year, path, size_bytes, seasons } = fingerprint.clone();

@@ -8,8 +8,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
+use diesel::migration::MigrationSource;
 use diesel::prelude::*;
 use diesel::result::Error as QueryError;
+use diesel::sqlite::Sqlite;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -196,6 +198,69 @@ impl Db {
 }
 
 #[derive(Debug, thiserror::Error)]
+pub enum VisitError {
+    #[error("find {0}; hint: run this in the folder of the service, with its configuration")]
+    Missing(String),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("use {0}: the running service is of another version; hint: use its own program, or restart it")]
+    Differs(String),
+    #[error("query the database")]
+    Query(#[from] QueryError),
+}
+
+/// Runs `work` in one transaction for a command at the shell, whether a service is running or not: beside one, or in its
+/// place, which then no service can take meanwhile.
+pub fn visit<R>(path: &str, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> Result<R, VisitError> {
+    let (mut conn, _lock) = enter(path)?;
+    Ok(conn.immediate_transaction(work)?)
+}
+
+/// The same for work that only reads: in one snapshot, and never in the way of a service that writes.
+pub fn look<R>(path: &str, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> Result<R, VisitError> {
+    let (mut conn, _lock) = enter(path)?;
+    Ok(conn.transaction(work)?)
+}
+
+fn enter(path: &str) -> Result<(Conn, Option<File>), VisitError> {
+    if !std::path::Path::new(path).exists() {
+        return Err(VisitError::Missing(path.to_owned()));
+    }
+    let lock = match lock(path) {
+        Ok(lock) => Some(lock),
+        Err(OpenError::InUse { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let mut conn = connect(path, WRITER_PRAGMAS)?;
+    if lock.is_some() {
+        migrate(&mut conn, path)?;
+    } else if !is_as_here(&mut conn).map_err(|source| unmigrated(path, source))? {
+        return Err(VisitError::Differs(path.to_owned()));
+    }
+    Ok((conn, lock))
+}
+
+/// Whether the tables are those that this program knows, no more and no less.
+fn is_as_here(conn: &mut Conn) -> diesel::migration::Result<bool> {
+    let known = MigrationSource::<Sqlite>::migrations(&MIGRATIONS)?;
+    let mut known: Vec<String> =
+        known.iter().map(|migration| migration.name().version().to_string()).collect();
+    let applied = conn.applied_migrations()?;
+    let mut applied: Vec<String> = applied.iter().map(ToString::to_string).collect();
+    known.sort_unstable();
+    applied.sort_unstable();
+    Ok(known == applied)
+}
+
+fn migrate(conn: &mut Conn, path: &str) -> Result<(), OpenError> {
+    conn.run_pending_migrations(MIGRATIONS).map(drop).map_err(|source| unmigrated(path, source))
+}
+
+fn unmigrated(path: &str, source: Box<dyn std::error::Error + Send + Sync>) -> OpenError {
+    OpenError::Migrate { path: path.to_owned(), source }
+}
+
+#[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error("find {0}")]
     Missing(String),
@@ -224,16 +289,15 @@ pub fn backup(path: &str, to: &str) -> Result<(), BackupError> {
 fn prepare(path: &str) -> Result<(Conn, File, Readers), OpenError> {
     let lock = lock(path)?;
     let mut writer = connect(path, WRITER_PRAGMAS)?;
-    writer
-        .run_pending_migrations(MIGRATIONS)
-        .map_err(|source| OpenError::Migrate { path: path.to_owned(), source })?;
+    migrate(&mut writer, path)?;
     let free = (0..READERS).map(|_| connect(path, READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
     let readers = Readers { permits: Arc::new(Semaphore::new(READERS)), free: Arc::new(Mutex::new(free)) };
     Ok((writer, lock, readers))
 }
 
+/// What is erased is overwritten in the file too.
 const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
-     PRAGMA temp_store=MEMORY;";
+     PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;";
 /// A reader's cache is empty after each commit, so it stays small.
 const READER_PRAGMAS: &str =
     "PRAGMA query_only=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512;";
@@ -386,6 +450,42 @@ mod tests {
         assert!(matches!(Db::open(&path), Err(OpenError::InUse { .. })));
         db.close().await;
         assert!(Db::open(&path).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_visitor_writes_beside_a_running_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db").to_str().unwrap().to_owned();
+        assert!(matches!(visit(&path, |conn| insert(conn, 1)), Err(VisitError::Missing(_))));
+        let db = Db::open(&path).unwrap();
+        assert_eq!(visit(&path, |conn| insert(conn, 1)).unwrap(), 1);
+        assert_eq!(rows(&db).await, 1);
+        db.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_visitor_of_another_version_is_turned_away_while_a_program_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db").to_str().unwrap().to_owned();
+        let db = Db::open(&path).unwrap();
+        db.write(|conn| {
+            conn.revert_last_migration(MIGRATIONS).map(drop).map_err(QueryError::QueryBuilderError)
+        })
+        .await
+        .unwrap();
+        assert!(matches!(visit(&path, |conn| insert(conn, 1)), Err(VisitError::Differs(_))));
+        db.close().await;
+        assert_eq!(visit(&path, |conn| insert(conn, 1)).unwrap(), 1);
+    }
+
+    #[test]
+    fn a_visit_that_fails_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db").to_str().unwrap().to_owned();
+        std::fs::write(&path, "").unwrap();
+        let failed = visit(&path, |conn| insert(conn, 1).and(Err::<(), _>(QueryError::NotFound)));
+        assert!(matches!(failed, Err(VisitError::Query(QueryError::NotFound))));
+        assert_eq!(visit(&path, |conn| insert(conn, 1)).unwrap(), 1);
     }
 
     #[test]

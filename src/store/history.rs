@@ -49,6 +49,8 @@ pub fn past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<
         })
         // Where nothing is left but reactions, our answer repeated what had been said before.
         .filter(|past| !past.texts.is_empty())
+        // A turn whose words are erased tells a model nothing, and some servers refuse empty messages.
+        .filter(|past| past.answer.is_some() || past.texts.iter().any(|text| !text.is_empty()))
         .collect())
 }
 

@@ -269,7 +269,7 @@ pub enum ItemState {
     Canceled,
 }
 
-fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
+pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
     type Row = (i64, String, String, i64, i64, String, String, Option<String>, i64);
     let rows: Vec<Row> = tool_call_items::table
         .filter(tool_call_items::tool_call_id.eq(call.0))
@@ -468,6 +468,10 @@ pub fn last_ended(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
         .load(conn)?;
     let asked_since = last_texts.iter().any(|(at, body)| *at > ended_at && text::asks(body));
     let items = items(conn, CallRow(call))?;
+    if items.iter().any(|item| item.item.fingerprint.title.is_empty()) {
+        // What it was about is forgotten, so there is nothing to say of it.
+        return Ok(None);
+    }
     let ended: Vec<(FrozenItem, ItemOutcome)> = items
         .iter()
         .filter_map(|item| match item.state {

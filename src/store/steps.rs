@@ -165,6 +165,9 @@ enum StoredFailure {
     Interrupted,
 }
 
+/// A stored failure without what the server said.
+pub(super) const FAILURE_WITHOUT_WORDS: &str = "json_replace(llm_steps.error, '$.message', '')";
+
 /// Why an attempt gave nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abandoned {

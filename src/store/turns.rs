@@ -66,6 +66,9 @@ struct StoredPlan {
     preface: Option<String>,
 }
 
+/// A stored plan of which only who answers is left.
+pub(super) const PLAN_WITHOUT_WORDS: &str = "json_object('brain', turns.prompt ->> '$.brain')";
+
 pub fn create(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryResult<TurnId> {
     let plan = to_json(&StoredPlan {
         brain: brain_word(new.plan.brain).to_owned(),

@@ -114,6 +114,12 @@ pub fn admins(conn: &mut Conn) -> QueryResult<Vec<User>> {
     rows.into_iter().map(Row::read).collect()
 }
 
+/// Whether nobody could let people in without this one.
+pub fn is_last_admin(conn: &mut Conn, id: UserId) -> QueryResult<bool> {
+    let admins = admins(conn)?;
+    Ok(matches!(admins.as_slice(), [only] if only.id == id))
+}
+
 /// Where the user last texted us: where they are texted from.
 pub fn last_address(conn: &mut Conn, id: UserId) -> QueryResult<Option<Address>> {
     let address: Option<String> = inbound_events::table

@@ -93,6 +93,8 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     world.sms("no").await;
     world.sms("reset").await;
     world.sms("STOP").await;
+    world.erases_old_words().await;
+    world.erases_all_that_ann_said().await;
     world.is_killed().await;
     STATEMENTS.take().unwrap()
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -18,6 +19,15 @@ impl Cli {
 
     pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.folder.path().join(name)).unwrap()
+    }
+
+    /// Who may read and write a file, as `ls` has it in numbers.
+    pub(crate) fn mode(&self, name: &str) -> u32 {
+        std::fs::metadata(self.folder.path().join(name)).unwrap().permissions().mode() & 0o777
     }
 
     /// Runs to the end.

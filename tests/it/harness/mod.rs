@@ -2,6 +2,7 @@
 
 pub(crate) mod cli;
 pub(crate) mod model;
+mod operator;
 mod setup;
 mod stored;
 pub(crate) mod wire;

@@ -84,6 +84,28 @@ impl TestApp {
         self.lines("SELECT coalesce(end_reason, 'open') AS line FROM conversations ORDER BY id").await
     }
 
+    /// Every column of every table in which a word stands, in capitals or not, grouped or not.
+    pub(crate) async fn columns_with(&self, word: &'static str) -> Vec<String> {
+        let columns = self
+            .lines(
+                "SELECT m.name || ' ' || c.name AS line FROM sqlite_master m, pragma_table_info(m.name) c
+                 WHERE m.type = 'table' AND c.type = 'TEXT' ORDER BY line",
+            )
+            .await;
+        let mut found = Vec::new();
+        for column in columns {
+            let (table, name) = column.split_once(' ').unwrap();
+            let query = format!(
+                "SELECT '' AS line FROM \"{table}\" WHERE instr(replace(lower(\"{name}\"), ' ', ''), '{word}') > 0"
+            );
+            let rows = move |conn: &mut _| diesel::sql_query(query).load::<Line>(conn);
+            if !self.app().db.read(rows).await.unwrap().is_empty() {
+                found.push(column);
+            }
+        }
+        found
+    }
+
     /// Reactions with what they are on: `user 👍 on Added Dune (2021).`, `assistant 🎉 on thanks`.
     pub(crate) async fn reactions(&self) -> Vec<String> {
         self.lines(

@@ -19,6 +19,8 @@ use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::simulation::{self, Peers};
 use dialarr::store::db::Db;
 use dialarr::store::outbox::{self, NewText, TextKind};
+use dialarr::store::privacy::erase_talk;
+use dialarr::store::privacy::sweep::{Swept, sweep};
 use dialarr::store::users::{self, Newcomer};
 use dialarr::web;
 use http::Request;
@@ -168,6 +170,23 @@ impl World {
             outbox::queue(conn, &NewText { key, user, turn: None, kind, to, from, body, segments: 1 }, now)
         };
         self.app.as_ref().unwrap().db.write(queue).await.unwrap();
+    }
+
+    /// As the upkeep does once everything so far is old.
+    pub(crate) async fn erases_old_words(&self) {
+        let now = self.peers.clock.now();
+        let erased = self.app.as_ref().unwrap().db.write(move |conn| sweep(conn, now, 1_000, now)).await;
+        assert_eq!(erased.unwrap(), Swept::Done);
+    }
+
+    pub(crate) async fn erases_all_that_ann_said(&self) {
+        let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
+        let erase = move |conn: &mut _| {
+            let ann = users::ensure(conn, &phone, Newcomer::Member, now)?;
+            erase_talk(conn, ann, now)
+        };
+        self.app.as_ref().unwrap().db.write(erase).await.unwrap();
+        assert!(self.texts_stored().await.iter().all(String::is_empty));
     }
 
     /// The pieces in which responses came, as far as they are kept.

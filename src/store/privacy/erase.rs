@@ -1,0 +1,149 @@
+//! What it means to erase words, table by table: every value that is left can still be read.
+
+use diesel::dsl::{exists, not, sql};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable, Text};
+use diesel::sqlite::Sqlite;
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::conversation::transcript::{Arguments, CallResult, UserId};
+use crate::store::conversations::{self as talk_rows, EndReason};
+use crate::store::pending::{self, Closing};
+use crate::store::schema::{
+    approvals, blocks, conversations, inbound_events, llm_steps, outbox, reactions, stream_events,
+    tool_call_items, tool_calls, turns,
+};
+use crate::store::{Conn, QueryResult, codec, steps, turns as turn_rows};
+
+/// The name of a conversation of which nothing can be read.
+const FORGOTTEN: &str = "Forgotten";
+
+/// Whose words, or which.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Scope {
+    Person(UserId),
+    /// The rows of one table after one id, up to and with another.
+    Rows {
+        after: i64,
+        up_to: i64,
+    },
+}
+
+/// The ids that a scope means in a table.
+macro_rules! ids {
+    ($table:ident, $scope:expr) => {{
+        let ids = $table::table.select($table::id).into_boxed::<Sqlite>();
+        match $scope {
+            Scope::Person(user) => ids.filter($table::user_id.eq(user.0)),
+            Scope::Rows { after, up_to } => ids.filter($table::id.gt(after).and($table::id.le(up_to))),
+        }
+    }};
+}
+
+/// Erases everything that a person said and was told, and ends their conversation. What is not settled keeps its words:
+/// texts that wait for a turn, texts that are not sent for certain, and requests that an admin has yet to answer. No
+/// turn of theirs may be live but the one that does this.
+pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    pending::close(conn, user, Closing::Dropped, now)?;
+    if let Some(open) = talk_rows::open(conn, user)? {
+        talk_rows::end(conn, open.id, EndReason::Cleared, now)?;
+    }
+    let theirs = Scope::Person(user);
+    received(conn, theirs)?;
+    turns(conn, theirs)?;
+    sent(conn, theirs)?;
+    reactions(conn, theirs)?;
+    requests(conn, theirs)?;
+    // One by one: while conversations are few, SQLite would read all of everybody's.
+    let talks: Vec<i64> = ids!(conversations, theirs).load(conn)?;
+    for id in talks {
+        diesel::update(conversations::table.find(id)).set(conversations::name.eq(FORGOTTEN)).execute(conn)?;
+    }
+    Ok(())
+}
+
+pub(super) fn received(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
+    let texts = inbound_events::id.eq_any(ids!(inbound_events, scope));
+    diesel::update(inbound_events::table.filter(texts.and(inbound_events::state.ne("pending"))))
+        .set((inbound_events::body.eq(""), inbound_events::media.eq(None::<String>)))
+        .execute(conn)
+        .map(drop)
+}
+
+pub(super) fn sent(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
+    let texts = outbox::id.eq_any(ids!(outbox, scope));
+    let settled = outbox::state.eq_any(["accepted", "failed", "suppressed"]);
+    diesel::update(outbox::table.filter(texts.and(settled))).set(outbox::body.eq("")).execute(conn).map(drop)
+}
+
+pub(super) fn reactions(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
+    diesel::update(reactions::table.filter(reactions::id.eq_any(ids!(reactions, scope))))
+        .set(reactions::emoji.eq(None::<String>))
+        .execute(conn)
+        .map(drop)
+}
+
+/// The titles in what an admin was asked for, unless it is just being carried out.
+pub(super) fn requests(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
+    let asked = approvals::id.eq_any(ids!(approvals, scope));
+    let settled = approvals::state.ne("open").and(approvals::fingerprint.is_not_null());
+    let carried_out = tool_calls::table
+        .filter(tool_calls::id.nullable().eq(approvals::run_call_id))
+        .filter(tool_calls::finished_at.is_null());
+    diesel::update(approvals::table.filter(asked.and(settled).and(not(exists(carried_out)))))
+        .set(approvals::fingerprint.eq(sql::<Nullable<Text>>(codec::FINGERPRINT_WITHOUT_WORDS)))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Plans and answers of turns, with everything that models and tools said in them.
+pub(super) fn turns(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
+    let plan = sql::<Text>(turn_rows::PLAN_WITHOUT_WORDS);
+    diesel::update(turns::table.filter(turns::id.eq_any(turn_ids(scope))))
+        .set((turns::response_text.eq(None::<String>), turns::prompt.eq(plan)))
+        .execute(conn)?;
+    diesel::update(blocks::table.filter(blocks::turn_id.eq_any(turn_ids(scope))))
+        .set(blocks::content.eq(""))
+        .execute(conn)?;
+    diesel::delete(stream_events::table.filter(stream_events::turn_id.eq_any(turn_ids(scope))))
+        .execute(conn)?;
+    let failed = llm_steps::turn_id.eq_any(turn_ids(scope)).and(llm_steps::error.is_not_null());
+    diesel::update(llm_steps::table.filter(failed))
+        .set(llm_steps::error.eq(sql::<Nullable<Text>>(steps::FAILURE_WITHOUT_WORDS)))
+        .execute(conn)?;
+    calls(conn, scope)
+}
+
+pub(super) fn turn_ids(scope: Scope) -> turns::BoxedQuery<'static, Sqlite, BigInt> {
+    let ids = turns::table.select(turns::id).into_boxed();
+    match scope {
+        // By their conversations: turns have no index by person.
+        Scope::Person(user) => ids.filter(turns::conversation_id.eq_any(
+            conversations::table.filter(conversations::user_id.eq(user.0)).select(conversations::id),
+        )),
+        Scope::Rows { after, up_to } => ids.filter(turns::id.gt(after).and(turns::id.le(up_to))),
+    }
+}
+
+fn calls(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
+    let theirs = || tool_calls::turn_id.eq_any(turn_ids(scope));
+    let nothing_asked = codec::arguments_json(&Arguments::Object(serde_json::Map::new()));
+    diesel::update(tool_calls::table.filter(theirs()))
+        .set(tool_calls::request.eq(nothing_asked))
+        .execute(conn)?;
+    let nothing_told =
+        CallResult { for_model: json!({ "forgotten": true }), for_user: String::new(), shown: Vec::new() };
+    diesel::update(tool_calls::table.filter(theirs().and(tool_calls::response.is_not_null())))
+        .set(tool_calls::response.eq(codec::result_json(&nothing_told)?))
+        .execute(conn)?;
+    diesel::update(tool_calls::table.filter(theirs().and(tool_calls::state.eq("error"))))
+        .set(tool_calls::error.eq(sql::<Nullable<Text>>(codec::FAILURE_WITHOUT_WORDS)))
+        .execute(conn)?;
+    let items =
+        tool_call_items::tool_call_id.eq_any(tool_calls::table.filter(theirs()).select(tool_calls::id));
+    diesel::update(tool_call_items::table.filter(items))
+        .set(tool_call_items::fingerprint.eq(sql::<Text>(codec::FINGERPRINT_WITHOUT_WORDS)))
+        .execute(conn)
+        .map(drop)
+}

@@ -1,0 +1,13 @@
+//! What is kept of a person, and how it goes: words by themselves after their time, all of them at once when the person
+//! or the operator says so. Rows stay, so that keys and counts remain whole.
+
+mod erase;
+pub mod export;
+pub mod forget;
+mod rows;
+pub mod sweep;
+
+pub use erase::erase_talk;
+
+#[cfg(test)]
+mod tests;

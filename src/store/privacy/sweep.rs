@@ -1,0 +1,196 @@
+//! Words go by themselves once their time is over: oldest first, a few at a time, going on where the last time ended.
+
+use std::collections::HashSet;
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::erase::{self, Scope};
+use crate::conversation::transcript::UserId;
+use crate::store::codec::{ms, time};
+use crate::store::pending::{self, Closing};
+use crate::store::schema::{
+    approvals, inbound_events, outbox, pending_actions, reactions, sweeps, tool_calls, turns,
+};
+use crate::store::{Conn, QueryResult};
+
+/// Whether there may be more to erase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Swept {
+    More,
+    Done,
+}
+
+/// Erases words from before `before` in at most `limit` rows of each table.
+pub fn sweep(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> QueryResult<Swept> {
+    close_overdue(conn, before)?;
+    let mut swept = Swept::Done;
+    for table in Table::ALL {
+        let after = last_id(conn, table)?;
+        let rows = table.rows(conn, after, limit)?;
+        // What is not over keeps those behind it waiting, so that nothing is passed over for good.
+        let ready = rows.iter().take_while(|row| row.over_at.is_some_and(|at| at < ms(before)));
+        let (count, last) = ready.fold((0, None), |(count, _), row| (count + 1, Some(row.id)));
+        let Some(up_to) = last else { continue };
+        table.erase(conn, Scope::Rows { after, up_to })?;
+        remember(conn, table, up_to, now)?;
+        if count >= limit {
+            swept = Swept::More;
+        }
+    }
+    Ok(swept)
+}
+
+/// Closes the questions whose time was over before `before`, and those that never reached anyone by then.
+fn close_overdue(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
+    let open: Vec<(i64, Option<i64>, i64, String)> = pending_actions::table
+        .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
+        .select((
+            pending_actions::user_id,
+            pending_actions::expires_at,
+            pending_actions::created_at,
+            outbox::state,
+        ))
+        .load(conn)?;
+    for (user, expires_at, created_at, state) in open {
+        let over_at = match (expires_at, state.as_str()) {
+            (Some(at), _) => Some(at),
+            (None, "failed" | "suppressed") => Some(created_at),
+            (None, _) => None,
+        };
+        if let Some(at) = over_at.filter(|at| *at < ms(before)) {
+            pending::close(conn, UserId(user), Closing::Expired, time(at)?)?;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Table {
+    Received,
+    Turns,
+    Sent,
+    Reactions,
+    Requests,
+}
+
+/// A row, and since when it is settled.
+struct Row {
+    id: i64,
+    over_at: Option<i64>,
+}
+
+impl Table {
+    const ALL: [Self; 5] = [Self::Received, Self::Turns, Self::Sent, Self::Reactions, Self::Requests];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Received => "inbound_events",
+            Self::Turns => "turns",
+            Self::Sent => "outbox",
+            Self::Reactions => "reactions",
+            Self::Requests => "approvals",
+        }
+    }
+
+    /// The next rows after an id, in order.
+    fn rows(self, conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
+        match self {
+            Self::Received => received(conn, after, limit),
+            Self::Turns => finished_turns(conn, after, limit),
+            Self::Sent => sent(conn, after, limit),
+            Self::Reactions => reacted(conn, after, limit),
+            Self::Requests => requested(conn, after, limit),
+        }
+    }
+
+    fn erase(self, conn: &mut Conn, scope: Scope) -> QueryResult<()> {
+        match self {
+            Self::Received => erase::received(conn, scope),
+            Self::Turns => erase::turns(conn, scope),
+            Self::Sent => erase::sent(conn, scope),
+            Self::Reactions => erase::reactions(conn, scope),
+            Self::Requests => erase::requests(conn, scope),
+        }
+    }
+}
+
+fn received(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
+    let rows: Vec<(i64, i64, Option<String>)> = inbound_events::table
+        .filter(inbound_events::id.gt(after))
+        .order(inbound_events::id)
+        .limit(limit)
+        .select((inbound_events::id, inbound_events::received_at, inbound_events::outcome))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, at, outcome)| Row { id, over_at: outcome.map(|_| at) }).collect())
+}
+
+/// A turn is not over while its question is open, or its deletion is carried out by a later turn.
+fn finished_turns(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
+    // Not as a join, which would read every call there ever was.
+    let held = pending_actions::table.select(pending_actions::tool_call_id);
+    let asking: Vec<i64> =
+        tool_calls::table.filter(tool_calls::id.eq_any(held)).select(tool_calls::turn_id).load(conn)?;
+    let live = turns::table.filter(turns::finished_at.is_null()).select(turns::id.nullable());
+    let deleting: Vec<i64> = tool_calls::table
+        .filter(tool_calls::run_turn_id.eq_any(live))
+        .select(tool_calls::turn_id)
+        .load(conn)?;
+    let unsettled: HashSet<i64> = asking.into_iter().chain(deleting).collect();
+    let rows: Vec<(i64, Option<i64>)> = turns::table
+        .filter(turns::id.gt(after))
+        .order(turns::id)
+        .limit(limit)
+        .select((turns::id, turns::finished_at))
+        .load(conn)?;
+    let row = |(id, at): (i64, Option<i64>)| Row { id, over_at: at.filter(|_| !unsettled.contains(&id)) };
+    Ok(rows.into_iter().map(row).collect())
+}
+
+fn sent(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
+    let rows: Vec<(i64, i64, String)> = outbox::table
+        .filter(outbox::id.gt(after))
+        .order(outbox::id)
+        .limit(limit)
+        .select((outbox::id, outbox::created_at, outbox::state))
+        .load(conn)?;
+    let is_settled = |state: &str| matches!(state, "accepted" | "failed" | "suppressed");
+    let row = |(id, at, state): (i64, i64, String)| Row { id, over_at: is_settled(&state).then_some(at) };
+    Ok(rows.into_iter().map(row).collect())
+}
+
+fn reacted(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
+    let rows: Vec<(i64, i64)> = reactions::table
+        .filter(reactions::id.gt(after))
+        .order(reactions::id)
+        .limit(limit)
+        .select((reactions::id, reactions::created_at))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, at)| Row { id, over_at: Some(at) }).collect())
+}
+
+fn requested(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
+    let rows: Vec<(i64, Option<i64>)> = approvals::table
+        .filter(approvals::id.gt(after))
+        .order(approvals::id)
+        .limit(limit)
+        .select((approvals::id, approvals::settled_at))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, over_at)| Row { id, over_at }).collect())
+}
+
+fn last_id(conn: &mut Conn, table: Table) -> QueryResult<i64> {
+    let known: Option<i64> =
+        sweeps::table.find(table.name()).select(sweeps::last_id).first(conn).optional()?;
+    Ok(known.unwrap_or(0))
+}
+
+fn remember(conn: &mut Conn, table: Table, last: i64, now: Timestamp) -> QueryResult<()> {
+    diesel::insert_into(sweeps::table)
+        .values((sweeps::name.eq(table.name()), sweeps::last_id.eq(last), sweeps::updated_at.eq(ms(now))))
+        .on_conflict(sweeps::name)
+        .do_update()
+        .set((sweeps::last_id.eq(last), sweeps::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}

@@ -1,0 +1,448 @@
+//! A person whose every stored word is "walrus", and what is left of it.
+
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use super::erase_talk;
+use super::export::export;
+use super::forget::{Forgetting, forget};
+use super::sweep::{Swept, sweep};
+use crate::conversation::spending::{Charge, Tokens};
+use crate::conversation::transcript::{
+    Address, Arguments, Brain, CallFailure, CallResult, CallState, ChannelKind, ConversationId, Fingerprint,
+    FrozenItem, Media, MediaKind, PhoneNumber, Received, Stop, Tier, TurnId, UserId, Via,
+};
+use crate::conversation::turn::Failure;
+use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::deliveries::Terms;
+use crate::store::ledger::{self, Admission, Outcome, Pace};
+use crate::store::outbox::{self, NewText, Taken, TextKind, Todo};
+use crate::store::pending::{self, Question};
+use crate::store::steps::{self, Abandoned, Attempt, NewCall, Response};
+use crate::store::stream::{self, Part, Piece};
+use crate::store::turns::{self as turn_rows, End, Kind, Live, NewTurn, Plan};
+use crate::store::users::{self as people, Newcomer};
+use crate::store::{Conn, calls, conversations as talks, history, scratch};
+
+const SAM: &str = "+15550100077";
+const ANN: &str = "+15550100002";
+const EVERYWHERE: [&str; 18] = [
+    "approvals.fingerprint",
+    "audit_log.detail",
+    "blocks.content",
+    "conversations.name",
+    "inbound_events.body",
+    "inbound_events.media",
+    "llm_steps.error",
+    "outbox.body",
+    "pending_actions.summary",
+    "reactions.emoji",
+    "stream_events.delta",
+    "tool_call_items.fingerprint",
+    "tool_calls.error",
+    "tool_calls.request",
+    "tool_calls.response",
+    "turns.prompt",
+    "turns.response_text",
+    "users.display_name",
+];
+
+fn at(day: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * (100 + day))
+}
+
+fn person(conn: &mut Conn, phone: &str, newcomer: Newcomer) -> UserId {
+    people::ensure(conn, &PhoneNumber::parse(phone).unwrap(), newcomer, at(0)).unwrap()
+}
+
+/// Sam, a member, and Ann, the admin who was told of Sam.
+fn household(conn: &mut Conn) -> (UserId, UserId) {
+    let (ann, sam) = (person(conn, ANN, Newcomer::Admin), person(conn, SAM, Newcomer::Member));
+    run(conn, "UPDATE users SET display_name = 'Walrus' WHERE role = 'member'");
+    let told = NewText { body: "New number +1 555 010 0077, \"Walrus\"".into(), ..reply(ann, ANN, None) };
+    let told = outbox::queue(conn, &told, at(0)).unwrap();
+    outbox::accepted(conn, told, &Taken { sid: "SM-ann", created_at: None }, &terms(), at(0)).unwrap();
+    (sam, ann)
+}
+
+fn terms() -> Terms {
+    Terms { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC }
+}
+
+fn run(conn: &mut Conn, statement: &str) {
+    diesel::connection::SimpleConnection::batch_execute(conn, statement).unwrap();
+}
+
+fn reply(user: UserId, phone: &str, turn: Option<TurnId>) -> NewText {
+    NewText {
+        key: format!("{user}:{turn:?}"),
+        user,
+        turn,
+        kind: TextKind::Reply,
+        to: Address::new(phone),
+        from: Address::new("+15550100000"),
+        body: "Hello walrus.".into(),
+        segments: 1,
+    }
+}
+
+fn texts(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, crate::conversation::transcript::EventId) {
+    let text = Received {
+        channel: ChannelKind::Twilio,
+        external_id: sid.into(),
+        from: PhoneNumber::parse(SAM).unwrap(),
+        to: Address::new("+15550100000"),
+        body: "find the walrus".into(),
+        media: vec![Media { url: "https://walrus.invalid".into(), content_type: "image/png".into() }],
+        via: Via::Webhook,
+        provider_at: now,
+        received_at: now,
+        carrier_word: None,
+    };
+    let pace = Pace { quiet_ms: 0, at_most_ms: 0 };
+    match ledger::admit(conn, &text, pace).unwrap() {
+        Admission::New { user, event } => (user, event),
+        Admission::Duplicate => panic!("the text is known"),
+    }
+}
+
+/// A text of Sam's and the turn that it begins.
+fn begins(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, ConversationId, TurnId) {
+    let (user, event) = texts(conn, sid, now);
+    let conversation = match talks::open(conn, user).unwrap() {
+        Some(open) => open.id,
+        None => talks::begin(conn, user, "Walrus", now).unwrap(),
+    };
+    let plan = Plan {
+        notes: vec!["a walrus was kept".into()],
+        preface: Some("Walrus is kept.".into()),
+        ..Plan::by(Brain::Model)
+    };
+    let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
+    let turn = turn_rows::create(conn, new, now).unwrap();
+    ledger::take(conn, &[event], turn, now).unwrap();
+    (user, conversation, turn)
+}
+
+fn call(name: &str, tier: Tier) -> NewCall {
+    NewCall { name: name.into(), arguments: Arguments::parse(json!({ "query": "walrus" })), tier }
+}
+
+/// A step that failed once, with three calls.
+fn steps_of(conn: &mut Conn, turn: TurnId, now: Timestamp) {
+    let first = Attempt { turn, step: 0, attempt: 1 };
+    steps::start(conn, first, Brain::Model, "a-model", now).unwrap();
+    let piece = Piece { part: Part::Text, ord: 0, text: "A walrus".into() };
+    stream::append(conn, first, &[piece], now).unwrap();
+    let (why, message) = (Failure::Lasting, "no walrus served".to_owned());
+    steps::abandon(conn, first, Abandoned { why, message, charge: Charge::Nothing }, now).unwrap();
+    let second = Attempt { attempt: 2, ..first };
+    steps::start(conn, second, Brain::Model, "a-model", now).unwrap();
+    let response = Response {
+        text: "I look for the walrus.".into(),
+        thinking: "Which walrus?".into(),
+        stop: Stop::Done,
+        calls: vec![
+            call("search_media", Tier::Read),
+            call("add_movie", Tier::Write),
+            call("check_status", Tier::Read),
+        ],
+        tokens: Some(Tokens { input: 10, cached: 0, output: 5 }),
+        charge: Charge::Nothing,
+        response_id: None,
+    };
+    steps::complete(conn, second, &response, now).unwrap();
+    let of_turn = steps_with_calls(conn, turn);
+    let found = CallResult {
+        for_model: json!({ "title": "Walrus" }),
+        for_user: "Found Walrus.".into(),
+        shown: Vec::new(),
+    };
+    let refused = CallFailure {
+        code: "not_permitted".into(),
+        for_model: json!({ "error": "no walrus" }),
+        for_user: Some("No walrus.".into()),
+    };
+    calls::finish(conn, of_turn[0], &CallState::Done(found), now).unwrap();
+    calls::finish(conn, of_turn[1], &CallState::Failed(refused), now).unwrap();
+}
+
+fn steps_with_calls(conn: &mut Conn, turn: TurnId) -> Vec<crate::conversation::transcript::CallRow> {
+    let conversation = conversation_of(conn, turn);
+    let live = Live { id: turn, kind: Kind::Chat, conversation };
+    let loaded = turn_rows::load(conn, live).unwrap();
+    loaded.turn.steps.iter().flat_map(|step| &step.calls).map(|call| call.row).collect()
+}
+
+fn conversation_of(conn: &mut Conn, turn: TurnId) -> ConversationId {
+    use crate::store::schema::turns;
+    turns::table.find(turn.0).select(turns::conversation_id).first(conn).map(ConversationId).unwrap()
+}
+
+/// A text of Sam's that is answered, with everything that may stand in between.
+fn talks(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
+    let (user, _, turn) = begins(conn, sid, now);
+    steps_of(conn, turn, now);
+    let texts = vec![NewText { key: sid.into(), ..reply(user, SAM, Some(turn)) }];
+    let end = End { turn, outcome: Outcome::Replied, answer: Some("Hello walrus. And more."), texts };
+    turn_rows::finish(conn, &end, now).unwrap();
+    let due = outbox::agenda(conn, &[], now).unwrap().due;
+    for (id, _) in due.into_iter().filter(|(_, todo)| *todo == Todo::Send) {
+        outbox::accepted(conn, id, &Taken { sid, created_at: None }, &terms(), now).unwrap();
+    }
+    turn
+}
+
+/// Sam is asked whether to delete Walrus, and the question waits to be sent.
+fn is_asked(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
+    let (user, conversation, turn) = begins(conn, sid, now);
+    let row = steps::add_call(conn, turn, "remove_media", now).unwrap();
+    let fingerprint = Fingerprint {
+        title: "Walrus".into(),
+        year: 2021,
+        path: "/movies/walrus".into(),
+        size_bytes: 1,
+        seasons: None,
+    };
+    let item = FrozenItem {
+        instance: "radarr".into(),
+        kind: MediaKind::Movie,
+        id: 1,
+        delete_files: true,
+        fingerprint,
+    };
+    let words = "Delete Walrus (2021)?".to_owned();
+    let text = NewText { body: words.clone(), key: sid.into(), ..reply(user, SAM, Some(turn)) };
+    let question = Question { turn, user, conversation, items: vec![item], words, code: None, text };
+    pending::hold(conn, row, &question, now).unwrap();
+    turn
+}
+
+/// A wish of Sam's that an admin has settled, a reaction, and a line of the record.
+fn reacts_and_asks_an_admin(conn: &mut Conn, user: UserId) {
+    run(
+        conn,
+        "INSERT INTO reactions (user_id, author, said_in, emoji, created_at)
+         SELECT user_id, 'user', id, 'walrus', received_at FROM inbound_events LIMIT 1;
+         INSERT INTO approvals (kind, user_id, code, instance, item_kind, item_id, fingerprint, state, created_at,
+           expires_at, settled_at)
+         SELECT 'delete', user_id, '4821', 'radarr', 'movie', 1, '{\"title\":\"Walrus\",\"year\":2021,\"path\":
+           \"/walrus\",\"size_bytes\":1,\"seasons\":null}', 'denied', received_at, received_at, received_at
+         FROM inbound_events LIMIT 1;
+         INSERT INTO approvals (kind, user_id, code, state, created_at, expires_at)
+         SELECT 'join', user_id, '4822', 'open', received_at, received_at FROM inbound_events LIMIT 1;",
+    );
+    let detail = json!({ "tool": "add_movie", "arguments": { "query": "walrus" } });
+    let entry = Entry { by: By::User(user), kind: "write", subject: Subject::User(user), detail };
+    audit::record(conn, &entry, at(0)).unwrap();
+}
+
+#[derive(QueryableByName)]
+struct Column {
+    #[diesel(sql_type = Text)]
+    place: String,
+}
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
+fn count(conn: &mut Conn, query: &str) -> i64 {
+    diesel::sql_query(query).get_result::<Count>(conn).unwrap().n
+}
+
+/// Every column of every table in which a word stands, in capitals or not, grouped or not.
+fn places(conn: &mut Conn, word: &str) -> Vec<String> {
+    let columns: Vec<Column> = diesel::sql_query(
+        "SELECT m.name || '.' || c.name AS place FROM sqlite_master m, pragma_table_info(m.name) c
+         WHERE m.type = 'table' AND c.type = 'TEXT' ORDER BY place",
+    )
+    .load(conn)
+    .unwrap();
+    assert!(columns.len() > 60, "{} columns", columns.len());
+    let holds = |place: &String| {
+        let (table, column) = place.split_once('.').unwrap();
+        let bare = format!("replace(lower(\"{column}\"), ' ', '')");
+        count(conn, &format!("SELECT count(*) AS n FROM \"{table}\" WHERE instr({bare}, '{word}') > 0")) > 0
+    };
+    columns.into_iter().map(|column| column.place).filter(holds).collect()
+}
+
+/// Reads everything that a later turn would.
+fn reads_back(conn: &mut Conn, turn: TurnId) {
+    let conversation = conversation_of(conn, turn);
+    turn_rows::load(conn, Live { id: turn, kind: Kind::Chat, conversation }).unwrap();
+    history::past_turns(conn, conversation).unwrap();
+    calls::shown(conn, conversation).unwrap();
+    for call in steps_with_calls(conn, turn) {
+        pending::items(conn, call).unwrap();
+    }
+}
+
+#[test]
+fn erased_talk_leaves_no_word_and_can_still_be_read() {
+    let mut conn = scratch();
+    let (sam, _) = household(&mut conn);
+    let told = talks(&mut conn, "SM1", at(0));
+    reacts_and_asks_an_admin(&mut conn, sam);
+    let asked = is_asked(&mut conn, "SM2", at(1));
+    assert_eq!(places(&mut conn, "walrus"), EVERYWHERE);
+    let rows = "SELECT (SELECT count(*) FROM turns) + (SELECT count(*) FROM blocks) \
+         + (SELECT count(*) FROM tool_calls) + (SELECT count(*) FROM outbox) AS n";
+    let before = count(&mut conn, rows);
+
+    erase_talk(&mut conn, sam, at(1)).unwrap();
+
+    // The question is closed but on its way; what Ann was told is hers.
+    let left = ["audit_log.detail", "outbox.body", "users.display_name"];
+    assert_eq!(places(&mut conn, "walrus"), left);
+    assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM outbox WHERE user_id = 2 AND body <> ''"), 1);
+    assert_eq!(count(&mut conn, rows), before);
+    assert_eq!(talks::open(&mut conn, sam).unwrap(), None);
+    assert_eq!(pending::open(&mut conn, sam).unwrap(), None);
+    assert_eq!(pending::last_ended(&mut conn, sam, at(1)).unwrap(), None);
+    for turn in [told, asked] {
+        reads_back(&mut conn, turn);
+        let conversation = conversation_of(&mut conn, turn);
+        assert_eq!(history::past_turns(&mut conn, conversation).unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn a_text_that_waits_for_its_turn_keeps_its_words() {
+    let mut conn = scratch();
+    let (sam, _) = household(&mut conn);
+    talks(&mut conn, "SM1", at(0));
+    texts(&mut conn, "SM2", at(0));
+    erase_talk(&mut conn, sam, at(0)).unwrap();
+    let waiting = ledger::waiting(&mut conn, sam, 10).unwrap();
+    assert_eq!(waiting.iter().map(|text| text.body.as_str()).collect::<Vec<_>>(), ["find the walrus"]);
+}
+
+#[test]
+fn nothing_of_a_forgotten_person_is_left_in_any_column() {
+    let mut conn = scratch();
+    let (sam, _) = household(&mut conn);
+    let told = talks(&mut conn, "SM1", at(0));
+    reacts_and_asks_an_admin(&mut conn, sam);
+    is_asked(&mut conn, "SM2", at(1));
+    texts(&mut conn, "SM3", at(1));
+    assert_eq!(places(&mut conn, "walrus"), EVERYWHERE);
+    assert_eq!(places(&mut conn, "15550100077"), ["outbox.body", "outbox.to_addr", "users.phone"]);
+
+    assert_eq!(forget(&mut conn, sam, By::Shell, at(2)).unwrap(), Forgetting::Forgotten);
+
+    assert_eq!(places(&mut conn, "walrus"), Vec::<String>::new());
+    assert_eq!(places(&mut conn, "15550100077"), Vec::<String>::new());
+    reads_back(&mut conn, told);
+    assert_eq!(people::get(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
+    assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM approvals WHERE state = 'open'"), 0);
+    assert_eq!(ledger::waiting(&mut conn, sam, 10).unwrap(), []);
+    assert_eq!(outbox::agenda(&mut conn, &[], at(2)).unwrap(), outbox::Agenda::default());
+    let stranger = person(&mut conn, SAM, Newcomer::Stranger);
+    assert_ne!(stranger, sam);
+}
+
+#[test]
+fn forgetting_twice_changes_nothing_more() {
+    let mut conn = scratch();
+    let (sam, _) = household(&mut conn);
+    talks(&mut conn, "SM1", at(0));
+    for _ in 0..2 {
+        assert_eq!(forget(&mut conn, sam, By::Shell, at(2)).unwrap(), Forgetting::Forgotten);
+    }
+    assert_eq!(people::get(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
+    assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM users"), 2);
+}
+
+#[test]
+fn the_last_admin_cannot_be_forgotten_until_there_is_another() {
+    let mut conn = scratch();
+    let (_, ann) = household(&mut conn);
+    assert_eq!(forget(&mut conn, ann, By::Shell, at(0)).unwrap(), Forgetting::LastAdmin);
+    person(&mut conn, "+15550100003", Newcomer::Admin);
+    assert_eq!(forget(&mut conn, ann, By::Shell, at(0)).unwrap(), Forgetting::Forgotten);
+}
+
+#[test]
+fn nobody_is_forgotten_while_a_text_of_theirs_is_worked_on() {
+    let mut conn = scratch();
+    let (sam, _) = household(&mut conn);
+    begins(&mut conn, "SM1", at(0));
+    assert_eq!(forget(&mut conn, sam, By::Shell, at(0)).unwrap(), Forgetting::Busy);
+}
+
+/// The days on which the turns began that still hold words, and the same for texts of both sides.
+fn days_left(conn: &mut Conn) -> [Vec<i64>; 3] {
+    [
+        "SELECT (created_at / 86400000) - 100 AS n FROM turns WHERE response_text IS NOT NULL ORDER BY id",
+        "SELECT (received_at / 86400000) - 100 AS n FROM inbound_events WHERE body <> '' ORDER BY id",
+        "SELECT (created_at / 86400000) - 100 AS n FROM outbox WHERE body <> '' AND user_id = 2 ORDER BY id",
+    ]
+    .map(|query| diesel::sql_query(query).load::<Count>(conn).unwrap().into_iter().map(|row| row.n).collect())
+}
+
+#[test]
+fn a_sweep_erases_old_words_a_few_at_a_time_and_keeps_younger_ones() {
+    let mut conn = scratch();
+    household(&mut conn);
+    let oldest = talks(&mut conn, "SM0", at(0));
+    for day in 1..6 {
+        talks(&mut conn, &format!("SM{day}x"), at(day));
+    }
+    assert_eq!(sweep(&mut conn, at(4), 2, at(9)).unwrap(), Swept::More);
+    // The first row of the outbox is Ann's.
+    assert_eq!(days_left(&mut conn), [vec![2, 3, 4, 5], vec![2, 3, 4, 5], vec![1, 2, 3, 4, 5]]);
+    assert_eq!(sweep(&mut conn, at(4), 2, at(9)).unwrap(), Swept::More);
+    assert_eq!(days_left(&mut conn), [vec![4, 5], vec![4, 5], vec![3, 4, 5]]);
+    assert_eq!(sweep(&mut conn, at(4), 2, at(9)).unwrap(), Swept::Done);
+    assert_eq!(days_left(&mut conn), [vec![4, 5], vec![4, 5], vec![4, 5]]);
+    reads_back(&mut conn, oldest);
+    assert_eq!(sweep(&mut conn, at(9), 100, at(9)).unwrap(), Swept::Done);
+    let kept = ["audit_log.detail", "conversations.name", "users.display_name"];
+    assert_eq!(places(&mut conn, "walrus"), kept[1..]);
+}
+
+#[test]
+fn a_sweep_reaches_every_word_of_what_is_over() {
+    let mut conn = scratch();
+    let (sam, _) = household(&mut conn);
+    talks(&mut conn, "SM1", at(0));
+    reacts_and_asks_an_admin(&mut conn, sam);
+    assert_eq!(sweep(&mut conn, at(9), 100, at(9)).unwrap(), Swept::Done);
+    assert_eq!(places(&mut conn, "walrus"), ["audit_log.detail", "conversations.name", "users.display_name"]);
+}
+
+#[test]
+fn what_is_still_open_keeps_its_words_and_those_behind_it_until_it_is_over() {
+    let mut conn = scratch();
+    household(&mut conn);
+    talks(&mut conn, "SM0", at(0));
+    is_asked(&mut conn, "SM1", at(1));
+    run(&mut conn, "UPDATE outbox SET state = 'unknown', unknown_at = 0 WHERE state = 'queued'");
+    let (_, last) = (texts(&mut conn, "SM2", at(2)), talks(&mut conn, "SM3", at(3)));
+    sweep(&mut conn, at(9), 100, at(9)).unwrap();
+    assert_eq!(days_left(&mut conn), [vec![1, 3], vec![2, 3], vec![1, 3]]);
+
+    run(&mut conn, "UPDATE outbox SET state = 'failed' WHERE state IN ('unknown','queued')");
+    run(&mut conn, "UPDATE inbound_events SET state = 'completed', outcome = 'skipped'");
+    sweep(&mut conn, at(9), 100, at(9)).unwrap();
+    assert_eq!(days_left(&mut conn), [const { Vec::<i64>::new() }; 3]);
+    reads_back(&mut conn, last);
+}
+
+#[test]
+fn an_export_tells_everything_that_is_kept_of_a_person() {
+    let mut conn = scratch();
+    let (sam, _) = household(&mut conn);
+    talks(&mut conn, "SM1", at(0));
+    reacts_and_asks_an_admin(&mut conn, sam);
+    is_asked(&mut conn, "SM2", at(1));
+    texts(&mut conn, "SM3", at(1));
+    insta::assert_json_snapshot!(serde_json::to_value(export(&mut conn, sam).unwrap()).unwrap());
+}

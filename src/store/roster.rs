@@ -1,0 +1,271 @@
+//! The people as the operator sees and changes them.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::Conn;
+use super::audit::{self, By, Entry, Subject};
+use super::codec::{role_word, time};
+use super::quotas::{self, Own};
+use super::schema::{conversations, inbound_events, turns, users};
+use super::users as people;
+use crate::conversation::transcript::{PhoneNumber, Rights, Role, User, UserId};
+
+/// A person with what concerns only the operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    pub user: User,
+    pub movies: Limit,
+    pub seasons: Limit,
+    pub last_text: Option<Timestamp>,
+}
+
+/// How many someone may add within the household's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    Household,
+    Own(u32),
+}
+
+/// Everyone who is not forgotten, longest known first.
+pub fn everyone(conn: &mut Conn) -> QueryResult<Vec<Person>> {
+    let known = people::known(conn)?;
+    known.into_iter().map(|user| with_limits(conn, user)).collect()
+}
+
+pub fn by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {
+    let id: Option<i64> = users::table
+        .filter(users::phone.eq(phone.as_str()).and(users::forgotten_at.is_null()))
+        .select(users::id)
+        .first(conn)
+        .optional()?;
+    Ok(id.map(UserId))
+}
+
+pub fn person(conn: &mut Conn, id: UserId) -> QueryResult<Person> {
+    let user = people::get(conn, id)?;
+    with_limits(conn, user)
+}
+
+fn with_limits(conn: &mut Conn, user: User) -> QueryResult<Person> {
+    let own = quotas::own(conn, user.id)?;
+    let last: Option<i64> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.id.0))
+        .order(inbound_events::id.desc())
+        .select(inbound_events::received_at)
+        .first(conn)
+        .optional()?;
+    let limit = |own: Option<u32>| own.map_or(Limit::Household, Limit::Own);
+    let last_text = last.map(time).transpose()?;
+    Ok(Person { user, movies: limit(own.movies), seasons: limit(own.seasons), last_text })
+}
+
+/// A conversation without what was said in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Talk {
+    pub name: String,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub end_reason: Option<String>,
+    /// Texts of the person that turns took up.
+    pub texts: i64,
+}
+
+/// The last conversations of a person, newest first.
+pub fn talks(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<Talk>> {
+    type Row = (i64, String, i64, Option<i64>, Option<String>);
+    let rows: Vec<Row> = conversations::table
+        .filter(conversations::user_id.eq(user.0))
+        .order(conversations::id.desc())
+        .limit(limit)
+        .select((
+            conversations::id,
+            conversations::name,
+            conversations::started_at,
+            conversations::ended_at,
+            conversations::end_reason,
+        ))
+        .load(conn)?;
+    let talk = |(id, name, started_at, ended_at, end_reason): Row| {
+        let turns = turns::table.filter(turns::conversation_id.eq(id)).select(turns::id);
+        let texts: i64 = inbound_events::table
+            .filter(inbound_events::turn_id.eq_any(turns.nullable()))
+            .count()
+            .get_result(conn)?;
+        let (started_at, ended_at) = (time(started_at)?, ended_at.map(time).transpose()?);
+        Ok(Talk { name, started_at, ended_at, end_reason, texts })
+    };
+    rows.into_iter().map(talk).collect()
+}
+
+/// What someone is called: letters, digits, spaces, hyphens and apostrophes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name(String);
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a name: at most 30 letters, digits, spaces, hyphens and apostrophes")]
+pub struct NotAName;
+
+impl Name {
+    const LONGEST: usize = 30;
+
+    pub fn parse(text: &str) -> Result<Self, NotAName> {
+        let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let may_stand = |mark: char| mark.is_alphanumeric() || " -'\u{2019}".contains(mark);
+        let is_name = name.chars().count() <= Self::LONGEST
+            && name.chars().all(may_stand)
+            && name.chars().any(char::is_alphanumeric);
+        if is_name { Ok(Self(name)) } else { Err(NotAName) }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What the operator changes of a person; nothing else of them changes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changes {
+    pub role: Option<Role>,
+    pub name: Option<Name>,
+    pub add: Option<bool>,
+    pub delete: Option<bool>,
+    pub four_k: Option<bool>,
+    pub movies: Option<Limit>,
+    pub seasons: Option<Limit>,
+}
+
+/// Whether the changes were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changed {
+    Changed,
+    /// Nobody would be left to let people in.
+    LastAdmin,
+}
+
+pub fn change(
+    conn: &mut Conn,
+    user: UserId,
+    changes: &Changes,
+    by: By,
+    now: Timestamp,
+) -> QueryResult<Changed> {
+    if changes.role == Some(Role::Member) && people::is_last_admin(conn, user)? {
+        return Ok(Changed::LastAdmin);
+    }
+    let entry = Entry { by, kind: "set", subject: Subject::User(user), detail: changes.detail() };
+    audit::record(conn, &entry, now)?;
+    let known = people::get(conn, user)?.rights;
+    let rights = Rights {
+        role: changes.role.unwrap_or(known.role),
+        add: changes.add.unwrap_or(known.add),
+        delete: changes.delete.unwrap_or(known.delete),
+        four_k: changes.four_k.unwrap_or(known.four_k),
+    };
+    people::set_rights(conn, user, rights, now)?;
+    if let Some(name) = &changes.name {
+        diesel::update(users::table.find(user.0)).set(users::display_name.eq(name.as_str())).execute(conn)?;
+    }
+    let known = quotas::own(conn, user)?;
+    let own = Own {
+        movies: changes.movies.map_or(known.movies, Limit::own),
+        seasons: changes.seasons.map_or(known.seasons, Limit::own),
+    };
+    quotas::set_own(conn, user, own, now)?;
+    Ok(Changed::Changed)
+}
+
+impl Changes {
+    /// A name does not belong in the record: that it was changed has to do.
+    fn detail(&self) -> Value {
+        let limit = |limit: Limit| limit.own().map_or(json!("household"), |own| json!(own));
+        let changed = [
+            ("role", self.role.map(|role| json!(role_word(role)))),
+            ("name", self.name.as_ref().map(|_| json!("changed"))),
+            ("add", self.add.map(Value::from)),
+            ("delete", self.delete.map(Value::from)),
+            ("four_k", self.four_k.map(Value::from)),
+            ("movies", self.movies.map(limit)),
+            ("seasons", self.seasons.map(limit)),
+        ];
+        let told = changed.into_iter().filter_map(|(what, to)| Some((what.to_owned(), to?)));
+        Value::Object(told.collect::<Map<_, _>>())
+    }
+}
+
+impl Limit {
+    fn own(self) -> Option<u32> {
+        match self {
+            Self::Household => None,
+            Self::Own(most) => Some(most),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::Status;
+    use crate::store::schema::audit_log;
+    use crate::store::scratch;
+    use crate::store::users::Newcomer;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn admin(conn: &mut Conn, phone: &str) -> UserId {
+        people::ensure(conn, &PhoneNumber::parse(phone).unwrap(), Newcomer::Admin, NOW).unwrap()
+    }
+
+    fn demotion() -> Changes {
+        Changes { role: Some(Role::Member), ..Changes::default() }
+    }
+
+    #[test]
+    fn a_change_is_recorded_with_what_it_was_but_without_the_name() {
+        let mut conn = scratch();
+        let sam = admin(&mut conn, "+15550100001");
+        let changes = Changes {
+            name: Some(Name::parse("Sam").unwrap()),
+            delete: Some(true),
+            movies: Some(Limit::Own(3)),
+            seasons: Some(Limit::Household),
+            ..Changes::default()
+        };
+        assert_eq!(change(&mut conn, sam, &changes, By::Shell, NOW).unwrap(), Changed::Changed);
+        let person = person(&mut conn, sam).unwrap();
+        assert_eq!(person.user.name.as_deref(), Some("Sam"));
+        assert_eq!(
+            (person.user.rights.delete, person.movies, person.seasons),
+            (true, Limit::Own(3), Limit::Household)
+        );
+        let recorded: Vec<(Option<i64>, String, String)> = audit_log::table
+            .select((audit_log::user_id, audit_log::subject, audit_log::detail))
+            .load(&mut conn)
+            .unwrap();
+        let detail = r#"{"by":"shell","delete":true,"movies":3,"name":"changed","seasons":"household"}"#;
+        assert_eq!(recorded, [(None, format!("user:{sam}"), detail.to_owned())]);
+    }
+
+    #[test]
+    fn of_two_admins_one_can_be_demoted_and_a_blocked_one_does_not_count() {
+        let mut conn = scratch();
+        let (first, second) = (admin(&mut conn, "+15550100001"), admin(&mut conn, "+15550100002"));
+        people::set_status(&mut conn, second, Status::Blocked, NOW).unwrap();
+        assert_eq!(change(&mut conn, first, &demotion(), By::Shell, NOW).unwrap(), Changed::LastAdmin);
+        people::set_status(&mut conn, second, Status::Active, NOW).unwrap();
+        assert_eq!(change(&mut conn, first, &demotion(), By::Shell, NOW).unwrap(), Changed::Changed);
+        assert_eq!(change(&mut conn, second, &demotion(), By::Shell, NOW).unwrap(), Changed::LastAdmin);
+    }
+
+    #[test]
+    fn a_name_is_letters_digits_spaces_hyphens_and_apostrophes() {
+        for (text, name) in [("Sam", "Sam"), (" Mary-Jane  O'Hara ", "Mary-Jane O'Hara"), ("Zoë 2", "Zoë 2")]
+        {
+            assert_eq!(Name::parse(text).unwrap().as_str(), name);
+        }
+        for text in ["", " ", "-", "Sam\u{7}", "<b>", "Sam!", "a name that is longer than thirty"] {
+            assert_eq!(Name::parse(text), Err(NotAName), "{text}");
+        }
+    }
+}

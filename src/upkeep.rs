@@ -1,0 +1,67 @@
+//! What is done to the database every hour: what nobody looks at any more is forgotten, and words whose time is over are
+//! erased.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::store::db::{Db, DbError};
+use crate::store::privacy::sweep::{Swept, sweep};
+use crate::store::stream;
+
+/// How long deltas are kept after their turn.
+pub const DELTAS_KEPT: SignedDuration = SignedDuration::from_hours(1);
+const EVERY: Duration = Duration::from_hours(1);
+/// Rows of each table in one transaction: few, since texts that come in wait for its end.
+const ROWS_SWEPT: i64 = 200;
+
+#[derive(Clone)]
+pub struct Upkeep {
+    pub db: Db,
+    pub clock: Clock,
+    /// For how long words are kept.
+    pub retention: SignedDuration,
+    pub stop: CancellationToken,
+}
+
+impl Upkeep {
+    pub async fn run(self) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(EVERY) => {}
+                () = self.stop.cancelled() => return,
+            }
+            self.once().await;
+        }
+    }
+
+    /// One round. What fails is told and tried again in the next; nothing else is held up by it.
+    pub async fn once(&self) {
+        if let Err(error) = self.forget_deltas().await {
+            tracing::warn!(%error, "old deltas could not be forgotten");
+        }
+        if let Err(error) = self.erase_old_words().await {
+            tracing::warn!(%error, "old words could not be erased");
+        }
+    }
+
+    async fn forget_deltas(&self) -> Result<(), DbError> {
+        let before = self.clock.now() - DELTAS_KEPT;
+        self.db.write(move |conn| stream::forget(conn, before)).await.map(drop)
+    }
+
+    /// Until nothing is left or the program stops; the next round goes on where this one ends.
+    async fn erase_old_words(&self) -> Result<(), DbError> {
+        let now = self.clock.now();
+        let before = now - self.retention;
+        while !self.stop.is_cancelled() {
+            match self.db.write(move |conn| sweep(conn, before, ROWS_SWEPT, now)).await? {
+                Swept::More => {}
+                Swept::Done => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}

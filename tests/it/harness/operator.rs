@@ -1,0 +1,38 @@
+//! What the operator does at the shell while the program runs, and what the program does by itself every hour.
+
+use dialarr::conversation::transcript::{PhoneNumber, UserId};
+use dialarr::store::audit::By;
+use dialarr::store::db;
+use dialarr::store::privacy::export::export;
+use dialarr::store::privacy::forget::{Forgetting, forget};
+use dialarr::store::roster;
+use dialarr::store::{Conn, QueryResult};
+use serde_json::Value;
+
+use super::TestApp;
+
+impl TestApp {
+    pub(crate) fn forgets(&self, phone: &str) -> Forgetting {
+        let now = self.now();
+        self.at_the_shell(phone, |conn, user| forget(conn, user, By::Shell, now))
+    }
+
+    /// What is kept of a person, as they would read it.
+    pub(crate) fn exports(&self, phone: &str) -> Value {
+        serde_json::to_value(self.at_the_shell(phone, export)).unwrap()
+    }
+
+    fn at_the_shell<R>(&self, phone: &str, work: impl FnOnce(&mut Conn, UserId) -> QueryResult<R>) -> R {
+        let (path, phone) = (self.world.folder.path().join("test.db"), PhoneNumber::parse(phone).unwrap());
+        let visit = |conn: &mut Conn| {
+            let user = roster::by_phone(conn, &phone)?.unwrap();
+            work(conn, user)
+        };
+        db::visit(path.to_str().unwrap(), visit).unwrap()
+    }
+
+    pub(crate) async fn days_pass(&self, days: i64) {
+        self.pass(days * 24 * 60 * 60);
+        self.app().keep_up_once().await;
+    }
+}

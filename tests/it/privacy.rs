@@ -1,0 +1,184 @@
+//! What is kept of a person, for how long, and how it goes.
+
+use dialarr::arr::fake::item::movie;
+use dialarr::store::privacy::forget::Forgetting;
+use serde_json::{Value, json};
+
+use crate::harness::model::{Holding, adds_movie, removes_movie, says};
+use crate::harness::{ANN, BOB, Has, Setup, TestApp};
+
+/// Bob adds a title, deletes another, reacts, and is asked about a third.
+async fn bob_talks_of_walrus(app: &TestApp) {
+    app.knows(BOB, Has::EveryRight).await;
+    let walrus = app.radarr().catalog(movie("Walrus").year(2016));
+    app.model_plays([&adds_movie("walrus", walrus)[..], &[says("Walrus is on its way.")]].concat());
+    app.sms_from(BOB, "get walrus").await;
+    let two = app.radarr().add(movie("Walrus Two").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("walrus two", two));
+    app.sms_from(BOB, "delete walrus two").await;
+    app.sms_from(BOB, "yes").await;
+    app.sms_from(BOB, "Liked \u{201c}Walrus is on its way.\u{201d}").await;
+    let three = app.radarr().add(movie("Walrus Three").year(2022).size_gb(1.0));
+    app.model_plays(removes_movie("walrus three", three));
+    app.sms_from(BOB, "delete walrus three").await;
+}
+
+#[tokio::test]
+async fn what_a_person_said_is_gone_after_the_operator_forgets_them() {
+    let app = TestApp::start().await;
+    bob_talks_of_walrus(&app).await;
+    let columns = app.columns_with("walrus").await;
+    assert!(columns.len() >= 8, "{columns:?}");
+
+    assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+
+    assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
+    assert_eq!(app.columns_with("15550100003").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn others_keep_what_they_said_when_one_is_forgotten() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Hello Ann.")]);
+    app.sms("hello, this is Ann").await;
+    bob_talks_of_walrus(&app).await;
+    app.forgets(BOB);
+    assert_eq!(app.texts_stored().await[0], "hello, this is Ann");
+    app.model_plays([says("You said hello.")]);
+    assert_eq!(app.sms("what did I say?").await, "You said hello.");
+    assert_eq!(app.last_request().messages.len(), 3);
+}
+
+#[tokio::test]
+async fn a_forgotten_number_that_texts_again_is_a_stranger() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::EveryRight).await;
+    assert_ne!(app.sms_from(BOB, "?").await, "");
+    app.forgets(BOB);
+    assert!(
+        app.sms_from(BOB, "?")
+            .await
+            .ends_with("What is your name? I will ask the admins to let you in. Text STOP to opt out.")
+    );
+    assert_eq!(
+        app.people().await,
+        ["+15550100002 active admin", "+15550100003 pending member", "+9990002 blocked member"]
+    );
+}
+
+#[tokio::test]
+async fn what_the_admins_were_told_of_a_stranger_is_gone_once_they_are_forgotten() {
+    let app = TestApp::start_without_model().await;
+    app.sms_from(BOB, "hello").await;
+    app.sms_from(BOB, "Walrus").await;
+    assert!(app.columns_with("walrus").await.contains(&"outbox body".to_owned()));
+    let told = app.twilio().sent().last().unwrap().body.clone();
+    let code = told.split("APPROVE ").nth(1).unwrap()[..4].to_owned();
+
+    assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+
+    assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
+    assert_eq!(app.columns_with("15550100003").await, Vec::<String>::new());
+    assert_eq!(app.sms(&format!("approve {code}")).await, "That is not wanted any more.");
+}
+
+#[tokio::test]
+async fn a_text_that_waits_to_be_sent_does_not_reach_a_forgotten_person() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.twilio().fail_next(429, 20429);
+    app.sms_from(BOB, "?").await;
+    app.forgets(BOB);
+    app.pass(600);
+    app.settle().await;
+    assert_eq!(app.outbox().await, ["suppressed 1 "]);
+    assert_eq!(app.texts_to(BOB, 0), "");
+}
+
+#[tokio::test]
+async fn a_person_is_forgotten_only_when_nothing_of_theirs_is_being_worked_on() {
+    let model = Holding::closed();
+    let app = Setup::default().holding(&model).start().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.post(app.text(BOB, "hold the walrus")).await;
+    model.holds().await;
+    assert_eq!(app.forgets(BOB), Forgetting::Busy);
+    model.let_go();
+    app.settle().await;
+    assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+    assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_last_admin_is_not_forgotten() {
+    let app = TestApp::start_without_model().await;
+    assert_eq!(app.forgets(ANN), Forgetting::LastAdmin);
+    assert_eq!(app.people().await, ["+15550100002 active admin"]);
+}
+
+#[tokio::test]
+async fn an_export_holds_both_sides_of_every_conversation() {
+    let app = TestApp::start().await;
+    bob_talks_of_walrus(&app).await;
+    app.sms_from(BOB, "reset").await;
+    app.model_plays([says("Hello again.")]);
+    app.sms_from(BOB, "hello").await;
+
+    let export = app.exports(BOB);
+
+    let said = |texts: &Value| -> Vec<String> {
+        texts.as_array().unwrap().iter().map(|text| text["body"].as_str().unwrap().to_owned()).collect()
+    };
+    let turns = export["conversations"].as_array().unwrap().iter().flat_map(|talk| {
+        talk["turns"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|turn| [said(&turn["texts_received"]), said(&turn["texts_sent"])].concat())
+    });
+    insta::assert_snapshot!(turns.collect::<Vec<_>>().join("\n"));
+    assert_eq!(export["conversations"][0]["turns"][0]["steps"][1]["tool_calls"][0]["tool"], "add_movie");
+    assert_eq!(export["person"]["phone"], BOB);
+    assert_eq!(said(&export["other_texts_received"]), ["Liked \u{201c}Walrus is on its way.\u{201d}"]);
+    assert_eq!(export["audit"][0]["kind"], json!("write"));
+}
+
+#[tokio::test]
+async fn words_older_than_the_retention_are_erased_and_younger_ones_kept() {
+    let app = TestApp::start_without_model().await;
+    app.sms("upcoming").await;
+    app.days_pass(200).await;
+    assert_eq!(app.texts_stored().await, ["upcoming"]);
+    app.sms("status").await;
+    app.days_pass(200).await;
+    assert_eq!(app.texts_stored().await, ["", "status"]);
+    assert_eq!(app.outbox().await, ["accepted 1 ", "accepted 1 Nothing is downloading."]);
+    assert_eq!(app.fates().await, [": replied", "status: replied"]);
+    app.days_pass(200).await;
+    assert_eq!(app.texts_stored().await, ["", ""]);
+}
+
+#[tokio::test]
+async fn more_old_words_than_one_step_takes_are_erased_in_one_round() {
+    let app = TestApp::with(|settings| settings.rate = None).await;
+    app.block(BOB).await;
+    for _ in 0..410 {
+        app.post(app.text(BOB, "walrus")).await;
+    }
+    app.settle().await;
+    app.days_pass(366).await;
+    assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_ever_answered_is_closed_before_its_words_go() {
+    let app = TestApp::start().await;
+    let walrus = app.radarr().add(movie("Walrus").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("walrus", walrus));
+    app.sms("delete walrus").await;
+    app.days_pass(366).await;
+    assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
+    app.model_plays([says("Nothing is open.")]);
+    assert_eq!(app.sms("yes").await, "Nothing is open.");
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}

@@ -1,0 +1,212 @@
+//! `dialarr users` as an operator sees it.
+
+use serde_json::Value;
+
+use crate::harness::cli::{Cli, Ended};
+
+const ADMIN: &str = "+15550100123";
+const SAM: &str = "+15550100124";
+
+/// A household whose admin has talked in the terminal.
+fn household() -> Cli {
+    let cli = Cli::new();
+    cli.write(".env", &format!("ADMIN_PHONE={ADMIN}\nPHONE_WHITELIST={SAM}\nHOST=127.0.0.1\nPORT=0\n"));
+    let talked = cli.run_typing(&["chat"], "find walrus\n");
+    assert_eq!(talked.code, Some(0), "{}", talked.errors);
+    cli
+}
+
+#[track_caller]
+fn done(ended: Ended) -> String {
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    ended.output
+}
+
+#[track_caller]
+fn refused(ended: &Ended) -> String {
+    assert_eq!(ended.code, Some(1), "{}", ended.output);
+    assert_eq!(ended.output, "");
+    ended.errors.lines().last().unwrap_or_default().to_owned()
+}
+
+/// Without the times of the last texts, which differ from run to run.
+fn without_times(table: &str) -> String {
+    let year = jiff::Zoned::now().year().to_string();
+    let cut = |line: &str| line.split(&format!("  {year}-")).next().unwrap_or_default().trim_end().to_owned();
+    table.lines().map(cut).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn help_says_in_one_line_what_each_command_does() {
+    let ended = Cli::new().run(&["users", "--help"], &[]);
+    insta::assert_snapshot!(done(ended));
+}
+
+#[test]
+fn people_are_listed_in_a_table() {
+    let cli = household();
+    done(cli.run(&["users", "set", SAM, "--name", "Sam O'Hara", "--delete", "on", "--movies", "3"], &[]));
+    insta::assert_snapshot!(without_times(&done(cli.run(&["users", "list"], &[]))));
+}
+
+#[test]
+fn a_person_is_shown_with_their_conversations() {
+    let cli = household();
+    let shown = done(cli.run(&["users", "show", ADMIN], &[]));
+    let head: Vec<&str> = shown.lines().take(8).collect();
+    assert_eq!(
+        head,
+        [
+            "number: +15550100123",
+            "name: -",
+            "role: admin",
+            "status: active",
+            "may: add, delete, 4K",
+            "movies: default",
+            "seasons: default",
+            "opted out: no"
+        ]
+    );
+    let talks: Vec<Vec<&str>> =
+        shown.lines().skip(10).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(talks[0], ["STARTED", "ENDED", "REASON", "TEXTS", "NAME"]);
+    assert_eq!((talks.len(), &talks[1][2..5]), (2, &["-", "-", "1"][..]));
+}
+
+#[test]
+fn what_is_set_of_a_person_is_told_and_nothing_else_changes() {
+    let cli = household();
+    let set = |arguments: &[&str]| {
+        let told = done(cli.run(&[&["users", "set", "+1 (555) 010-0124"], arguments].concat(), &[]));
+        told.lines().skip(1).take(6).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(
+        set(&["--name", " Sam  the Great "]),
+        "name: Sam the Great, role: member, status: active, may: add, movies: default, seasons: default"
+    );
+    assert_eq!(
+        set(&["--add", "off", "--four-k", "on", "--seasons", "0"]),
+        "name: Sam the Great, role: member, status: active, may: 4K, movies: default, seasons: 0"
+    );
+    assert_eq!(
+        set(&["--four-k", "off", "--seasons", "default"]),
+        "name: Sam the Great, role: member, status: active, may: -, movies: default, seasons: default"
+    );
+}
+
+#[test]
+fn an_admin_can_be_demoted_unless_nobody_else_is_one() {
+    let cli = household();
+    let last = "this is the last active admin; hint: dialarr users promote";
+    let refusal = refused(&cli.run(&["users", "demote", ADMIN], &[]));
+    assert_eq!(refusal, format!("error: failed to demote {ADMIN}: {last}"));
+    let refusal = refused(&cli.run(&["users", "forget", ADMIN, "--yes"], &[]));
+    assert_eq!(refusal, format!("error: failed to forget {ADMIN}: {last}"));
+
+    assert!(done(cli.run(&["users", "promote", SAM], &[])).contains("role: admin"));
+    assert!(done(cli.run(&["users", "demote", ADMIN], &[])).contains("role: member"));
+}
+
+#[test]
+fn a_number_that_nobody_has_is_told_with_a_hint() {
+    let cli = household();
+    for command in [
+        &["users", "show", "+15550100125"][..],
+        &["users", "promote", "+15550100125"],
+        &["users", "demote", "+15550100125"],
+        &["users", "set", "+15550100125", "--add", "on"],
+        &["users", "forget", "+15550100125", "--yes"],
+        &["users", "forget", "+15550100125"],
+        &["users", "export", "+15550100125"],
+    ] {
+        assert_eq!(
+            refused(&cli.run(command, &[])),
+            "error: failed to find +15550100125: nobody has this number; hint: dialarr users list"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_before_anything_is_opened() {
+    for (arguments, told) in [
+        (&["users", "promote", "555 0100"][..], "a number has a + and its country code, e.g. +15550100123"),
+        (&["users", "set", SAM, "--name", "Sam <3"], "not a name"),
+        (&["users", "set", SAM, "--name", "Samantha Alexandra the Thirtieth"], "not a name"),
+        (&["users", "set", SAM, "--movies", "many"], "a limit is a count, or default"),
+        (&["users", "set", SAM, "--add", "maybe"], "possible values: on, off"),
+        (&["users", "set", SAM], "required arguments were not provided"),
+    ] {
+        let ended = Cli::new().run(arguments, &[]);
+        assert_eq!(ended.code, Some(2));
+        assert!(ended.errors.contains(told), "{}", ended.errors);
+    }
+}
+
+#[test]
+fn a_folder_without_a_database_is_told() {
+    assert_eq!(
+        refused(&Cli::new().run(&["users", "list"], &[])),
+        "error: failed to find dialarr.db; hint: run this in the folder of the service, with its configuration"
+    );
+}
+
+#[test]
+fn nobody_is_forgotten_before_the_word_is_typed() {
+    let cli = household();
+    let ended = cli.run_typing(&["users", "forget", SAM], "yes\n");
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(
+        ended.errors,
+        format!(
+            "Type FORGET to erase everything of {SAM}: error: failed to forget {SAM}: FORGET was not typed\n"
+        )
+    );
+    let ended = cli.run_typing(&["users", "forget", SAM], "FORGET\n");
+    assert_eq!(ended.output, format!("forgotten: {SAM}\n"), "{}", ended.errors);
+    assert_eq!(
+        ended.errors.lines().last(),
+        Some(
+            "Type FORGET to erase everything of +15550100124: \
+         hint: take it out of PHONE_WHITELIST, or the number is known again at the next start"
+        )
+    );
+    assert!(!done(cli.run(&["users", "list"], &[])).contains(SAM));
+}
+
+#[test]
+fn nothing_of_a_forgotten_person_is_left_in_the_file() {
+    let cli = household();
+    let holds = |word: &str| cli.read("dialarr.db").windows(word.len()).any(|bytes| bytes == word.as_bytes());
+    assert!(holds("walrus") && holds(ADMIN));
+    done(cli.run(&["users", "promote", SAM], &[]));
+    done(cli.run(&["users", "forget", ADMIN, "--yes"], &[]));
+    assert_eq!((holds("walrus"), holds(ADMIN)), (false, false));
+}
+
+#[test]
+fn an_export_is_written_to_a_file_of_its_own() {
+    let cli = household();
+    let written = cli.run(&["users", "export", ADMIN, "me.json"], &[]);
+    assert_eq!((written.code, written.output.as_str()), (Some(0), ""), "{}", written.errors);
+    assert_eq!(cli.mode("me.json"), 0o600);
+    let export: Value = serde_json::from_slice(&cli.read("me.json")).unwrap();
+    assert_eq!(export["conversations"][0]["turns"][0]["texts_received"][0]["body"], "find walrus");
+
+    let refusal = cli.run(&["users", "export", ADMIN, "me.json"], &[]);
+    assert_eq!(refusal.code, Some(1));
+    assert!(refusal.errors.contains("error: failed to create me.json"), "{}", refusal.errors);
+    let shown: Value = serde_json::from_str(&done(cli.run(&["users", "export", ADMIN], &[]))).unwrap();
+    assert_eq!(shown["person"]["phone"], ADMIN);
+}
+
+#[test]
+fn people_can_be_managed_while_the_service_runs() {
+    let cli = household();
+    let served = cli.serve(&[]);
+    assert!(done(cli.run(&["users", "promote", SAM], &[])).contains("role: admin"));
+    assert!(done(cli.run(&["users", "list"], &[])).contains(SAM));
+    assert!(done(cli.run(&["users", "export", ADMIN], &[])).contains("find walrus"));
+    done(cli.run(&["users", "forget", ADMIN, "--yes"], &[]));
+    assert!(!done(cli.run(&["users", "list"], &[])).contains(ADMIN));
+    assert_eq!(served.terminate().0, Some(0));
+}
