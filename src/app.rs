@@ -144,7 +144,13 @@ impl App {
                 Some(tokio::spawn(fetch_missed(inbox, engine.clone(), pace, stop.clone())))
             }
         };
-        let upkeep = Upkeep { db: db.clone(), clock: clock.clone(), retention, stop: stop.clone() };
+        let upkeep = Upkeep {
+            engine: engine.clone(),
+            db: db.clone(),
+            clock: clock.clone(),
+            retention,
+            stop: stop.clone(),
+        };
         let upkeep_task = tokio::spawn(upkeep.clone().run());
         let webhooks =
             Webhooks { engine: engine.clone(), db: db.clone(), clock: clock.clone(), terms, twilio: trust };

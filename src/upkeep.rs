@@ -1,5 +1,5 @@
-//! What is done to the database every hour: what nobody looks at any more is forgotten, and words whose time is over are
-//! erased.
+//! What is done every few minutes: what time alone brings about happens, what nobody looks at any more is forgotten, and
+//! words whose time is over are erased.
 
 use std::time::Duration;
 
@@ -7,18 +7,20 @@ use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::engine::Engine;
 use crate::store::db::{Db, DbError};
 use crate::store::privacy::sweep::{Swept, sweep};
 use crate::store::stream;
 
 /// How long deltas are kept after their turn.
 pub const DELTAS_KEPT: SignedDuration = SignedDuration::from_hours(1);
-const EVERY: Duration = Duration::from_hours(1);
+const EVERY: Duration = Duration::from_mins(10);
 /// Rows of each table in one transaction: few, since texts that come in wait for its end.
 const ROWS_SWEPT: i64 = 200;
 
 #[derive(Clone)]
 pub struct Upkeep {
+    pub engine: Engine,
     pub db: Db,
     pub clock: Clock,
     /// For how long words are kept.
@@ -39,6 +41,9 @@ impl Upkeep {
 
     /// One round. What fails is told and tried again in the next; nothing else is held up by it.
     pub async fn once(&self) {
+        if let Err(error) = self.engine.keep_up().await {
+            tracing::warn!(%error, "conversations and requests could not be ended");
+        }
         if let Err(error) = self.forget_deltas().await {
             tracing::warn!(%error, "old deltas could not be forgotten");
         }

@@ -6,6 +6,7 @@ DROP TABLE usage;
 DROP TABLE additions;
 DROP TABLE approvals;
 ALTER TABLE llm_steps DROP COLUMN tokens_cached;
+DROP INDEX ix_conversation_idle;
 ALTER TABLE turns DROP COLUMN triage;
 ALTER TABLE inbound_events DROP COLUMN over_limit;
 ALTER TABLE inbound_events DROP COLUMN carrier_word;

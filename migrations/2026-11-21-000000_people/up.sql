@@ -12,6 +12,8 @@ CREATE INDEX ix_user_answered ON users(answered_at) WHERE answered_at IS NOT NUL
 ALTER TABLE inbound_events ADD COLUMN carrier_word TEXT CHECK (carrier_word IN ('stop','start','help'));
 ALTER TABLE inbound_events ADD COLUMN over_limit INTEGER NOT NULL DEFAULT 0 CHECK (over_limit IN (0,1));
 
+CREATE INDEX ix_conversation_idle ON conversations(last_activity_at) WHERE ended_at IS NULL;
+
 ALTER TABLE turns ADD COLUMN triage TEXT CHECK (triage IN ('open','respond','skip'));
 
 ALTER TABLE llm_steps ADD COLUMN tokens_cached INTEGER;

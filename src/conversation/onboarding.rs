@@ -163,8 +163,8 @@ mod tests {
     const EMPTY: WaitingRoom = WaitingRoom { taken: 0, answers: 0 };
 
     #[track_caller]
-    fn check(stranger: &Stranger, room: WaitingRoom, text: &str, at: i64, expected: Move) {
-        assert_eq!(next(stranger, room, text, hour(at)), expected, "{text:?}");
+    fn check(stranger: &Stranger, room: WaitingRoom, text: &str, at: i64, expected: &Move) {
+        assert_eq!(&next(stranger, room, text, hour(at)), expected, "{text:?}");
     }
 
     fn sam() -> Move {
@@ -212,31 +212,31 @@ mod tests {
 
     #[test]
     fn a_stranger_is_welcomed_once_and_asked_for_the_name_at_most_twice() {
-        check(&stranger(), EMPTY, "add dune", 0, Move::Welcome);
+        check(&stranger(), EMPTY, "add dune", 0, &Move::Welcome);
         let welcomed = Stranger { asked: 1, waits: true, answered_at: Some(hour(0)), ..stranger() };
-        check(&welcomed, EMPTY, "Sam", 0, sam());
-        check(&welcomed, EMPTY, "add dune", 1, Move::Silent);
-        check(&welcomed, EMPTY, "add dune", 24, Move::AskNameAgain);
+        check(&welcomed, EMPTY, "Sam", 0, &sam());
+        check(&welcomed, EMPTY, "add dune", 1, &Move::Silent);
+        check(&welcomed, EMPTY, "add dune", 24, &Move::AskNameAgain);
         let asked_again = Stranger { asked: 2, answered_at: Some(hour(24)), ..welcomed };
-        check(&asked_again, EMPTY, "add dune", 480, Move::Silent);
-        check(&asked_again, EMPTY, "I am Sam", 481, sam());
+        check(&asked_again, EMPTY, "add dune", 480, &Move::Silent);
+        check(&asked_again, EMPTY, "I am Sam", 481, &sam());
     }
 
     #[test]
     fn the_admins_are_asked_again_only_when_nobody_answered_and_at_most_three_times() {
         let named = Stranger { name: Some("Sam".into()), asked: 1, askings: 1, ..stranger() };
-        check(&Stranger { asking_is_open: true, ..named.clone() }, EMPTY, "hello?", 1, Move::Silent);
-        check(&named, EMPTY, "hello?", 30, Move::AskAdminsAgain);
-        check(&Stranger { askings: 3, ..named }, EMPTY, "hello?", 99, Move::Silent);
+        check(&Stranger { asking_is_open: true, ..named.clone() }, EMPTY, "hello?", 1, &Move::Silent);
+        check(&named, EMPTY, "hello?", 30, &Move::AskAdminsAgain);
+        check(&Stranger { askings: 3, ..named }, EMPTY, "hello?", 99, &Move::Silent);
     }
 
     #[test]
     fn strangers_together_have_few_places_and_few_answers() {
-        check(&stranger(), WaitingRoom { taken: 20, answers: 0 }, "hi", 0, Move::Silent);
-        check(&stranger(), WaitingRoom { taken: 0, answers: 20 }, "hi", 0, Move::Silent);
+        check(&stranger(), WaitingRoom { taken: 20, answers: 0 }, "hi", 0, &Move::Silent);
+        check(&stranger(), WaitingRoom { taken: 0, answers: 20 }, "hi", 0, &Move::Silent);
         let waiting = Stranger { asked: 1, waits: true, answered_at: Some(hour(0)), ..stranger() };
-        check(&waiting, WaitingRoom { taken: 20, answers: 19 }, "what now?", 30, Move::AskNameAgain);
-        check(&waiting, WaitingRoom { taken: 20, answers: 20 }, "Sam", 30, sam());
+        check(&waiting, WaitingRoom { taken: 20, answers: 19 }, "what now?", 30, &Move::AskNameAgain);
+        check(&waiting, WaitingRoom { taken: 20, answers: 20 }, "Sam", 30, &sam());
     }
 
     #[test]

@@ -180,8 +180,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, expected: Option<Order<'_>>) {
-        assert_eq!(read(text), expected, "{text:?}");
+    fn check(text: &str, expected: Option<&Order<'_>>) {
+        assert_eq!(read(text).as_ref(), expected, "{text:?}");
     }
 
     fn code(text: &str) -> Option<FourDigits> {
@@ -190,11 +190,11 @@ mod tests {
 
     #[test]
     fn a_verdict_names_its_code() {
-        check("APPROVE 4821", Some(Order::Settle(Verdict::Approve, code("4821"))));
-        check(" approve  #0007. ", Some(Order::Settle(Verdict::Approve, code("0007"))));
-        check("Deny 4821!", Some(Order::Settle(Verdict::Deny, code("4821"))));
-        check("block 4821", Some(Order::Settle(Verdict::Block, code("4821"))));
-        check("approve", Some(Order::Settle(Verdict::Approve, None)));
+        check("APPROVE 4821", Some(&Order::Settle(Verdict::Approve, code("4821"))));
+        check(" approve  #0007. ", Some(&Order::Settle(Verdict::Approve, code("0007"))));
+        check("Deny 4821!", Some(&Order::Settle(Verdict::Deny, code("4821"))));
+        check("block 4821", Some(&Order::Settle(Verdict::Block, code("4821"))));
+        check("approve", Some(&Order::Settle(Verdict::Approve, None)));
         for talk in ["approve of dune", "approve 482", "approve 48213", "block buster", "deny everything"] {
             check(talk, None);
         }
@@ -202,22 +202,22 @@ mod tests {
 
     #[test]
     fn a_quota_names_whom_and_how_many_more() {
-        check("quota Sam +5", Some(Order::Quota(Quota { who: "Sam", change: Some(5) })));
-        check("QUOTA sam smith -2", Some(Order::Quota(Quota { who: "sam smith", change: Some(-2) })));
-        check("quota Sam", Some(Order::Quota(Quota { who: "Sam", change: None })));
-        check("quota +15550100123 +5", Some(Order::Quota(Quota { who: "+15550100123", change: Some(5) })));
-        check("quota +1 555 010 0123", Some(Order::Quota(Quota { who: "+1 555 010 0123", change: None })));
+        check("quota Sam +5", Some(&Order::Quota(Quota { who: "Sam", change: Some(5) })));
+        check("QUOTA sam smith -2", Some(&Order::Quota(Quota { who: "sam smith", change: Some(-2) })));
+        check("quota Sam", Some(&Order::Quota(Quota { who: "Sam", change: None })));
+        check("quota +15550100123 +5", Some(&Order::Quota(Quota { who: "+15550100123", change: Some(5) })));
+        check("quota +1 555 010 0123", Some(&Order::Quota(Quota { who: "+1 555 010 0123", change: None })));
         check("quota", None);
         check("quota Sam +x", None);
     }
 
     #[test]
     fn other_orders_are_one_word_or_a_text_to_everyone() {
-        check("Users", Some(Order::Users));
-        check("pause", Some(Order::Pause));
-        check("RESUME.", Some(Order::Resume));
+        check("Users", Some(&Order::Users));
+        check("pause", Some(&Order::Pause));
+        check("RESUME.", Some(&Order::Resume));
         check("pause dune", None);
-        check("tell everyone: Movie night at 8!", Some(Order::Tell("Movie night at 8!")));
+        check("tell everyone: Movie night at 8!", Some(&Order::Tell("Movie night at 8!")));
         check("tell everyone", None);
         check("tell me about dune", None);
     }

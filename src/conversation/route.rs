@@ -98,6 +98,8 @@ pub enum Route {
     /// An admin's order, as [`orders::read`] reads it.
     Order,
     Clear,
+    /// What was said with them is erased.
+    ForgetAll,
     Commands,
     More,
     /// Too many texts within a short time.
@@ -297,6 +299,7 @@ fn talk(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     }
     match words::command(&event.body) {
         Some(Command::Clear) => Route::Clear,
+        Some(Command::ForgetAll) => Route::ForgetAll,
         Some(Command::Commands) => Route::Commands,
         Some(Command::More) => Route::More,
         Some(Command::Status | Command::Upcoming) => Route::Turn(Brain::Keyword),

@@ -43,7 +43,7 @@ pub fn opinion(text: &str) -> Opinion {
     if !text.contains('?')
         && said.len() <= LONGEST_COURTESY
         && said.iter().any(|word| is_courtesy(word))
-        && said.iter().all(|word| courteous(&word))
+        && said.iter().all(courteous)
     {
         return Opinion::SmallTalk;
     }

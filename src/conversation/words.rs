@@ -40,6 +40,8 @@ pub fn opt_word(text: &str) -> Option<OptWord> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     Clear,
+    /// What was said and is known of a person is erased.
+    ForgetAll,
     Commands,
     More,
     Status,
@@ -56,6 +58,7 @@ pub fn command(text: &str) -> Option<Command> {
     let core = without_courtesy(text);
     match core.to_lowercase().as_str() {
         "/clear" | "/reset" | "reset" | "dialarr clear" => Some(Command::Clear),
+        "forget all" | "forget everything" => Some(Command::ForgetAll),
         "commands" => Some(Command::Commands),
         "more" => Some(Command::More),
         "status" => Some(Command::Status),

@@ -1,15 +1,20 @@
 //! Texts that code answers by itself, in the transaction that takes them up.
 
+use serde_json::json;
+
 use super::begin::{Beginning, Begun, Scene};
 use super::ending::WayBack;
 use crate::conversation::lifecycle::{self, Place};
 use crate::conversation::transcript::{Brain, ConversationId, EventId, InboundEvent, TurnId, User, UserId};
 use crate::conversation::{orders, route, text};
+use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::conversations::{self, EndReason};
 use crate::store::ledger::{self, Outcome};
 use crate::store::pending::{self, Claim, Closing};
 use crate::store::turns::{self, End, Kind, Live, NewTurn, Plan};
-use crate::store::{QueryResult, history, outbox, users};
+use crate::store::{QueryResult, history, outbox, privacy, users};
+
+const FORGOTTEN: &str = "OK, I forgot what we said. I still know your number and what you may do.";
 
 impl Beginning<'_> {
     pub(super) fn skip(&mut self, event: &InboundEvent, reason: &str) -> QueryResult<Begun> {
@@ -107,6 +112,22 @@ impl Beginning<'_> {
         if let Some(open) = conversations::open(self.conn, user.id)? {
             conversations::end(self.conn, open.id, EndReason::Cleared, self.now)?;
         }
+        Ok(Begun::Answered)
+    }
+
+    /// Erases what was said on both sides; the person stays known, with their rights and what they have added.
+    pub(super) fn forget_all(
+        &mut self,
+        user: &User,
+        scene: &Scene,
+        events: &[InboundEvent],
+    ) -> QueryResult<Begun> {
+        let by = By::User(user.id);
+        let entry = Entry { by, kind: "forget_all", subject: Subject::User(user.id), detail: json!({}) };
+        audit::record(self.conn, &entry, self.now)?;
+        // The answer first: its own text is erased with the others.
+        self.answer_dropping(user, scene, events, FORGOTTEN)?;
+        privacy::erase_talk(self.conn, user.id, self.now)?;
         Ok(Begun::Answered)
     }
 

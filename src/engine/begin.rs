@@ -218,6 +218,7 @@ impl Beginning<'_> {
             Route::TooFast => self.too_fast(user, scene, waiting),
             Route::Order => self.order(user, scene, first),
             Route::Clear => self.clear(user, scene, first),
+            Route::ForgetAll => self.forget_all(user, scene, first),
             Route::Commands => self.answer_dropping(user, scene, first, words::COMMANDS_TEXT),
             Route::More => self.more(user, scene, first),
             Route::OnlyMedia => self.answer(user, Kind::Command, first, words::ONLY_TEXT),

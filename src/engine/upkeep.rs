@@ -11,7 +11,7 @@ use crate::store::{Conn, QueryResult, conversations, joining, outbox, users};
 
 impl Engine {
     /// One round; it changes nothing when nothing is due.
-    pub async fn keep_up(&self) -> Result<(), DbError> {
+    pub(crate) async fn keep_up(&self) -> Result<(), DbError> {
         let (settings, now) = (self.0.parts.settings.clone(), self.now());
         let work = move |conn: &mut _| {
             conversations::end_idle(conn, settings.idle, now)?;

@@ -14,9 +14,10 @@ use crate::clock::Clock;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::conversation::trouble::Pace;
 use crate::failpoint;
+use crate::store::agenda::{self, Agenda, Todo};
 use crate::store::db::{Db, DbError};
 use crate::store::deliveries::Terms;
-use crate::store::outbox::{self, Agenda, Claim, Due, Failed, Looks, Taken, Todo};
+use crate::store::outbox::{self, Claim, Due, Failed, Looks, Taken};
 
 /// Texts on their way at the same time.
 const PARALLEL: usize = 4;
@@ -123,8 +124,7 @@ impl Relay {
             let now = self.clock.now();
             // In one snapshot: a text that is taken between two looks would let the next one through unseen.
             let looks = self.waits.looks;
-            let open =
-                move |conn: &mut _| Ok((outbox::agenda(conn, &looks, now)?, outbox::on_the_way(conn)?));
+            let open = move |conn: &mut _| Ok((agenda::of(conn, &looks, now)?, outbox::on_the_way(conn)?));
             let (agenda, on_the_way) = self.db.read(open).await?;
             if agenda.due.is_empty() && on_the_way == 0 {
                 return Ok(());
@@ -162,7 +162,7 @@ impl Relay {
 
     async fn agenda(&self, now: Timestamp) -> Result<Agenda, DbError> {
         let looks = self.waits.looks;
-        self.db.read(move |conn| outbox::agenda(conn, &looks, now)).await
+        self.db.read(move |conn| agenda::of(conn, &looks, now)).await
     }
 
     fn until(&self, at: Timestamp) -> Duration {

@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(find(&mut conn, &code(4821), at(1)).unwrap(), Found::Dead);
         let dead = open(&mut conn).unwrap().remove(0);
         let fresh = renew(&mut conn, dead, &mut || code(9), at(1)).unwrap();
-        assert_eq!((fresh.id, fresh.code.clone()), (approval.id, code(9)));
+        assert_eq!((fresh.id, fresh.code), (approval.id, code(9)));
         assert!(matches!(find(&mut conn, &code(9), at(1)).unwrap(), Found::Open(_)));
     }
 

@@ -10,6 +10,9 @@ use super::written::Written;
 use crate::conversation::lifecycle::{self, Lifecycle, Open};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId};
 
+/// Conversations that one round of upkeep ends at most.
+const ENDED_TOGETHER: i64 = 500;
+
 const OPEN: Written = Written("conversations.ended_at IS NULL");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,13 +89,15 @@ fn first_text(conn: &mut Conn, id: ConversationId) -> QueryResult<Option<String>
 
 /// Ends every conversation without activity since `idle` before `now`, as of the moment its time was over.
 pub fn end_idle(conn: &mut Conn, idle: SignedDuration, now: Timestamp) -> QueryResult<()> {
-    let live = turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id);
+    let live: Vec<i64> =
+        turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id).load(conn)?;
     let over: Vec<(i64, i64)> = conversations::table
         .filter(OPEN.and(conversations::last_activity_at.le(ms(now - idle))))
-        .filter(conversations::id.ne_all(live))
+        .order(conversations::last_activity_at)
+        .limit(ENDED_TOGETHER)
         .select((conversations::id, conversations::last_activity_at))
         .load(conn)?;
-    for (id, last_activity_at) in over {
+    for (id, last_activity_at) in over.into_iter().filter(|(id, _)| !live.contains(id)) {
         end(conn, ConversationId(id), EndReason::Idle, time(last_activity_at)? + idle)?;
     }
     Ok(())

@@ -1,8 +1,5 @@
 //! Texts to send. Nothing leaves but through a row here; the intent to send is written before the sending.
 
-use std::collections::HashMap;
-use std::time::Duration;
-
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -12,7 +9,7 @@ use super::deliveries::Terms;
 use super::schema::{delivery_events, outbox, pending_actions, users};
 use super::spend::Day;
 use super::written::Written;
-use super::{Conn, spend};
+use super::{Conn, agenda, spend};
 use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
 
 /// Time after which a text is too old to be sent.
@@ -89,113 +86,29 @@ pub struct Due {
     pub body: String,
 }
 
-/// What the relay is to do at this moment.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Agenda {
-    /// At most one row per user: a user's texts leave in order.
-    pub due: Vec<(OutboxId, Todo)>,
-    /// When the next waiting row is to be seen to, in milliseconds.
-    pub next_ms: Option<i64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Todo {
-    Send,
-    /// Its fate is unknown: look whether it was taken.
-    Look,
-}
-
-/// `look_after`: when a text is looked for, counted from when its fate became unknown.
-pub fn agenda(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResult<Agenda> {
-    type Row = (i64, i64, String, String, i64, i64, Option<i64>);
-    let rows: Vec<Row> = outbox::table
-        .filter(OPEN)
-        .order((outbox::user_id, outbox::id))
-        .select((
-            outbox::id,
-            outbox::user_id,
-            outbox::kind,
-            outbox::state,
-            outbox::not_before,
-            outbox::looks,
-            outbox::unknown_at,
-        ))
-        .load(conn)?;
-    let mut agenda = Agenda::default();
-    let mut last_user = None;
-    let asked = match rows.iter().any(|(_, _, kind, ..)| kind == "notice") {
-        true => asked(conn, now)?,
-        false => HashMap::new(),
-    };
-    for (id, user, kind, state, not_before, looks, unknown_at) in rows {
-        if kind == "notice"
-            && state == "queued"
-            && let Some(until) = asked.get(&user)
-        {
-            // It waits for the answer, and nothing waits for it.
-            agenda.next_ms = earlier(agenda.next_ms, *until);
-            continue;
-        }
-        // Only the oldest open row of each user counts: one whose fate is open holds up the rest.
-        if last_user.replace(user) == Some(user) {
-            continue;
-        }
-        let (todo, at) = match state.as_str() {
-            "queued" => (Todo::Send, not_before),
-            "unknown" => {
-                let wait = usize::try_from(looks).ok().and_then(|looks| look_after.get(looks));
-                let wait = wait.or(look_after.last()).copied().unwrap_or_default();
-                let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-                (Todo::Look, not_before.max(unknown_at.unwrap_or_default().saturating_add(wait)))
-            }
-            _ => continue,
-        };
-        if at <= ms(now) {
-            agenda.due.push((OutboxId(id), todo));
-        } else {
-            agenda.next_ms = earlier(agenda.next_ms, Some(at));
-        }
-    }
-    Ok(agenda)
-}
-
-fn earlier(a: Option<i64>, b: Option<i64>) -> Option<i64> {
-    a.into_iter().chain(b).min()
-}
-
-/// Who has a question that is open or on its way, and until when if that is known.
-fn asked(conn: &mut Conn, now: Timestamp) -> QueryResult<HashMap<i64, Option<i64>>> {
-    let open: Vec<(i64, Option<i64>, String)> = pending_actions::table
-        .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
-        .select((pending_actions::user_id, pending_actions::expires_at, outbox::state))
-        .load(conn)?;
-    let asked = open.into_iter().filter_map(|(user, expires_at, state)| match expires_at {
-        Some(at) if at <= ms(now) => None,
-        None if matches!(state.as_str(), "failed" | "suppressed") => None,
-        until => Some((user, until)),
-    });
-    Ok(asked.collect())
-}
-
 /// What a claim of a row gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     Send(Due),
     /// Too old, or its receiver has opted out: it will not be sent.
     Dropped,
-    /// Somebody else has it.
+    /// Somebody else has it, or it has to wait.
     Taken,
 }
 
 /// Writes the intent to send.
 pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim> {
-    let row: Option<(i64, i64, i64)> = outbox::table
+    let row: Option<(i64, String, i64, i64)> = outbox::table
         .find(id.0)
-        .filter(outbox::state.eq("queued"))
-        .select((outbox::user_id, outbox::deadline_at, outbox::attempts))
+        // Somebody else may have tried it since the agenda was made, and have put it off.
+        .filter(outbox::state.eq("queued").and(outbox::not_before.le(ms(now))))
+        .select((outbox::user_id, outbox::kind, outbox::deadline_at, outbox::attempts))
         .first(conn)
         .optional()?;
-    let Some((user, deadline, attempts)) = row else { return Ok(Claim::Taken) };
+    let Some((user, kind, deadline, attempts)) = row else { return Ok(Claim::Taken) };
+    if kind == "notice" && agenda::asked(conn, now)?.contains_key(&user) {
+        return Ok(Claim::Taken);
+    }
     let opted_out: Option<i64> = users::table.find(user).select(users::opted_out_at).first(conn)?;
     if opted_out.is_some() {
         suppress(conn, id, now)?;

@@ -17,6 +17,21 @@ fn word(counted: Counted) -> &'static str {
 
 /// Counts what a call has added; a call counts once.
 pub fn count(conn: &mut Conn, user: UserId, call: CallRow, added: Added, now: Timestamp) -> QueryResult<()> {
+    insert(conn, user, Some(call), added, now)
+}
+
+/// Counts what no call is known for.
+pub fn count_unnamed(conn: &mut Conn, user: UserId, added: Added, now: Timestamp) -> QueryResult<()> {
+    insert(conn, user, None, added, now)
+}
+
+fn insert(
+    conn: &mut Conn,
+    user: UserId,
+    call: Option<CallRow>,
+    added: Added,
+    now: Timestamp,
+) -> QueryResult<()> {
     if added.amount == 0 {
         return Ok(());
     }
@@ -25,7 +40,7 @@ pub fn count(conn: &mut Conn, user: UserId, call: CallRow, added: Added, now: Ti
             additions::user_id.eq(user.0),
             additions::kind.eq(word(added.what)),
             additions::amount.eq(i64::from(added.amount)),
-            additions::tool_call_id.eq(call.0),
+            additions::tool_call_id.eq(call.map(|call| call.0)),
             additions::at.eq(ms(now)),
         ))
         .on_conflict_do_nothing()

@@ -137,14 +137,6 @@ fn id_of(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {
     Ok(id.map(UserId))
 }
 
-/// Calls a user so.
-pub fn rename(conn: &mut Conn, phone: &PhoneNumber, name: &str) -> QueryResult<()> {
-    diesel::update(users::table.filter(users::phone.eq(phone.as_str())))
-        .set(users::display_name.eq(name))
-        .execute(conn)
-        .map(drop)
-}
-
 pub fn set_rights(conn: &mut Conn, id: UserId, rights: Rights, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.find(id.0))
         .set((

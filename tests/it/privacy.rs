@@ -4,7 +4,7 @@ use dialarr::arr::fake::item::movie;
 use dialarr::store::privacy::forget::Forgetting;
 use serde_json::{Value, json};
 
-use crate::harness::model::{Holding, adds_movie, removes_movie, says};
+use crate::harness::model::{Holding, adds_movie, removes_movie, said, says};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 /// Bob adds a title, deletes another, reacts, and is asked about a third.
@@ -180,5 +180,39 @@ async fn a_question_that_nobody_ever_answered_is_closed_before_its_words_go() {
     assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
     app.model_plays([says("Nothing is open.")]);
     assert_eq!(app.sms("yes").await, "Nothing is open.");
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn a_person_has_everything_forgotten_by_text_and_stays_known() {
+    let app = TestApp::start().await;
+    app.model_plays([says("The walrus film is called Tusk.")]);
+    app.sms("what was that walrus film?").await;
+    assert_eq!(
+        app.sms("forget all").await,
+        "OK, I forgot what we said. I still know your number and what you may do."
+    );
+    let kept = app.exports(ANN).to_string();
+    assert!(!kept.contains("walrus") && !kept.contains("Tusk"), "{kept}");
+
+    app.model_plays([says("I don't know.")]);
+    assert_eq!(app.sms("what film did I ask for?").await, "I don't know.");
+    assert!(!said(&app.last_request()).contains("walrus"));
+    assert_eq!(app.people().await, ["+15550100002 active admin"]);
+    assert_eq!(app.audit().await, ["forget_all user:1 by +15550100002"]);
+}
+
+#[tokio::test]
+async fn forgetting_all_drops_an_open_question_and_deletes_nothing() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    assert_eq!(
+        app.sms("Forget all.").await,
+        "Dune (2021) is kept. OK, I forgot what we said. I still know your number and what you may do."
+    );
+    app.model_plays([says("What do you mean?")]);
+    assert_eq!(app.sms("yes").await, "What do you mean?");
     assert_eq!(app.radarr().removals(), Vec::<i64>::new());
 }

@@ -110,8 +110,16 @@ pub(super) struct Scenario {
     #[serde(default)]
     pub(super) memory: Vec<Value>,
     #[serde(default)]
-    pub(super) quota: BTreeMap<String, Value>,
+    pub(super) quota: BTreeMap<String, QuotaEntry>,
     pub(super) turns: Vec<TextEntry>,
+}
+
+/// What a person may add within seven days, and has added.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) struct QuotaEntry {
+    pub(super) adds_7d: u32,
+    #[serde(default)]
+    pub(super) used: u32,
 }
 
 fn base() -> String {

@@ -55,8 +55,6 @@ async fn judge(file: &File, scenario: &Scenario) -> anyhow::Result<Verdict> {
         Verdict::Passed
     } else if !scenario.memory.is_empty() {
         Verdict::NotBuilt("memory", problems)
-    } else if !scenario.quota.is_empty() {
-        Verdict::NotBuilt("quotas", problems)
     } else {
         Verdict::Failed(problems)
     })

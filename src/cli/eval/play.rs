@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 use serde_json::Value;
 
 use super::expectation::{self, Observed};
-use super::file::{File, LibraryEntry, RoleEntry, Scenario, TextEntry, TitleEntry};
+use super::file::{File, LibraryEntry, QuotaEntry, RoleEntry, Scenario, TextEntry, TitleEntry};
 use crate::app::App;
 use crate::arr::fake::activity::Fakes;
 use crate::arr::fake::item::{movie, series};
@@ -18,14 +18,15 @@ use crate::arr::fake::sonarr::FakeSonarr;
 use crate::clock::Clock;
 use crate::conversation::prompt::{Message, ModelRequest};
 use crate::conversation::transcript::{
-    Address, ChannelKind, MediaKind, PhoneNumber, Received, Rights, Role, Via,
+    Added, Address, ChannelKind, Counted, MediaKind, PhoneNumber, Received, Rights, Role, UserId, Via,
 };
 use crate::engine::Codes;
 use crate::llm::scripted::Scripted;
 use crate::simulation::{self, OUR_NUMBER, Peers, Served, Write};
 use crate::store::db::Db;
+use crate::store::quotas::{self, Own};
 use crate::store::users::{self, Newcomer};
-use crate::store::{calls, pending};
+use crate::store::{Conn, QueryResult, calls, pending};
 
 /// A question is accepted this long after the text that led to it.
 const ACCEPTANCE: Duration = Duration::from_secs(2);
@@ -72,7 +73,7 @@ impl Stage {
         let mut blueprint = peers.blueprint(Db::open(database)?, settings, Some(model.clone()))?;
         blueprint.confirm_for = SignedDuration::from_secs(file.confirm_ttl_s);
         let app = App::start(blueprint).await?;
-        introduce(&app, file, start).await?;
+        introduce(&app, file, scenario, start).await?;
         Ok(Self { app, peers, model, start, _folder: folder })
     }
 
@@ -207,21 +208,37 @@ fn show(entry: &TitleEntry) -> crate::arr::fake::item::FakeSeries {
     }
 }
 
-async fn introduce(app: &App, file: &File, now: Timestamp) -> anyhow::Result<()> {
-    for user in file.users.values().filter(|user| user.role != RoleEntry::Unknown) {
+async fn introduce(app: &App, file: &File, scenario: &Scenario, now: Timestamp) -> anyhow::Result<()> {
+    for (name, user) in file.users.iter().filter(|(_, user)| user.role != RoleEntry::Unknown) {
         let phone = PhoneNumber::parse(&user.phone)?;
+        let quota = scenario.quota.get(name).copied();
         let rights = Rights {
             role: if user.role == RoleEntry::Admin { Role::Admin } else { Role::Member },
-            add: user.role != RoleEntry::Restricted,
+            // Who has a quota may add within it.
+            add: user.role != RoleEntry::Restricted || quota.is_some(),
             delete: user.can_delete,
             four_k: false,
         };
         app.db
             .write(move |conn| {
                 let id = users::ensure(conn, &phone, Newcomer::Member, now)?;
-                users::set_rights(conn, id, rights, now)
+                users::set_rights(conn, id, rights, now)?;
+                match quota {
+                    Some(quota) => limit(conn, id, quota, now),
+                    None => Ok(()),
+                }
             })
             .await?;
+    }
+    Ok(())
+}
+
+/// The format counts additions of either kind alike.
+fn limit(conn: &mut Conn, user: UserId, quota: QuotaEntry, now: Timestamp) -> QueryResult<()> {
+    let own = Own { movies: Some(quota.adds_7d), seasons: Some(quota.adds_7d) };
+    quotas::set_own(conn, user, own, now)?;
+    for what in [Counted::Movies, Counted::Seasons] {
+        quotas::count_unnamed(conn, user, Added { what, amount: quota.used }, now)?;
     }
     Ok(())
 }

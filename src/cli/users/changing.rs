@@ -8,11 +8,13 @@ use super::listing::in_full;
 use super::{database, print, unknown, with_person};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::conversation::transcript::PhoneNumber;
+use crate::conversation::transcript::{Address, PhoneNumber};
+use crate::engine::joining;
 use crate::store::audit::By;
 use crate::store::db;
 use crate::store::privacy::forget::{self, Forgetting};
 use crate::store::roster::{self, Changed, Changes};
+use crate::store::users::{self, Newcomer};
 
 /// What has to be typed before someone is forgotten.
 const WORD: &str = "FORGET";
@@ -28,6 +30,37 @@ pub(super) fn change(config: &Config, number: &PhoneNumber, changes: &Changes) -
     match changed.with_context(|| unknown(number))? {
         (Changed::Changed, person) => print(&in_full(&person, &config.time_zone)),
         (Changed::LastAdmin, _) => bail!("demote {}: {}", number.as_str(), last_admin()),
+    }
+}
+
+/// As an admin does it by text. A running service sends what the person is told within half a minute.
+pub(super) fn approve(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
+    let now = Clock::System.now();
+    let ours = config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str()));
+    let person = db::visit(database(config)?, |conn| {
+        let id = users::ensure(conn, number, Newcomer::Stranger, now)?;
+        let user = users::get(conn, id)?;
+        joining::approve(conn, &user, By::Shell, ours.as_ref(), now)?;
+        roster::person(conn, id)
+    })?;
+    print(&in_full(&person, &config.time_zone))
+}
+
+pub(super) fn block(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
+    let now = Clock::System.now();
+    let blocked = db::visit(database(config)?, |conn| {
+        with_person(conn, number, |conn, id| {
+            if users::is_last_admin(conn, id)? {
+                return Ok(None);
+            }
+            let user = users::get(conn, id)?;
+            joining::block(conn, &user, By::Shell, now)?;
+            roster::person(conn, id).map(Some)
+        })
+    })?;
+    match blocked.with_context(|| unknown(number))? {
+        Some(person) => print(&in_full(&person, &config.time_zone)),
+        None => bail!("block {}: {}", number.as_str(), last_admin()),
     }
 }
 

@@ -26,6 +26,16 @@ pub enum Users {
         #[arg(value_parser = values::number)]
         number: PhoneNumber,
     },
+    /// Let a person in; a number that never texted is made known
+    Approve {
+        #[arg(value_parser = values::number)]
+        number: PhoneNumber,
+    },
+    /// Answer a person with silence from here on
+    Block {
+        #[arg(value_parser = values::number)]
+        number: PhoneNumber,
+    },
     /// Make a person an admin
     Promote {
         #[arg(value_parser = values::number)]
@@ -90,6 +100,8 @@ pub(super) fn run(config: &Config, command: &Users) -> anyhow::Result<()> {
     match command {
         Users::List => listing::list(config),
         Users::Show { number } => listing::show(config, number),
+        Users::Approve { number } => changing::approve(config, number),
+        Users::Block { number } => changing::block(config, number),
         Users::Promote { number } => changing::change(config, number, &role(Role::Admin)),
         Users::Demote { number } => changing::change(config, number, &role(Role::Member)),
         Users::Set(set) => changing::change(config, &set.number, &set.changes.read()),

@@ -54,9 +54,20 @@ pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
     turns(conn, theirs)?;
     sent(conn, theirs)?;
     reactions(conn, theirs)?;
-    requests(conn, theirs)?;
+    requests(conn, theirs)
+}
+
+/// An ended conversation is called after what it began with.
+fn names(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
+    let talks: Vec<i64> = match scope {
+        Scope::Person(_) => ids!(conversations, scope).load(conn)?,
+        Scope::Rows { .. } => turns::table
+            .filter(turns::id.eq_any(turn_ids(scope)))
+            .select(turns::conversation_id)
+            .distinct()
+            .load(conn)?,
+    };
     // One by one: while conversations are few, SQLite would read all of everybody's.
-    let talks: Vec<i64> = ids!(conversations, theirs).load(conn)?;
     for id in talks {
         diesel::update(conversations::table.find(id)).set(conversations::name.eq(FORGOTTEN)).execute(conn)?;
     }
@@ -97,8 +108,10 @@ pub(super) fn requests(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Plans and answers of turns, with everything that models and tools said in them.
+/// Plans and answers of turns, with everything that models and tools said in them, and the names of their
+/// conversations.
 pub(super) fn turns(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
+    names(conn, scope)?;
     let plan = sql::<Text>(turn_rows::PLAN_WITHOUT_WORDS);
     diesel::update(turns::table.filter(turns::id.eq_any(turn_ids(scope))))
         .set((turns::response_text.eq(None::<String>), turns::prompt.eq(plan)))

@@ -16,10 +16,11 @@ use crate::conversation::transcript::{
     FrozenItem, Media, MediaKind, PhoneNumber, Received, Stop, Tier, TurnId, UserId, Via,
 };
 use crate::conversation::turn::Failure;
+use crate::store::agenda::{self, Todo};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::deliveries::Terms;
 use crate::store::ledger::{self, Admission, Outcome, Pace};
-use crate::store::outbox::{self, NewText, Taken, TextKind, Todo};
+use crate::store::outbox::{self, NewText, Taken, TextKind};
 use crate::store::pending::{self, Question};
 use crate::store::steps::{self, Abandoned, Attempt, NewCall, Response};
 use crate::store::stream::{self, Part, Piece};
@@ -189,7 +190,7 @@ fn talks(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     let texts = vec![NewText { key: sid.into(), ..reply(user, SAM, Some(turn)) }];
     let end = End { turn, outcome: Outcome::Replied, answer: Some("Hello walrus. And more."), texts };
     turn_rows::finish(conn, &end, now).unwrap();
-    let due = outbox::agenda(conn, &[], now).unwrap().due;
+    let due = agenda::of(conn, &[], now).unwrap().due;
     for (id, _) in due.into_iter().filter(|(_, todo)| *todo == Todo::Send) {
         outbox::accepted(conn, id, &Taken { sid, created_at: None }, &terms(), now).unwrap();
     }
@@ -343,7 +344,7 @@ fn nothing_of_a_forgotten_person_is_left_in_any_column() {
     assert_eq!(people::get(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM approvals WHERE state = 'open'"), 0);
     assert_eq!(ledger::waiting(&mut conn, sam, 10).unwrap(), []);
-    assert_eq!(outbox::agenda(&mut conn, &[], at(2)).unwrap(), outbox::Agenda::default());
+    assert_eq!(agenda::of(&mut conn, &[], at(2)).unwrap(), agenda::Agenda::default());
     let stranger = person(&mut conn, SAM, Newcomer::Stranger);
     assert_ne!(stranger, sam);
 }
@@ -404,7 +405,7 @@ fn a_sweep_erases_old_words_a_few_at_a_time_and_keeps_younger_ones() {
     assert_eq!(days_left(&mut conn), [vec![4, 5], vec![4, 5], vec![4, 5]]);
     reads_back(&mut conn, oldest);
     assert_eq!(sweep(&mut conn, at(9), 100, at(9)).unwrap(), Swept::Done);
-    let kept = ["audit_log.detail", "conversations.name", "users.display_name"];
+    let kept = ["audit_log.detail", "users.display_name"];
     assert_eq!(places(&mut conn, "walrus"), kept[1..]);
 }
 
@@ -415,7 +416,7 @@ fn a_sweep_reaches_every_word_of_what_is_over() {
     talks(&mut conn, "SM1", at(0));
     reacts_and_asks_an_admin(&mut conn, sam);
     assert_eq!(sweep(&mut conn, at(9), 100, at(9)).unwrap(), Swept::Done);
-    assert_eq!(places(&mut conn, "walrus"), ["audit_log.detail", "conversations.name", "users.display_name"]);
+    assert_eq!(places(&mut conn, "walrus"), ["audit_log.detail", "users.display_name"]);
 }
 
 #[test]

@@ -17,18 +17,20 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
 use dialarr::conversation::lifecycle::Lifecycle;
+use dialarr::conversation::onboarding::Name;
 use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::transcript::{PhoneNumber, Rights, Role, Status};
-use dialarr::engine::{Settings, joining};
+use dialarr::engine;
+use dialarr::engine::Settings;
 use dialarr::http::Http;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::messaging::signature::Verifier;
 use dialarr::simulation::Peers;
 use dialarr::store::audit::By;
-use dialarr::store::conversations;
 use dialarr::store::db::Db;
 use dialarr::store::users::{self, Newcomer};
+use dialarr::store::{conversations, joining};
 use dialarr::tools::library::Instance;
 use dialarr::web;
 use futures_util::future::join_all;
@@ -228,9 +230,12 @@ impl TestApp {
     /// Makes a person known, active and named.
     pub(crate) async fn knows_as(&self, name: &'static str, phone: &str, has: Has) {
         self.knows(phone, has).await;
-        let phone = PhoneNumber::parse(phone).unwrap();
-        let rename = move |conn: &mut _| users::rename(conn, &phone, name);
-        self.app().db.write(rename).await.unwrap();
+        let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
+        let introduce = move |conn: &mut _| {
+            let user = users::by_phone(conn, &phone)?.unwrap();
+            joining::introduce(conn, user.id, &Name::parse(name).unwrap(), now)
+        };
+        self.app().db.write(introduce).await.unwrap();
     }
 
     /// Every text that a person was sent so far.
@@ -246,7 +251,7 @@ impl TestApp {
 
     /// What the program does by itself every few minutes.
     pub(crate) async fn time_brings(&self) {
-        self.app().engine.keep_up().await.unwrap();
+        self.app().keep_up_once().await;
         self.settle().await;
     }
 
@@ -273,7 +278,7 @@ impl TestApp {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
         let block = move |conn: &mut _| {
             let user = users::by_phone(conn, &phone)?.unwrap();
-            joining::block(conn, &user, By::Shell, now)
+            engine::joining::block(conn, &user, By::Shell, now)
         };
         self.app().db.write(block).await.unwrap();
     }
