@@ -136,6 +136,7 @@ impl Talk<'_> {
                 let seasons = seasons_argument(seasons);
                 ("add_series", item.tvdb.map(|tvdb| object([("tvdb", json!(tvdb)), ("seasons", seasons)])))
             }
+            (Deed::Remove, _) if self.offers("request_removal") => ("request_removal", item.place()),
             (Deed::Remove, _) => ("remove_media", item.removal()),
         };
         match arguments {
@@ -163,12 +164,15 @@ impl Talk<'_> {
             }
             Message::User(_) | Message::Assistant { .. } | Message::ToolResult { .. } => None,
         });
-        let offered = self.request.tools.iter().any(|tool| tool.name == name);
         match answered {
             Some(answered) => Ok(answered),
-            None if offered => Err(Move::Call { name, arguments }),
+            None if self.offers(name) => Err(Move::Call { name, arguments }),
             None => Err(Move::Say(not_offered(name).to_owned())),
         }
+    }
+
+    fn offers(&self, name: &str) -> bool {
+        self.request.tools.iter().any(|tool| tool.name == name)
     }
 }
 

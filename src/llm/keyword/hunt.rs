@@ -132,13 +132,19 @@ impl Found {
         typed == title || self.year.is_some_and(|year| typed == format!("{title} {year}"))
     }
 
-    /// The arguments that delete it; None for a title without an id in a library.
-    pub(super) fn removal(&self) -> Option<Map<String, Value>> {
-        let mut item = object([("type", json!(self.kind)), ("id", json!(self.id?))]);
+    /// Where it is; None for a title without an id in a library.
+    pub(super) fn place(&self) -> Option<Map<String, Value>> {
+        let mut place = object([("type", json!(self.kind)), ("id", json!(self.id?))]);
         if let Some(instance) = &self.instance {
-            item.insert("instance".to_owned(), json!(instance));
+            place.insert("instance".to_owned(), json!(instance));
         }
-        Some(object([("items", json!([item])), ("delete_files", json!(true))]))
+        Some(place)
+    }
+
+    /// The arguments that delete it.
+    pub(super) fn removal(&self) -> Option<Map<String, Value>> {
+        let place = self.place()?;
+        Some(object([("items", json!([place])), ("delete_files", json!(true))]))
     }
 }
 

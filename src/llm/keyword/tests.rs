@@ -27,13 +27,7 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 fn text(body: &str) -> Story {
-    let tools = TOOLS.map(|name| ToolSpec {
-        name,
-        description: "",
-        tier: Tier::Read,
-        audience: Audience::Everyone,
-        parameters: json!({}),
-    });
+    let tools = TOOLS.map(tool);
     let request = ModelRequest {
         system: String::new(),
         tools: tools.to_vec(),
@@ -42,6 +36,10 @@ fn text(body: &str) -> Story {
         max_output_tokens: 100,
     };
     Story { request }.text(body)
+}
+
+fn tool(name: &'static str) -> ToolSpec {
+    ToolSpec { name, description: "", tier: Tier::Read, audience: Audience::Everyone, parameters: json!({}) }
 }
 
 impl Story {
@@ -73,6 +71,11 @@ impl Story {
 
     fn said(mut self, text: &str) -> Self {
         self.request.messages.push(Message::Assistant { text: text.to_owned(), calls: Vec::new() });
+        self
+    }
+
+    fn with(mut self, name: &'static str) -> Self {
+        self.request.tools.push(tool(name));
         self
     }
 
@@ -297,6 +300,13 @@ fn a_failed_tool_is_told_plainly() {
 fn a_tool_that_is_not_offered_is_told_plainly() {
     let story = text("delete dune").looked_up("dune", &owned()).without("remove_media");
     check(story, &says("You can't delete titles here. Please ask an admin."));
+}
+
+#[test]
+fn who_may_not_delete_asks_the_admins() {
+    let story =
+        text("delete dune").looked_up("dune", &owned()).without("remove_media").with("request_removal");
+    check(story, &calls("request_removal", json!({ "type": "movie", "id": 7, "instance": "radarr" })));
 }
 
 #[test]
