@@ -27,6 +27,22 @@ use jiff::tz::TimeZone;
 /// The demo phone belongs to an admin.
 const PHONE: &str = "+15550100101";
 
+/// A line that was typed: `add dune` from the demo phone, `@2 add dune` from another one, which nobody knows at first.
+struct Line<'a> {
+    from: String,
+    body: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn read(line: &'a str) -> Self {
+        let other = line.strip_prefix('@').and_then(|rest| rest.split_once(' '));
+        match other.and_then(|(phone, body)| Some((phone.parse::<u8>().ok()?, body))) {
+            Some((phone @ 2..=9, body)) => Self { from: format!("+1555010010{phone}"), body },
+            _ => Self { from: PHONE.to_owned(), body: line },
+        }
+    }
+}
+
 pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("listen on loopback")?;
     let address = listener.local_addr().context("listen on loopback")?;
@@ -81,8 +97,9 @@ struct Carrier {
 }
 
 impl Carrier {
-    async fn text(&self, body: &str) -> anyhow::Result<()> {
-        let request = self.twilio.text(PHONE, body).arrive().context("write the webhook request")?;
+    async fn text(&self, line: &str) -> anyhow::Result<()> {
+        let Line { from, body } = Line::read(line);
+        let request = self.twilio.text(&from, body).arrive().context("write the webhook request")?;
         let response = FakeTwilio::deliver(request, &self.webhook).await.context("reach our own webhook")?;
         anyhow::ensure!(
             response.status().is_success(),
@@ -95,7 +112,10 @@ impl Carrier {
     /// Prints an answer as the demo phone would show it and reports that it arrived.
     #[expect(clippy::print_stdout, reason = "the conversation is what the command is for")]
     async fn show(&self, sent: &SentText) -> anyhow::Result<()> {
-        println!("dialarr: {}", sent.body);
+        match sent.to.as_str().strip_prefix("+1555010010") {
+            Some(other) if sent.to.as_str() != PHONE => println!("dialarr @{other}: {}", sent.body),
+            _ => println!("dialarr: {}", sent.body),
+        }
         for delivery in [Delivery::Sent, Delivery::Delivered] {
             if let Some(request) =
                 self.twilio.status_callback(sent, delivery).context("write the callback")?
@@ -128,6 +148,9 @@ async fn show_answers(
 
 async fn prompt(carrier: &Carrier) -> anyhow::Result<()> {
     eprintln!("Text something: \"add heat\", \"status\", \"remove dune\", \"commands\". Ctrl-D ends.");
+    eprintln!(
+        "Your phone is an admin's. A line that begins with @2 comes from somebody else's: \"@2 hello\"."
+    );
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut signals = Signals::listen()?;
     while let Some(line) = chat::next_line(&mut lines, &mut signals).await? {

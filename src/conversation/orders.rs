@@ -77,11 +77,10 @@ pub fn read(text: &str) -> Option<Order<'_>> {
 
 /// "approve", "approve 4821" and "approve #4821" are orders; "approve of this movie" is talk.
 fn settle(verdict: Verdict, rest: &str) -> Option<Order<'_>> {
-    if rest.is_empty() {
-        return Some(Order::Settle(verdict, None));
-    }
-    let code = FourDigits::parse(rest.trim_start_matches('#'))?;
-    Some(Order::Settle(verdict, Some(code)))
+    let number = rest.trim_start_matches('#');
+    // A code with a digit too few or too many is a slip, and what is open is listed.
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| Order::Settle(verdict, FourDigits::parse(number)))
 }
 
 fn quota(rest: &str) -> Option<Order<'_>> {
@@ -195,7 +194,8 @@ mod tests {
         check("Deny 4821!", Some(&Order::Settle(Verdict::Deny, code("4821"))));
         check("block 4821", Some(&Order::Settle(Verdict::Block, code("4821"))));
         check("approve", Some(&Order::Settle(Verdict::Approve, None)));
-        for talk in ["approve of dune", "approve 482", "approve 48213", "block buster", "deny everything"] {
+        check("approve 482", Some(&Order::Settle(Verdict::Approve, None)));
+        for talk in ["approve of dune", "approve 4821 and dune", "block buster", "deny everything"] {
             check(talk, None);
         }
     }
