@@ -9,6 +9,7 @@ use super::wiring;
 use crate::app::App;
 use crate::config::Config;
 use crate::conversation::transcript::{Address, ChannelKind, PhoneNumber, Received, Via};
+use crate::store::{conversations, users};
 
 /// Who talks in the terminal where no admin is configured: a fictional number.
 const NOBODY: &str = "+15550100199";
@@ -35,10 +36,24 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
                 () = signals.arrive() => break,
             }
             app.relay.flush().await?;
+            tell_of_beginning(&app, &admin).await?;
         }
     }
     app.drain().await;
     app.close().await;
+    Ok(())
+}
+
+/// Says under an answer that it began a conversation.
+async fn tell_of_beginning(app: &App, admin: &PhoneNumber) -> anyhow::Result<()> {
+    let phone = admin.clone();
+    let look = move |conn: &mut _| match users::by_phone(conn, &phone)? {
+        Some(user) => conversations::last_lifecycle(conn, user.id),
+        None => Ok(None),
+    };
+    if let Some(lifecycle) = app.db.read(look).await?.filter(|lifecycle| lifecycle.is_new_conversation) {
+        eprintln!("(new conversation: {})", lifecycle.conversation_name);
+    }
     Ok(())
 }
 

@@ -103,18 +103,26 @@ pub fn end_idle(conn: &mut Conn, idle: SignedDuration, now: Timestamp) -> QueryR
     Ok(())
 }
 
-/// What the answers to a user say about their conversations, oldest first.
-pub fn lifecycles(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Lifecycle>> {
-    let answered: Vec<i64> = turns::table
-        .filter(turns::user_id.eq(user.0).and(turns::response_text.is_not_null()))
-        .order(turns::id)
+/// What the last answer to a user says about its conversation.
+pub fn last_lifecycle(conn: &mut Conn, user: UserId) -> QueryResult<Option<Lifecycle>> {
+    let talk: Option<i64> = conversations::table
+        .filter(conversations::user_id.eq(user.0))
+        .order(conversations::id.desc())
+        .select(conversations::id)
+        .first(conn)
+        .optional()?;
+    let Some(talk) = talk else { return Ok(None) };
+    let last: Option<i64> = turns::table
+        .filter(turns::conversation_id.eq(talk).and(turns::response_text.is_not_null()))
+        .order(turns::id.desc())
         .select(turns::id)
-        .load(conn)?;
-    answered.into_iter().map(|turn| lifecycle(conn, TurnId(turn))).collect()
+        .first(conn)
+        .optional()?;
+    last.map(|turn| lifecycle(conn, TurnId(turn))).transpose()
 }
 
 /// What the answer of a turn says about its conversation.
-pub fn lifecycle(conn: &mut Conn, turn: TurnId) -> QueryResult<Lifecycle> {
+fn lifecycle(conn: &mut Conn, turn: TurnId) -> QueryResult<Lifecycle> {
     let id: i64 = turns::table.find(turn.0).select(turns::conversation_id).first(conn)?;
     let (name, started_at): (String, i64) =
         conversations::table.find(id).select((conversations::name, conversations::started_at)).first(conn)?;

@@ -255,22 +255,17 @@ impl TestApp {
         self.settle().await;
     }
 
-    /// What each answer to a person says about its conversation.
-    pub(crate) async fn lifecycles(&self, phone: &str) -> Vec<String> {
+    /// What the last answer to a person says about its conversation.
+    pub(crate) async fn lifecycle(&self, phone: &str) -> String {
         let phone = PhoneNumber::parse(phone).unwrap();
         let read = move |conn: &mut _| {
             let user = users::by_phone(conn, &phone)?.unwrap();
-            conversations::lifecycles(conn, user.id)
+            conversations::last_lifecycle(conn, user.id)
         };
-        let told = self.app().db.read(read).await.unwrap();
-        let line = |told: Lifecycle| {
-            let new = if told.is_new_conversation { "new " } else { "" };
-            format!(
-                "{new}conversation {} {} since {:.0}",
-                told.conversation_id, told.conversation_name, told.started_at
-            )
-        };
-        told.into_iter().map(line).collect()
+        let Lifecycle { is_new_conversation, conversation_id, conversation_name, started_at } =
+            self.app().db.read(read).await.unwrap().unwrap();
+        let new = if is_new_conversation { "new " } else { "" };
+        format!("{new}conversation {conversation_id} {conversation_name} since {started_at:.0}")
     }
 
     /// As the operator does it.
