@@ -32,6 +32,12 @@ pub enum Soft {
 pub struct Code(u8);
 
 impl Code {
+    /// Reads two digits; None for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+        if digits { text.parse().ok().and_then(Self::new) } else { None }
+    }
+
     /// None above 99.
     pub fn new(number: u8) -> Option<Self> {
         (number <= 99).then_some(Self(number))

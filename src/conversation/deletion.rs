@@ -74,7 +74,7 @@ pub fn wish_denied(item: &FrozenItem) -> String {
 }
 
 pub fn wish_expired(item: &FrozenItem) -> String {
-    format!("Nobody has answered your wish to delete {}, so it is kept. You can ask again.", name(item))
+    format!("Nobody has answered your request to delete {}, so it is kept. You can ask again.", name(item))
 }
 
 /// What the member hears of a wish that an admin approved.

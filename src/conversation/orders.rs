@@ -146,29 +146,24 @@ pub fn listed(user: &User) -> String {
     if notes.is_empty() { name } else { format!("{name} ({})", notes.join(", ")) }
 }
 
-/// What a member may add: `15 movies and 10 seasons within 7 days`.
+/// What a member may add: `15 movies within 7 days and 10 seasons within 7 days`.
 pub fn quota_in_words(movies: Option<Rate>, seasons: Option<Rate>) -> String {
     let one = |rate: Option<Rate>, what: &str| match rate {
-        Some(rate) => format!("{} {what} within {}", rate.most, rate.stretch()),
-        None => format!("any number of {what}"),
+        Some(rate) => rate.of(what),
+        None => format!("any number of {what}s"),
     };
-    match (movies, seasons) {
-        (Some(movies), Some(seasons)) if movies.within == seasons.within => {
-            format!("{} movies and {} seasons within {}", movies.most, seasons.most, movies.stretch())
-        }
-        _ => format!("{} and {}", one(movies, "movies"), one(seasons, "seasons")),
-    }
+    format!("{} and {}", one(movies, "movie"), one(seasons, "season"))
 }
 
 /// What anyone but an admin is told while the assistant is paused.
-pub const PAUSED: &str = "The assistant is paused right now. Your text is kept.";
+pub const PAUSED: &str =
+    "The assistant is paused right now. If that takes more than an hour, please send this again.";
 
 /// What somebody is told whose texts come too fast.
 pub fn too_fast(rate: Rate) -> String {
     format!(
-        "That is more than {} texts within a {}. I left out the rest. Please send again later what you still need.",
-        rate.most,
-        rate.stretch()
+        "That is more than {}. I left out the rest. Please send again later what you still need.",
+        rate.of("text")
     )
 }
 
@@ -225,7 +220,7 @@ mod tests {
     #[test]
     fn a_quota_is_told_in_words() {
         let week = |most| Some(Rate { most, within: SignedDuration::from_hours(7 * 24) });
-        assert_eq!(quota_in_words(week(15), week(10)), "15 movies and 10 seasons within 7 days");
+        assert_eq!(quota_in_words(week(15), week(1)), "15 movies within 7 days and 1 season within 7 days");
         assert_eq!(quota_in_words(week(15), None), "15 movies within 7 days and any number of seasons");
     }
 }

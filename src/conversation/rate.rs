@@ -28,15 +28,22 @@ impl Rate {
         Some(Self { most, within: SignedDuration::from_mins(minutes) })
     }
 
-    /// The length of the stretch, for people: `minute`, `3 hours`, `7 days`.
-    pub fn stretch(&self) -> String {
+    /// The whole of it, for people: `1 movie within a day`, `15 movies within 7 days`.
+    pub fn of(&self, what: &str) -> String {
+        let s = if self.most == 1 { "" } else { "s" };
+        format!("{} {what}{s} within {}", self.most, self.stretch())
+    }
+
+    /// `a minute`, `3 hours`, `7 days`.
+    fn stretch(&self) -> String {
         let minutes = self.within.as_mins();
         let (count, unit) = match minutes {
             _ if minutes % (24 * 60) == 0 => (minutes / (24 * 60), "day"),
             _ if minutes % 60 == 0 => (minutes / 60, "hour"),
             _ => (minutes, "minute"),
         };
-        if count == 1 { unit.to_owned() } else { format!("{count} {unit}s") }
+        let article = if unit == "hour" { "an" } else { "a" };
+        if count == 1 { format!("{article} {unit}") } else { format!("{count} {unit}s") }
     }
 
     /// Whether `more` fit at `now` beside what is counted already, each with its time, oldest first.
@@ -81,15 +88,16 @@ mod tests {
 
     #[test]
     fn a_rate_is_a_number_and_a_stretch_of_time() {
-        for (text, most, minutes, stretch) in [
-            ("10/7d", 10, 7 * 24 * 60, "7 days"),
-            ("10/1m", 10, 1, "minute"),
-            ("3/h", 3, 60, "hour"),
-            (" 5 / 90m ", 5, 90, "90 minutes"),
+        for (text, most, minutes, words) in [
+            ("10/7d", 10, 7 * 24 * 60, "10 texts within 7 days"),
+            ("10/1m", 10, 1, "10 texts within a minute"),
+            ("3/h", 3, 60, "3 texts within an hour"),
+            ("1/d", 1, 24 * 60, "1 text within a day"),
+            (" 5 / 90m ", 5, 90, "5 texts within 90 minutes"),
         ] {
             let rate = Rate::parse(text).unwrap();
             assert_eq!((rate.most, rate.within), (most, SignedDuration::from_mins(minutes)), "{text}");
-            assert_eq!(rate.stretch(), stretch);
+            assert_eq!(rate.of("text"), words);
         }
         for text in ["", "10", "0/d", "-1/d", "10/", "10/0d", "10/7w", "ten/7d", "10/7ü", "9/99999d"] {
             assert_eq!(Rate::parse(text), None, "{text}");

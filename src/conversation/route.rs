@@ -89,8 +89,8 @@ pub enum Route {
     RepeatQuestion,
     /// Unclear a second time: the question is closed and nothing goes.
     CloseQuestion,
-    /// Found only long after it was sent: it is told that it was missed, and nothing is done.
-    TooOld,
+    /// Taken up only long after it was sent: that is told, and nothing is done.
+    TooOld(TooOld),
     /// A yes or no after the question ended: code says what became of it.
     LateAnswer,
     /// Somebody who was not let in yet.
@@ -107,6 +107,15 @@ pub enum Route {
     /// Media without words, which nobody here can read.
     OnlyMedia,
     Turn(Brain),
+}
+
+/// Why a text is taken up too late to be acted on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TooOld {
+    /// It did not reach us when it was sent.
+    Missed,
+    /// The assistant was paused.
+    Paused,
 }
 
 /// Why a text gets no answer.
@@ -205,8 +214,8 @@ pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     if situation.user.status == Status::Pending {
         return Route::Stranger;
     }
-    if is_too_old(event, situation.resumed_at) {
-        return Route::TooOld;
+    if let Some(why) = too_old(event, situation.resumed_at) {
+        return Route::TooOld(why);
     }
     match situation.question {
         Some(question) => with_open_question(situation, question, event),
@@ -218,11 +227,15 @@ pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
 /// A text that was fetched this long after it was sent is not acted on: much may have changed since.
 const TOO_OLD: SignedDuration = SignedDuration::from_hours(1);
 
-/// Whether the text was missed or waited through a pause, and is too old to be acted on.
-pub fn is_too_old(event: &InboundEvent, resumed_at: Option<Timestamp>) -> bool {
+/// Whether the text is too old to be acted on, and why.
+pub fn too_old(event: &InboundEvent, resumed_at: Option<Timestamp>) -> Option<TooOld> {
     let missed = event.via == Via::Recovery && event.received_at.duration_since(event.sent_at) > TOO_OLD;
     let waited = resumed_at.is_some_and(|resumed| resumed.duration_since(event.received_at) > TOO_OLD);
-    missed || waited
+    match (missed, waited) {
+        (true, _) => Some(TooOld::Missed),
+        (false, true) => Some(TooOld::Paused),
+        (false, false) => None,
+    }
 }
 
 fn with_open_question(situation: &Situation<'_>, question: &OpenQuestion, event: &InboundEvent) -> Route {

@@ -5,11 +5,23 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::consent::Language;
-use super::transcript::OptWord;
+use super::transcript::{OptWord, Role};
 
 /// What `commands` or `?` is answered with.
-pub const COMMANDS_TEXT: &str = "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING, \
-    MORE, or RESET to start over. A number picks from a list.";
+const COMMANDS_TEXT: &str = "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING, \
+    MORE, RESET to start over, FORGET ALL. A number picks from a list.";
+
+/// What an admin is told besides.
+const ORDERS_TEXT: &str = "Admins can text: USERS, APPROVE code, DENY code, BLOCK code, QUOTA name +5, TELL \
+    EVERYONE words, PAUSE, RESUME.";
+
+/// The words that somebody of this role can text.
+pub fn commands_text(role: Role) -> String {
+    match role {
+        Role::Member => COMMANDS_TEXT.to_owned(),
+        Role::Admin => format!("{COMMANDS_TEXT}\n{ORDERS_TEXT}"),
+    }
+}
 
 /// What a picture or a recording without words is answered with.
 pub const ONLY_TEXT: &str = "I can only read text. What would you like to watch?";
@@ -457,7 +469,7 @@ mod tests {
 
     #[test]
     fn our_texts_fit_one_segment_and_name_no_opt_out_word() {
-        for text in [COMMANDS_TEXT, OFF_TEXT] {
+        for text in [COMMANDS_TEXT, ORDERS_TEXT, OFF_TEXT] {
             assert!(text.is_ascii() && text.len() <= 160, "{text}");
             for word in ["cancel", "stop", "end", "quit"] {
                 assert!(!contains_words(text, word), "{text}");

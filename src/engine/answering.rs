@@ -5,6 +5,7 @@ use serde_json::json;
 use super::begin::{Beginning, Begun, Scene};
 use super::ending::WayBack;
 use crate::conversation::lifecycle::{self, Place};
+use crate::conversation::route::TooOld;
 use crate::conversation::transcript::{Brain, ConversationId, EventId, InboundEvent, TurnId, User, UserId};
 use crate::conversation::{orders, route, text};
 use crate::store::audit::{self, By, Entry, Subject};
@@ -62,17 +63,27 @@ impl Beginning<'_> {
         Ok(Begun::Answered)
     }
 
-    /// One text for all that were missed for too long.
-    pub(super) fn missed(
+    /// One text for all that are too old for the same reason.
+    pub(super) fn too_old(
         &mut self,
         user: &User,
         scene: &Scene,
         waiting: &[InboundEvent],
+        why: TooOld,
     ) -> QueryResult<Begun> {
-        let too_old = |event: &&InboundEvent| route::is_too_old(event, scene.resumed_at);
-        let count = waiting.iter().take_while(too_old).count().max(1);
+        let same = |event: &&InboundEvent| route::too_old(event, scene.resumed_at) == Some(why);
+        let count = waiting.iter().take_while(same).count().max(1);
         let texts = if count == 1 { "your text".to_owned() } else { format!("{count} of your texts") };
-        let text = format!("I was offline and missed {texts}. Please send again what you still need.");
+        let text = match why {
+            TooOld::Missed => {
+                format!("I was offline and missed {texts}. Please send again what you still need.")
+            }
+            TooOld::Paused => {
+                format!(
+                    "I was paused for more than an hour after {texts}. Please send again what you still need."
+                )
+            }
+        };
         self.answer(user, Kind::Command, &waiting[..count], &text)
     }
 

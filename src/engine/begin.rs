@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::ending::WayBack;
 use super::{Engine, Settings};
-use crate::conversation::consent::{self, Code};
+use crate::conversation::consent;
 use crate::conversation::deletion;
 use crate::conversation::lifecycle::{self, Place};
 use crate::conversation::reaction::{self, Quoted};
@@ -130,7 +130,7 @@ impl Beginning<'_> {
         };
         let denied_at = waiting.iter().skip(1).position(is_no).map(|at| at + 1);
         let question = pending.as_ref().map(|open| OpenQuestion {
-            code: open.code.as_deref().and_then(|code| code.parse().ok()).and_then(Code::new),
+            code: open.code,
             repeats: open.repeats,
             armed_at: open.armed_at,
             disturbed: open.disturbed,
@@ -214,12 +214,14 @@ impl Beginning<'_> {
                 let text = scene.ended.as_ref().map(|ended| ended.answer.clone());
                 self.answer(user, Kind::Command, first, text.as_deref().unwrap_or("Nothing is open."))
             }
-            Route::TooOld => self.missed(user, scene, waiting),
+            Route::TooOld(why) => self.too_old(user, scene, waiting, why),
             Route::TooFast => self.too_fast(user, scene, waiting),
             Route::Order => self.order(user, scene, first),
             Route::Clear => self.clear(user, scene, first),
             Route::ForgetAll => self.forget_all(user, scene, first),
-            Route::Commands => self.answer_dropping(user, scene, first, words::COMMANDS_TEXT),
+            Route::Commands => {
+                self.answer_dropping(user, scene, first, &words::commands_text(user.rights.role))
+            }
             Route::More => self.more(user, scene, first),
             Route::OnlyMedia => self.answer(user, Kind::Command, first, words::ONLY_TEXT),
             Route::Turn(brain) => self.turn(user, scene, waiting, brain),

@@ -54,7 +54,7 @@ impl Beginning<'_> {
         let text = match approvals::find(self.conn, code, self.now)? {
             Found::Unknown => {
                 approvals::count_miss(self.conn)?;
-                "Nothing waits with that code. Text USERS to see what is open.".to_owned()
+                "No request has that code. Text USERS to see what is open.".to_owned()
             }
             Found::Dead => "That code does not work any more. Text USERS for a fresh one.".to_owned(),
             Found::Ended(approval) => self.how_it_ended(&approval)?,
@@ -91,8 +91,8 @@ impl Beginning<'_> {
             State::Approved => format!("That was approved{by} already."),
             State::Denied => format!("That was denied{by} already."),
             State::Blocked => format!("That number was blocked{by} already."),
-            State::Expired | State::Open => "That has expired.".to_owned(),
-            State::Withdrawn => "That is not wanted any more.".to_owned(),
+            State::Expired | State::Open => "That request has expired.".to_owned(),
+            State::Withdrawn => "That request was withdrawn.".to_owned(),
         })
     }
 
@@ -149,7 +149,7 @@ impl Beginning<'_> {
         let key = format!("approval:{}:denied", approval.id);
         let way = WayBack::to_user(self.conn, &member, self.settings.number.as_ref())?;
         outbox::queue_once(self.conn, &way.notice(&key, &deletion::wish_denied(item)), self.now)?;
-        Ok(format!("OK, {} stays, and {} hears it.", deletion::name(item), orders::called(&member)))
+        Ok(format!("OK, {} stays. I told {}.", deletion::name(item), orders::called(&member)))
     }
 
     /// What waits for an admin, each with a code that works.
@@ -160,7 +160,7 @@ impl Beginning<'_> {
             let approval = approvals::renew(self.conn, approval, &mut || codes.draw(), self.now)?;
             lines.push(self.question(&approval)?);
         }
-        Ok(if lines.is_empty() { "Nothing waits for you.".to_owned() } else { lines.join("\n") })
+        Ok(if lines.is_empty() { "No requests are open.".to_owned() } else { lines.join("\n") })
     }
 
     fn list_users(&mut self) -> QueryResult<String> {
@@ -177,7 +177,11 @@ impl Beginning<'_> {
             [one] => (*one).clone(),
             several => {
                 let numbers: Vec<String> = several.iter().map(|user| user.phone.spaced()).collect();
-                return Ok(format!("Several are called so. Use a number: {}.", numbers.join(", ")));
+                return Ok(format!(
+                    "Several people are called {}. Use a number: {}.",
+                    quota.who,
+                    numbers.join(", ")
+                ));
             }
         };
         let name = orders::called(&member);
@@ -220,8 +224,8 @@ impl Beginning<'_> {
         }
         Ok(match told {
             0 => "There is nobody else to tell.".to_owned(),
-            1 => "OK, one person is told.".to_owned(),
-            many => format!("OK, {many} people are told."),
+            1 => "OK, I told one person.".to_owned(),
+            many => format!("OK, I told {many} people."),
         })
     }
 

@@ -362,10 +362,7 @@ mod tests {
         let mut conn = scratch();
         let approval = asked(&mut conn, "+15550100001", &[4821]);
         for _ in 0..3 {
-            assert_eq!(
-                find(&mut conn, &code(4821), at(1)).unwrap(),
-                find(&mut conn, &code(4821), at(1)).unwrap()
-            );
+            assert!(matches!(find(&mut conn, &code(4821), at(1)).unwrap(), Found::Open(_)));
             count_miss(&mut conn).unwrap();
         }
         assert_eq!(find(&mut conn, &code(4821), at(1)).unwrap(), Found::Dead);

@@ -76,13 +76,13 @@ pub fn leave_room(conn: &mut Conn, id: UserId, status: Status, now: Timestamp) -
         .map(drop)
 }
 
-/// Strangers who told no name within a week make room; their next text is a first one again.
+/// Strangers who told no name within a week make room. They are not asked for it from the start again.
 pub fn dismiss_unnamed(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     let unnamed = users::table
         .filter(WAITS.and(users::waiting_since.le(ms(now - UNNAMED_LEAVE_AFTER))))
         .filter(users::display_name.is_null());
     diesel::update(unnamed)
-        .set((users::waiting_since.eq(None::<i64>), users::name_asks.eq(0), users::updated_at.eq(ms(now))))
+        .set((users::waiting_since.eq(None::<i64>), users::updated_at.eq(ms(now))))
         .execute(conn)
         .map(drop)
 }

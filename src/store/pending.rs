@@ -15,6 +15,7 @@ use super::schema::{outbox as outbox_rows, pending_actions, tool_call_items, too
 use super::steps;
 use super::turns::{self as turn_rows, End};
 use super::written::Written;
+use crate::conversation::consent::Code;
 use crate::conversation::deletion::{self, Ending, ItemOutcome};
 use crate::conversation::route::EndedQuestion;
 use crate::conversation::text;
@@ -88,7 +89,7 @@ fn put_items(conn: &mut Conn, call: CallRow, items: &[FrozenItem]) -> QueryResul
 pub struct Open {
     pub call: CallRow,
     pub question: String,
-    pub code: Option<String>,
+    pub code: Option<Code>,
     pub repeats: u32,
     pub armed_at: Option<Timestamp>,
     pub disturbed: bool,
@@ -127,7 +128,8 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
     Ok(Some(Open {
         call: CallRow(call),
         question,
-        code,
+        // One that cannot be read must not make a bare yes enough.
+        code: code.map(|code| Code::parse(&code).ok_or_else(|| unreadable("code"))).transpose()?,
         repeats: number(repeats)?,
         armed_at: armed_at.map(time).transpose()?,
         disturbed: sent_since > 0,

@@ -137,8 +137,7 @@ pub fn within_quota(world: &World, wanted: Added) -> Result<(), CallFailure> {
         Counted::Seasons => (&world.allowance.seasons, "season"),
     };
     let Some(rate) = standing.rate else { return Ok(()) };
-    let s = if rate.most == 1 { "" } else { "s" };
-    let limit = format!("{} {what}{s} within {}", rate.most, rate.stretch());
+    let limit = rate.of(what);
     let whom = &world.allowance.whom_to_ask;
     let (free_again, sentence) = match rate.room(&standing.counted, wanted.amount, world.now) {
         Room::Free => return Ok(()),

@@ -7,7 +7,8 @@ use crate::harness::{ANN, BOB, Has, TestApp};
 
 const CAT: &str = "+15550100004";
 const STRANGER: &str = "+15550100009";
-const PAUSED: &str = "The assistant is paused right now. Your text is kept.";
+const PAUSED: &str =
+    "The assistant is paused right now. If that takes more than an hour, please send this again.";
 const WENT_WRONG: &str = "Something went wrong on my side. Please try again.";
 
 /// Without a model; Ann is an admin, Bob is not, and Ann has paused.
@@ -43,7 +44,7 @@ async fn after_a_pause_the_texts_of_the_last_hour_are_worked_on() {
         app.heard_by(BOB),
         [
             PAUSED,
-            "I was offline and missed your text. Please send again what you still need.",
+            "I was paused for more than an hour after your text. Please send again what you still need.",
             "Nothing comes out in the next 7 days."
         ]
     );
@@ -98,7 +99,13 @@ async fn the_list_of_users_tells_roles_and_what_waits() {
     app.sms_from(STRANGER, "hi").await;
     assert_eq!(
         app.sms("users").await,
-        "Ann (admin), Bob (may not add), +1 555 010 0004 (blocked)\nNothing waits for you."
+        "Ann (admin), Bob (may not add), +1 555 010 0004 (blocked)\nNo requests are open."
+    );
+    app.sms_from(STRANGER, "Sam").await;
+    assert_eq!(
+        app.sms("users").await,
+        "Ann (admin), Bob (may not add), +1 555 010 0004 (blocked)\nNew number +1 555 010 0009, \"Sam\": reply APPROVE \
+         4747 or BLOCK 4747"
     );
 }
 
@@ -110,7 +117,7 @@ async fn an_admin_tells_everyone_who_can_be_told() {
     app.knows(CAT, Has::AddRight).await;
     app.sms_from(CAT, "STOP").await;
     app.sms_from(STRANGER, "hi").await;
-    assert_eq!(app.sms("tell everyone: Movie night at 8!").await, "OK, one person is told.");
+    assert_eq!(app.sms("tell everyone: Movie night at 8!").await, "OK, I told one person.");
     assert_eq!(app.heard_by(BOB), ["Ann: Movie night at 8!"]);
     assert_eq!((app.heard_by(CAT).len(), app.heard_by(STRANGER).len()), (0, 1));
 }

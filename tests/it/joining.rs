@@ -109,12 +109,13 @@ async fn two_machines_that_answer_each_other_come_to_rest() {
     let app = TestApp::start().await;
     let mut answered = 0;
     app.sms_from(SAM, "You have won a prize! Reply CLAIM to claim it.").await;
-    for _ in 0..5 {
+    for _ in 0..8 {
         while app.heard_by(SAM).len() > answered {
             answered += 1;
             app.sms_from(SAM, "Sorry, I did not understand that. Reply HELP for help.").await;
         }
-        app.pass(DAY);
+        app.pass(5 * DAY);
+        app.time_brings().await;
         app.sms_from(SAM, "You have won a prize! Reply CLAIM to claim it.").await;
     }
     assert_eq!(app.heard_by(SAM), [WELCOME, ASK_AGAIN]);
@@ -145,7 +146,7 @@ async fn strangers_together_are_answered_twenty_times_a_day_and_have_twenty_plac
 async fn three_wrong_codes_end_a_code_and_the_list_of_users_gives_another() {
     let app = app_with_sam_at_the_door().await;
     for wrong in ["approve 1111", "block 2222", "deny 3333"] {
-        assert_eq!(app.sms(wrong).await, "Nothing waits with that code. Text USERS to see what is open.");
+        assert_eq!(app.sms(wrong).await, "No request has that code. Text USERS to see what is open.");
     }
     assert_eq!(
         app.sms("approve 4747").await,
@@ -161,7 +162,7 @@ async fn three_wrong_codes_end_a_code_and_the_list_of_users_gives_another() {
 async fn a_code_is_good_for_a_day_and_the_next_text_asks_the_admins_again() {
     let app = app_with_sam_at_the_door().await;
     app.pass(DAY);
-    assert_eq!(app.sms("approve 4747").await, "That has expired.");
+    assert_eq!(app.sms("approve 4747").await, "That request has expired.");
     app.time_brings().await;
     assert_eq!(app.sms_from(SAM, "hello, anyone?").await, "");
     assert_eq!(app.last_to(ANN), ASKED);
@@ -183,7 +184,7 @@ async fn a_verdict_without_its_code_or_of_another_kind_tells_what_is_open() {
     assert_eq!(app.sms("approve").await, ASKED);
     assert_eq!(app.sms("deny 4747").await, ASKED);
     app.sms("block 4747").await;
-    assert_eq!(app.sms("approve").await, "Nothing waits for you.");
+    assert_eq!(app.sms("approve").await, "No requests are open.");
 }
 
 #[tokio::test]

@@ -79,7 +79,7 @@ async fn what_the_admins_were_told_of_a_stranger_is_gone_once_they_are_forgotten
 
     assert_eq!(app.columns_with("walrus").await, Vec::<String>::new());
     assert_eq!(app.columns_with("15550100003").await, Vec::<String>::new());
-    assert_eq!(app.sms(&format!("approve {code}")).await, "That is not wanted any more.");
+    assert_eq!(app.sms(&format!("approve {code}")).await, "That request was withdrawn.");
 }
 
 #[tokio::test]

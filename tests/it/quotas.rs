@@ -76,8 +76,10 @@ async fn without_a_model_the_refusal_is_a_plain_sentence() {
 async fn what_is_there_already_counts_nothing_and_is_not_refused() {
     let app = app_with_small_quotas().await;
     adds(&app, BOB, "Alien", 348).await;
+    assert!(adds(&app, BOB, "Alien", 348).await.contains("already_exists"));
     adds(&app, BOB, "Heat", 949).await;
     assert!(adds(&app, BOB, "Alien", 348).await.contains("already_exists"));
+    assert_eq!(app.radarr().additions(), [348, 949]);
 }
 
 #[tokio::test]
@@ -106,11 +108,17 @@ async fn an_admin_raises_a_quota_by_text() {
     let app = app_with_small_quotas().await;
     adds(&app, BOB, "Alien", 348).await;
     adds(&app, BOB, "Heat", 949).await;
-    assert_eq!(app.sms("quota bob").await, "Bob may add 2 movies and 3 seasons within 7 days.");
-    assert_eq!(app.sms("quota Bob +1").await, "Bob may add 3 movies and 4 seasons within 7 days.");
+    assert_eq!(app.sms("quota bob").await, "Bob may add 2 movies within 7 days and 3 seasons within 7 days.");
+    assert_eq!(
+        app.sms("quota Bob +1").await,
+        "Bob may add 3 movies within 7 days and 4 seasons within 7 days."
+    );
     adds(&app, BOB, "Arrival", 329_865).await;
     assert_eq!(app.radarr().additions().len(), 3);
-    assert_eq!(app.sms("quota Bob -100").await, "Bob may add 0 movies and 0 seasons within 7 days.");
+    assert_eq!(
+        app.sms("quota Bob -100").await,
+        "Bob may add 0 movies within 7 days and 0 seasons within 7 days."
+    );
     assert_eq!(app.sms("quota Ann +5").await, "Ann is an admin and has no limit.");
     assert_eq!(app.sms("quota Zoe +5").await, "I know nobody called Zoe. Text USERS for the list.");
 }
@@ -121,25 +129,27 @@ async fn people_of_one_name_are_told_apart_by_number() {
     app.knows_as("Bob", "+15550100004", Has::AddRight).await;
     assert_eq!(
         app.sms("quota bob +5").await,
-        "Several are called so. Use a number: +1 555 010 0003, +1 555 010 0004."
+        "Several people are called bob. Use a number: +1 555 010 0003, +1 555 010 0004."
     );
     assert_eq!(
         app.sms("quota +1 555 010 0004 +5").await,
-        "Bob may add 7 movies and 8 seasons within 7 days."
+        "Bob may add 7 movies within 7 days and 8 seasons within 7 days."
     );
 }
 
 #[tokio::test]
 async fn an_addition_whose_answer_was_lost_counts_once() {
     let mut app = app_with_small_quotas().await;
+    app.sms("quota Bob +1").await;
     adds(&app, BOB, "Alien", 348).await;
     app.radarr().do_next_write_but_answer(500);
     let [searches, adds_heat] = adds_movie("Heat", 949);
     app.model_plays([searches, adds_heat, says("OK.")]);
     app.sms_from(BOB, "add heat").await;
     app.restart().await;
-    assert!(adds(&app, BOB, "Arrival", 329_865).await.contains("quota"));
-    assert_eq!(app.radarr().additions(), [348, 949]);
+    adds(&app, BOB, "Arrival", 329_865).await;
+    assert!(adds(&app, BOB, "Sicario", 273_481).await.contains("quota"));
+    assert_eq!(app.radarr().additions(), [348, 949, 329_865]);
 }
 
 #[tokio::test]

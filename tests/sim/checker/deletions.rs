@@ -181,10 +181,15 @@ fn truths(evidence: &mut Evidence<'_>) {
 /// Whether somebody else's yes began the same deletion.
 fn wanted_by_others(evidence: &Evidence<'_>, item: &Value) -> bool {
     let records = evidence.records;
+    // A member's wish is carried out in a turn of the admin.
+    let wish = |call: i64| records.approvals.iter().find(|asked| number(asked, "run_call_id") == call);
     let asked_by = |item: &Value| {
-        by_id(&records.calls, number(item, "tool_call_id"))
-            .and_then(|call| by_id(&records.turns, number(call, "turn_id")))
-            .map(|turn| number(turn, "user_id"))
+        let call = number(item, "tool_call_id");
+        wish(call).map(|asked| number(asked, "user_id")).or_else(|| {
+            by_id(&records.calls, call)
+                .and_then(|call| by_id(&records.turns, number(call, "turn_id")))
+                .map(|turn| number(turn, "user_id"))
+        })
     };
     records.items.iter().any(|other| {
         (&other["kind"], &other["item_id"]) == (&item["kind"], &item["item_id"])
