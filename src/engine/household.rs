@@ -4,11 +4,12 @@ use serde_json::json;
 
 use super::begin::{Beginning, Begun, Scene};
 use super::ending::WayBack;
-use super::joining;
+use super::joining::{self, Blocking};
 use crate::conversation::orders::{self, FourDigits, Order, Quota, Verdict};
-use crate::conversation::transcript::{InboundEvent, Role, Status, User};
+use crate::conversation::rate::Rate;
+use crate::conversation::transcript::{Brain, FrozenItem, InboundEvent, Role, Status, User, UserId};
 use crate::conversation::{deletion, onboarding, route};
-use crate::store::approvals::{self, Approval, Found, Matter, Settled, State};
+use crate::store::approvals::{self, Approval, End, Found, Matter, Settled};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::household::{self, Change};
 use crate::store::pending::{self, Closing};
@@ -57,12 +58,12 @@ impl Beginning<'_> {
                 "No request has that code. Text USERS to see what is open.".to_owned()
             }
             Found::Dead => "That code does not work any more. Text USERS for a fresh one.".to_owned(),
-            Found::Ended(approval) => self.how_it_ended(&approval)?,
+            Found::Ended(end, by) => self.how_it_ended(end, by)?,
             Found::Open(approval) => match (&approval.matter, verdict) {
-                (Matter::Delete(_), Verdict::Approve) => {
-                    return self.approve_deletion(admin, scene, events, &approval);
+                (Matter::Delete(item), Verdict::Approve) => {
+                    return self.approve_deletion(admin, scene, events, (approval.id, item));
                 }
-                (Matter::Delete(_), Verdict::Deny) => self.deny_deletion(admin, &approval)?,
+                (Matter::Delete(item), Verdict::Deny) => self.deny_deletion(admin, &approval, item)?,
                 (Matter::Join, Verdict::Approve) => {
                     let newcomer = users::get(self.conn, approval.user)?;
                     let (by, number) = (By::User(admin.id), self.settings.number.as_ref());
@@ -71,8 +72,10 @@ impl Beginning<'_> {
                 }
                 (Matter::Join, Verdict::Block) => {
                     let newcomer = users::get(self.conn, approval.user)?;
-                    joining::block(self.conn, &newcomer, By::User(admin.id), self.now)?;
-                    format!("Blocked {}.", newcomer.phone.spaced())
+                    match joining::block(self.conn, &newcomer, By::User(admin.id), self.now)? {
+                        Blocking::Blocked => format!("Blocked {}.", newcomer.phone.spaced()),
+                        Blocking::LastAdmin => "The last admin cannot be blocked.".to_owned(),
+                    }
                 }
                 (Matter::Join, Verdict::Deny) | (Matter::Delete(_), Verdict::Block) => {
                     self.question(&approval)?
@@ -82,17 +85,17 @@ impl Beginning<'_> {
         self.answer_dropping(admin, scene, events, &text)
     }
 
-    fn how_it_ended(&mut self, approval: &Approval) -> QueryResult<String> {
-        let by = match approval.settled_by {
+    fn how_it_ended(&mut self, end: End, by: Option<UserId>) -> QueryResult<String> {
+        let by = match by {
             Some(admin) => format!(" by {}", orders::called(&users::get(self.conn, admin)?)),
             None => String::new(),
         };
-        Ok(match approval.state {
-            State::Approved => format!("That was approved{by} already."),
-            State::Denied => format!("That was denied{by} already."),
-            State::Blocked => format!("That number was blocked{by} already."),
-            State::Expired | State::Open => "That request has expired.".to_owned(),
-            State::Withdrawn => "That request was withdrawn.".to_owned(),
+        Ok(match end {
+            End::Approved => format!("That was approved{by} already."),
+            End::Denied => format!("That was denied{by} already."),
+            End::Blocked => format!("That number was blocked{by} already."),
+            End::Expired => "That request has expired.".to_owned(),
+            End::Withdrawn => "That request was withdrawn.".to_owned(),
         })
     }
 
@@ -114,34 +117,25 @@ impl Beginning<'_> {
         admin: &User,
         scene: &Scene,
         events: &[InboundEvent],
-        approval: &Approval,
+        (id, item): (i64, &FrozenItem),
     ) -> QueryResult<Begun> {
-        let Matter::Delete(item) = &approval.matter else {
-            return self.answer_dropping(admin, scene, events, "Nothing is to be deleted.");
-        };
-        if approvals::settle(self.conn, approval.id, State::Approved, Some(admin.id), self.now)?
-            == Settled::TooLate
-        {
+        if approvals::settle(self.conn, id, End::Approved, Some(admin.id), self.now)? == Settled::TooLate {
             return self.answer_dropping(admin, scene, events, "That was answered already.");
         }
-        self.note(admin, "approve_deletion", Subject::Approval(approval.id))?;
+        self.note(admin, "approve_deletion", Subject::Approval(id))?;
         pending::close(self.conn, admin.id, Closing::Dropped, self.now)?;
-        let mut plan = Plan::by(crate::conversation::transcript::Brain::Keyword);
+        let mut plan = Plan::by(Brain::Keyword);
         plan.preface = scene.pending.is_some().then(|| scene.kept());
         let live = self.open_turn(admin, Kind::Confirm, &plan, events)?;
         let approved = pending::Approved { turn: live.id, yes: events[0].id, tool: REMOVE_MEDIA, item };
         let call = pending::hold_approved(self.conn, &approved, self.now)?;
-        approvals::set_run_call(self.conn, approval.id, call)?;
+        approvals::set_run_call(self.conn, id, call)?;
         Ok(Begun::Turn(live))
     }
 
-    fn deny_deletion(&mut self, admin: &User, approval: &Approval) -> QueryResult<String> {
-        let Matter::Delete(item) = &approval.matter else {
-            return Ok("Nothing is to be deleted.".to_owned());
-        };
-        if approvals::settle(self.conn, approval.id, State::Denied, Some(admin.id), self.now)?
-            == Settled::TooLate
-        {
+    fn deny_deletion(&mut self, admin: &User, approval: &Approval, item: &FrozenItem) -> QueryResult<String> {
+        let settled = approvals::settle(self.conn, approval.id, End::Denied, Some(admin.id), self.now)?;
+        if settled == Settled::TooLate {
             return Ok("That was answered already.".to_owned());
         }
         self.note(admin, "deny_deletion", Subject::Approval(approval.id))?;
@@ -191,8 +185,9 @@ impl Beginning<'_> {
         let quotas = self.settings.quotas;
         let mut own = quotas::own(self.conn, member.id)?;
         if let Some(change) = quota.change {
-            let changed = |own: Option<u32>, rate: Option<crate::conversation::rate::Rate>| {
-                let rate = rate?;
+            let changed = |own: Option<u32>, rate: Option<Rate>| {
+                // A limit that the household does not set stays as it is.
+                let Some(rate) = rate else { return own };
                 let most = i64::from(own.unwrap_or(rate.most)).saturating_add(change).max(0);
                 Some(u32::try_from(most).unwrap_or(u32::MAX))
             };

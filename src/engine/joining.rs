@@ -7,7 +7,7 @@ use super::begin::{Beginning, Begun};
 use super::ending::{self, WayBack};
 use crate::conversation::onboarding::{self, Move};
 use crate::conversation::transcript::{Address, InboundEvent, Status, User};
-use crate::store::approvals::{self, Matter, NewApproval, Settled, State};
+use crate::store::approvals::{self, End, Matter, NewApproval};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::conversations::EndReason;
 use crate::store::pending::{self, Closing};
@@ -62,7 +62,7 @@ pub fn approve(
     now: Timestamp,
 ) -> QueryResult<()> {
     note(conn, "approve", user, by, now)?;
-    end_join(conn, user, State::Approved, by, now)?;
+    end_open(conn, user, End::Approved, by, now)?;
     joining::leave_room(conn, user.id, Status::Active, now)?;
     if user.status == Status::Pending && users::last_address(conn, user.id)?.is_some() {
         let text = onboarding::admitted(user.name.as_deref());
@@ -73,19 +73,28 @@ pub fn approve(
     Ok(())
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blocking {
+    Blocked,
+    /// Nobody would be left to let people in.
+    LastAdmin,
+}
+
 /// From here on there is silence: what runs ends, what waits to be sent is put aside, what is open is closed.
-pub fn block(conn: &mut Conn, user: &User, by: By, now: Timestamp) -> QueryResult<()> {
+pub fn block(conn: &mut Conn, user: &User, by: By, now: Timestamp) -> QueryResult<Blocking> {
+    if users::is_last_admin(conn, user.id)? {
+        return Ok(Blocking::LastAdmin);
+    }
     note(conn, "block", user, by, now)?;
-    end_join(conn, user, State::Blocked, by, now)?;
-    approvals::withdraw(conn, user.id, now)?;
+    end_open(conn, user, End::Blocked, by, now)?;
     joining::leave_room(conn, user.id, Status::Blocked, now)?;
     pending::close(conn, user.id, Closing::Dropped, now)?;
     turns::request_cancel(conn, user.id, now)?;
     outbox::suppress_all(conn, user.id, now)?;
-    match conversations::open(conn, user.id)? {
-        Some(open) => conversations::end(conn, open.id, EndReason::Blocked, now),
-        None => Ok(()),
+    if let Some(open) = conversations::open(conn, user.id)? {
+        conversations::end(conn, open.id, EndReason::Blocked, now)?;
     }
+    Ok(Blocking::Blocked)
 }
 
 fn note(conn: &mut Conn, kind: &'static str, user: &User, by: By, now: Timestamp) -> QueryResult<()> {
@@ -93,16 +102,16 @@ fn note(conn: &mut Conn, kind: &'static str, user: &User, by: By, now: Timestamp
     audit::record(conn, &entry, now)
 }
 
-fn end_join(conn: &mut Conn, user: &User, state: State, by: By, now: Timestamp) -> QueryResult<()> {
+/// Ends what is open about a person: whether they may join by `end`, and what they wished for with it.
+fn end_open(conn: &mut Conn, user: &User, end: End, by: By, now: Timestamp) -> QueryResult<()> {
     let settled_by = match by {
         By::User(admin) => Some(admin),
         By::Shell | By::Dialarr => None,
     };
     for open in approvals::open_about(conn, user.id)? {
-        if open.matter == Matter::Join {
-            let (Settled::Done | Settled::TooLate) =
-                approvals::settle(conn, open.id, state, settled_by, now)?;
-        }
+        let end = if open.matter == Matter::Join { end } else { End::Withdrawn };
+        // One that somebody else has settled in between stays so.
+        approvals::settle(conn, open.id, end, settled_by, now)?;
     }
     Ok(())
 }

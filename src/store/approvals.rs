@@ -32,16 +32,17 @@ pub struct Approval {
     pub user: UserId,
     pub matter: Matter,
     pub code: FourDigits,
-    pub state: State,
-    pub settled_by: Option<UserId>,
-    pub run_call: Option<CallRow>,
+    /// `None` while it is open.
+    end: Option<End>,
+    settled_at: Option<i64>,
+    settled_by: Option<UserId>,
     misses: i64,
     expires_at: i64,
 }
 
+/// How what was asked ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    Open,
+pub enum End {
     Approved,
     Denied,
     Blocked,
@@ -50,10 +51,9 @@ pub enum State {
     Withdrawn,
 }
 
-impl State {
+impl End {
     fn word(self) -> &'static str {
         match self {
-            Self::Open => "open",
             Self::Approved => "approved",
             Self::Denied => "denied",
             Self::Blocked => "blocked",
@@ -62,10 +62,14 @@ impl State {
         }
     }
 
-    fn read(word: &str) -> QueryResult<Self> {
-        [Self::Open, Self::Approved, Self::Denied, Self::Blocked, Self::Expired, Self::Withdrawn]
+    fn read(word: &str) -> QueryResult<Option<Self>> {
+        if word == "open" {
+            return Ok(None);
+        }
+        [Self::Approved, Self::Denied, Self::Blocked, Self::Expired, Self::Withdrawn]
             .into_iter()
-            .find(|state| state.word() == word)
+            .find(|end| end.word() == word)
+            .map(Some)
             .ok_or_else(|| unreadable("approval state"))
     }
 }
@@ -83,8 +87,8 @@ struct Row {
     item_id: Option<i64>,
     fingerprint: Option<String>,
     state: String,
-    run_call_id: Option<i64>,
     expires_at: i64,
+    settled_at: Option<i64>,
     settled_by: Option<i64>,
 }
 
@@ -111,9 +115,9 @@ impl Row {
             user: UserId(self.user_id),
             matter,
             code: FourDigits::parse(&self.code).ok_or_else(missing)?,
-            state: State::read(&self.state)?,
+            end: End::read(&self.state)?,
+            settled_at: self.settled_at,
             settled_by: self.settled_by.map(UserId),
-            run_call: self.run_call_id.map(CallRow),
             misses: self.misses,
             expires_at: self.expires_at,
         })
@@ -152,7 +156,7 @@ pub fn ask(
             approvals::item_kind.eq(item.map(|item| kind_word(item.kind))),
             approvals::item_id.eq(item.map(|item| item.id)),
             approvals::fingerprint.eq(print),
-            approvals::state.eq(State::Open.word()),
+            approvals::state.eq("open"),
             approvals::created_at.eq(ms(now)),
             approvals::expires_at.eq(ms(now + LASTS)),
         ))
@@ -185,8 +189,8 @@ fn free_code(
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     Open(Approval),
-    /// Settled within the last day, by an admin or by time.
-    Ended(Approval),
+    /// Ended within the last day, by an admin or by time.
+    Ended(End, Option<UserId>),
     /// There were too many wrong codes since it was told.
     Dead,
     Unknown,
@@ -200,21 +204,14 @@ pub fn find(conn: &mut Conn, code: &FourDigits, now: Timestamp) -> QueryResult<F
         .first(conn)
         .optional()?;
     let Some(found) = row.map(Row::read).transpose()? else { return Ok(Found::Unknown) };
-    Ok(match found.state {
-        State::Open if found.expires_at <= ms(now) => {
-            Found::Ended(Approval { state: State::Expired, ..found })
-        }
-        State::Open if found.misses >= MOST_MISSES => Found::Dead,
-        State::Open => Found::Open(found),
-        _ if found.expires_at + ms_of(LASTS) <= ms(now) => Found::Unknown,
-        State::Approved | State::Denied | State::Blocked | State::Expired | State::Withdrawn => {
-            Found::Ended(found)
-        }
+    let lately = |at: i64| at > ms(now - LASTS);
+    Ok(match (found.end, found.settled_at) {
+        (None, _) if found.expires_at <= ms(now) => Found::Ended(End::Expired, None),
+        (None, _) if found.misses >= MOST_MISSES => Found::Dead,
+        (None, _) => Found::Open(found),
+        (Some(end), Some(at)) if lately(at) => Found::Ended(end, found.settled_by),
+        (Some(_), _) => Found::Unknown,
     })
-}
-
-fn ms_of(duration: SignedDuration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// A wrong code may have been meant for any open one, so each counts it.
@@ -236,13 +233,13 @@ pub enum Settled {
 pub fn settle(
     conn: &mut Conn,
     id: i64,
-    state: State,
+    end: End,
     by: Option<UserId>,
     now: Timestamp,
 ) -> QueryResult<Settled> {
     let settled = diesel::update(approvals::table.find(id).filter(approvals::state.eq("open")))
         .set((
-            approvals::state.eq(state.word()),
+            approvals::state.eq(end.word()),
             approvals::settled_at.eq(ms(now)),
             approvals::settled_by.eq(by.map(|by| by.0)),
         ))
@@ -250,7 +247,7 @@ pub fn settle(
     Ok(if settled == 1 { Settled::Done } else { Settled::TooLate })
 }
 
-/// The deletion that an approval has begun.
+/// Ties an approved wish to the call that carries it out.
 pub fn set_run_call(conn: &mut Conn, id: i64, call: CallRow) -> QueryResult<()> {
     diesel::update(approvals::table.find(id)).set(approvals::run_call_id.eq(call.0)).execute(conn).map(drop)
 }
@@ -314,7 +311,7 @@ pub fn expire(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<Approval>> {
     let over: Vec<Approval> =
         open(conn)?.into_iter().filter(|approval| approval.expires_at <= ms(now)).collect();
     for approval in &over {
-        settle(conn, approval.id, State::Expired, None, now)?;
+        settle(conn, approval.id, End::Expired, None, now)?;
     }
     Ok(over)
 }
@@ -322,7 +319,7 @@ pub fn expire(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<Approval>> {
 /// Ends what is open about a person who has left or was blocked.
 pub fn withdraw(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     for approval in open_about(conn, user)? {
-        settle(conn, approval.id, State::Withdrawn, None, now)?;
+        settle(conn, approval.id, End::Withdrawn, None, now)?;
     }
     Ok(())
 }
@@ -377,20 +374,16 @@ mod tests {
         let mut conn = scratch();
         let approval = asked(&mut conn, "+15550100001", &[4821]);
         assert!(matches!(find(&mut conn, &code(4821), at(23)).unwrap(), Found::Open(_)));
-        assert!(
-            matches!(find(&mut conn, &code(4821), at(24)).unwrap(), Found::Ended(ended) if ended.state == State::Expired)
-        );
+        assert!(matches!(find(&mut conn, &code(4821), at(24)).unwrap(), Found::Ended(End::Expired, None)));
         assert_eq!(
-            settle(&mut conn, approval.id, State::Approved, Some(approval.user), at(2)).unwrap(),
+            settle(&mut conn, approval.id, End::Approved, Some(approval.user), at(2)).unwrap(),
             Settled::Done
         );
         assert_eq!(
-            settle(&mut conn, approval.id, State::Denied, Some(approval.user), at(2)).unwrap(),
+            settle(&mut conn, approval.id, End::Denied, Some(approval.user), at(2)).unwrap(),
             Settled::TooLate
         );
-        assert!(
-            matches!(find(&mut conn, &code(4821), at(3)).unwrap(), Found::Ended(ended) if ended.state == State::Approved)
-        );
+        assert!(matches!(find(&mut conn, &code(4821), at(3)).unwrap(), Found::Ended(End::Approved, Some(_))));
         assert_eq!(find(&mut conn, &code(4821), at(48)).unwrap(), Found::Unknown);
     }
 }

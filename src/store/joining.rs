@@ -4,10 +4,11 @@ use diesel::dsl::count_star;
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
+use super::Conn;
+use super::approvals::{self, Matter};
 use super::codec::{ms, number, status_word, time};
 use super::schema::users;
 use super::written::Written;
-use super::{Conn, approvals};
 use crate::conversation::onboarding::{Name, Stranger, UNNAMED_LEAVE_AFTER, WaitingRoom};
 use crate::conversation::transcript::{Status, UserId};
 
@@ -27,7 +28,7 @@ pub fn stranger(conn: &mut Conn, id: UserId) -> QueryResult<Stranger> {
         waits: waiting_since.is_some(),
         answered_at: answered_at.map(time).transpose()?,
         askings: approvals::askings(conn, id)?,
-        asking_is_open: !approvals::open_about(conn, id)?.is_empty(),
+        asking_is_open: approvals::open_about(conn, id)?.iter().any(|open| open.matter == Matter::Join),
     })
 }
 

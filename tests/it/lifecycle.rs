@@ -54,7 +54,7 @@ async fn a_block_ends_the_conversation_too() {
     app.knows_as("Bob", BOB, Has::EveryRight).await;
     app.model_plays([says("Yes.")]);
     app.sms_from(BOB, "are you there?").await;
-    app.blocks_at_the_shell(BOB).await;
+    app.block(BOB).await;
     assert_eq!(app.conversations().await, ["blocked"]);
 }
 

@@ -61,11 +61,12 @@ async fn a_blocked_person_gets_silence() {
 #[tokio::test]
 async fn a_block_holds_while_a_question_is_open() {
     let app = TestApp::start().await;
+    app.knows(BOB, Has::EveryRight).await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
-    app.sms("delete dune").await;
-    app.block(ANN).await;
-    assert_eq!(app.sms("yes").await, "");
+    app.sms_from(BOB, "delete dune").await;
+    app.block(BOB).await;
+    assert_eq!(app.sms_from(BOB, "yes").await, "");
     assert_eq!(app.radarr().removals(), Vec::<i64>::new());
 }
 

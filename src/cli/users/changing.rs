@@ -9,7 +9,7 @@ use super::{database, print, unknown, with_person};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::conversation::transcript::{Address, PhoneNumber};
-use crate::engine::joining;
+use crate::engine::joining::{self, Blocking};
 use crate::store::audit::By;
 use crate::store::db;
 use crate::store::privacy::forget::{self, Forgetting};
@@ -50,17 +50,14 @@ pub(super) fn block(config: &Config, number: &PhoneNumber) -> anyhow::Result<()>
     let now = Clock::System.now();
     let blocked = db::visit(database(config)?, |conn| {
         with_person(conn, number, |conn, id| {
-            if users::is_last_admin(conn, id)? {
-                return Ok(None);
-            }
             let user = users::get(conn, id)?;
-            joining::block(conn, &user, By::Shell, now)?;
-            roster::person(conn, id).map(Some)
+            let blocking = joining::block(conn, &user, By::Shell, now)?;
+            Ok((blocking, roster::person(conn, id)?))
         })
     })?;
     match blocked.with_context(|| unknown(number))? {
-        Some(person) => print(&in_full(&person, &config.time_zone)),
-        None => bail!("block {}: {}", number.as_str(), last_admin()),
+        (Blocking::Blocked, person) => print(&in_full(&person, &config.time_zone)),
+        (Blocking::LastAdmin, _) => bail!("block {}: {}", number.as_str(), last_admin()),
     }
 }
 

@@ -22,6 +22,7 @@ use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::transcript::{PhoneNumber, Rights, Role, Status};
 use dialarr::engine;
 use dialarr::engine::Settings;
+use dialarr::engine::joining::Blocking;
 use dialarr::http::Http;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
@@ -269,25 +270,14 @@ impl TestApp {
     }
 
     /// As the operator does it.
-    pub(crate) async fn blocks_at_the_shell(&self, phone: &str) {
+    pub(crate) async fn block(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
         let block = move |conn: &mut _| {
-            let user = users::by_phone(conn, &phone)?.unwrap();
+            let id = users::ensure(conn, &phone, Newcomer::Member, now)?;
+            let user = users::get(conn, id)?;
             engine::joining::block(conn, &user, By::Shell, now)
         };
-        self.app().db.write(block).await.unwrap();
-    }
-
-    pub(crate) async fn block(&self, phone: &str) {
-        let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.world.peers.clock.now());
-        self.app()
-            .db
-            .write(move |conn| {
-                let id = users::ensure(conn, &phone, Newcomer::Member, now)?;
-                users::set_status(conn, id, Status::Blocked, now)
-            })
-            .await
-            .unwrap();
+        assert_eq!(self.app().db.write(block).await.unwrap(), Blocking::Blocked);
     }
 }
 
