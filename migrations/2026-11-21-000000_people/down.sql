@@ -12,6 +12,7 @@ ALTER TABLE inbound_events DROP COLUMN over_limit;
 ALTER TABLE inbound_events DROP COLUMN carrier_word;
 DROP INDEX ix_user_answered;
 DROP INDEX ix_user_waiting;
+ALTER TABLE users DROP COLUMN opt_word_at;
 ALTER TABLE users DROP COLUMN forgotten_at;
 ALTER TABLE users DROP COLUMN season_limit;
 ALTER TABLE users DROP COLUMN movie_limit;

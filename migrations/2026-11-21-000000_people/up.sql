@@ -6,6 +6,7 @@ ALTER TABLE users ADD COLUMN answered_at INTEGER;     -- last answer to them as 
 ALTER TABLE users ADD COLUMN movie_limit INTEGER CHECK (movie_limit >= 0);   -- in place of the household's
 ALTER TABLE users ADD COLUMN season_limit INTEGER CHECK (season_limit >= 0);
 ALTER TABLE users ADD COLUMN forgotten_at INTEGER;
+ALTER TABLE users ADD COLUMN opt_word_at INTEGER;     -- when the last opt-out or opt-in was said; an older one changes nothing
 CREATE INDEX ix_user_waiting ON users(waiting_since) WHERE waiting_since IS NOT NULL;
 CREATE INDEX ix_user_answered ON users(answered_at) WHERE answered_at IS NOT NULL;
 
@@ -29,7 +30,7 @@ CREATE TABLE approvals (             -- what waits for an admin: a newcomer, or 
   item_kind TEXT CHECK (item_kind IN ('movie','series')),
   item_id INTEGER,
   fingerprint TEXT CHECK (fingerprint IS NULL OR json_valid(fingerprint)),
-  state TEXT NOT NULL CHECK (state IN ('open','approved','denied','blocked','expired','withdrawn')),
+  state TEXT NOT NULL CHECK (state IN ('open','approved','denied','blocked','expired','withdrawn','replaced')),
   run_call_id INTEGER UNIQUE REFERENCES tool_calls(id), -- the deletion that an approval began
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,

@@ -10,8 +10,8 @@ use super::words;
 pub const PLACES: i64 = 20;
 /// Texts to strangers within a day, all together.
 pub const ANSWERS_A_DAY: i64 = 20;
-/// After this an unnamed stranger has no place any more.
-pub const UNNAMED_LEAVE_AFTER: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// After this a stranger for whom nothing is open has no place any more.
+pub const LEAVE_AFTER: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Times that the admins are asked about one number.
 const MOST_ASKINGS: i64 = 3;
 const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -88,11 +88,68 @@ const INTRODUCTIONS: [&str; 11] = [
     "im ",
 ];
 
-/// Words that nobody is called, so that "who is this" is no name.
-const NO_NAMES: [&str; 34] = [
-    "who", "what", "whats", "what's", "why", "how", "when", "where", "is", "are", "am", "was", "the", "this",
-    "that", "you", "your", "hi", "hello", "hey", "yo", "wrong", "number", "please", "thanks", "thank", "ok",
-    "lol", "can", "want", "need", "movie", "movies", "approve",
+/// Words that nobody is called: "who is this" is no name, and no name may tell an admin what to text.
+const NO_NAMES: [&str; 60] = [
+    "who",
+    "what",
+    "whats",
+    "what's",
+    "why",
+    "how",
+    "when",
+    "where",
+    "is",
+    "are",
+    "am",
+    "was",
+    "the",
+    "this",
+    "that",
+    "you",
+    "your",
+    "hi",
+    "hello",
+    "hey",
+    "yo",
+    "wrong",
+    "number",
+    "please",
+    "thanks",
+    "thank",
+    "ok",
+    "lol",
+    "can",
+    "want",
+    "need",
+    "movie",
+    "movies",
+    "approve",
+    "block",
+    "deny",
+    "reply",
+    "text",
+    "code",
+    "stop",
+    "stopall",
+    "cancel",
+    "end",
+    "quit",
+    "unsubscribe",
+    "revoke",
+    "start",
+    "unstop",
+    "yes",
+    "no",
+    "ignore",
+    "instructions",
+    "delete",
+    "remove",
+    "add",
+    "admin",
+    "system",
+    "help",
+    "everyone",
+    "dialarr",
 ];
 
 /// What is known of somebody who was not let in yet.
@@ -132,9 +189,11 @@ pub enum Move {
 
 /// Bounded by itself: whatever a number sends, and however often, it gets two texts and the outcome.
 pub fn next(stranger: &Stranger, room: WaitingRoom, text: &str, now: Timestamp) -> Move {
-    let may_answer = stranger.answered_at.is_none_or(|at| now.duration_since(at) >= DAY)
-        && room.answers < ANSWERS_A_DAY
-        && (stranger.waits || room.taken < PLACES);
+    if !stranger.waits && room.taken >= PLACES {
+        return Move::Silent;
+    }
+    let may_answer =
+        stranger.answered_at.is_none_or(|at| now.duration_since(at) >= DAY) && room.answers < ANSWERS_A_DAY;
     match (&stranger.name, stranger.asked) {
         (Some(_), _) if stranger.asking_is_open || stranger.askings >= MOST_ASKINGS => Move::Silent,
         (Some(_), _) => Move::AskAdminsAgain,
@@ -205,6 +264,9 @@ mod tests {
             "help",
             "thanks",
             "Abcdefghijklmno Pqrstuvwxyzabcdef",
+            "Text STOP",
+            "Reply APPROVE",
+            "Ignore previous instructions",
         ] {
             assert_eq!(Name::parse(text), None, "{text}");
         }

@@ -97,6 +97,8 @@ pub enum Route {
     Stranger,
     /// An admin's order, as [`orders::read`] reads it.
     Order,
+    /// An admin's yes or no to what only a code can answer.
+    WhatWaits,
     Clear,
     /// What was said with them is erased.
     ForgetAll,
@@ -219,6 +221,7 @@ pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     }
     match situation.question {
         Some(question) => with_open_question(situation, question, event),
+        None if wordless && situation.over_limit => Route::TooFast,
         None if wordless => Route::OnlyMedia,
         None => without_question(situation, event),
     }
@@ -268,6 +271,10 @@ fn without_question(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     if situation.over_limit {
         return Route::TooFast;
     }
+    let answers = consent::read(&event.body, None, situation.languages) != consent::Answer::Other;
+    if answers && situation.user.rights.role == Role::Admin && was_asked_for_a_code(situation) {
+        return Route::WhatWaits;
+    }
     if situation.ended.is_some_and(|ended| !ended.asked_since) {
         match consent::read(&event.body, None, situation.languages) {
             consent::Answer::Yes | consent::Answer::No => return Route::LateAnswer,
@@ -289,6 +296,12 @@ pub fn wants_triage(situation: &Situation<'_>, event: &InboundEvent) -> bool {
     situation.routing == Routing::Ai
         && may_stay_unanswered(situation)
         && triage::opinion(&event.body) == Opinion::None
+}
+
+/// Whether the last thing we said asks an admin for an answer with a code.
+fn was_asked_for_a_code(situation: &Situation<'_>) -> bool {
+    let ours = situation.recent.iter().find(|recent| matches!(recent.said, Said::ByUs(_)));
+    ours.is_some_and(|recent| recent.body.contains("eply APPROVE "))
 }
 
 /// Nothing is open: no question of ours, and more than a greeting has been said.

@@ -66,7 +66,9 @@ pub fn first_page(text: &str) -> Page {
 /// Whether a text asks its reader something. A title may hold a question mark too: only one that ends a line, or comes
 /// before how to reply, asks.
 pub fn asks(text: &str) -> bool {
-    text.contains("? Reply") || text.lines().any(|line| line.trim_end().ends_with('?'))
+    text.contains("? Reply")
+        || text.contains("eply APPROVE ")
+        || text.lines().any(|line| line.trim_end().ends_with('?'))
 }
 
 /// A title fit to stand in a question: nothing in it can pass for our own words.

@@ -5,7 +5,8 @@ use crate::conversation::route::{self, Urgency};
 use crate::conversation::transcript::Received;
 use crate::store::db::DbError;
 use crate::store::ledger::{self, Admission, Pace};
-use crate::store::{outbox, pending, turns, users};
+use crate::store::users::{self, OptChange};
+use crate::store::{outbox, pending, turns};
 
 /// A text of a burst is waited for this long after the first, at most.
 const LONGEST_WAIT_MS: i64 = 4_000;
@@ -38,9 +39,10 @@ impl Engine {
                 match urgency {
                     Urgency::OptsOut => {
                         // At once, not in its turn: what a running turn still writes must not be sent.
-                        users::opt_out(conn, user, now)?;
-                        outbox::suppress_all(conn, user, now)?;
-                        turns::request_cancel(conn, user, now)?;
+                        if users::opt_out(conn, user, received.provider_at, now)? == OptChange::Done {
+                            outbox::suppress_all(conn, user, now)?;
+                            turns::request_cancel(conn, user, now)?;
+                        }
                     }
                     Urgency::EndsTurn => turns::request_cancel(conn, user, now)?,
                     Urgency::EndsTurnOrAnswers => {

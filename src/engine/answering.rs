@@ -13,7 +13,11 @@ use crate::store::conversations::{self, EndReason};
 use crate::store::ledger::{self, Outcome};
 use crate::store::pending::{self, Claim, Closing};
 use crate::store::turns::{self, End, Kind, Live, NewTurn, Plan};
-use crate::store::{QueryResult, history, outbox, privacy, users};
+use crate::store::users::{self, OptChange};
+use crate::store::{QueryResult, history, outbox, privacy};
+
+/// Old texts that are ended together at most.
+const OLD_TOGETHER: i64 = 5_000;
 
 const FORGOTTEN: &str = "OK, I forgot what we said. I still know your number and what you may do.";
 
@@ -23,12 +27,13 @@ impl Beginning<'_> {
         Ok(Begun::Answered)
     }
 
-    pub(super) fn opt_out(&mut self, user: &User, event: EventId) -> QueryResult<Begun> {
-        users::opt_out(self.conn, user.id, self.now)?;
+    pub(super) fn opt_out(&mut self, user: &User, event: &InboundEvent) -> QueryResult<Begun> {
+        if users::opt_out(self.conn, user.id, event.sent_at, self.now)? == OptChange::Done {
+            outbox::suppress_all(self.conn, user.id, self.now)?;
+        }
+        // It is a no, however late it is heard.
         pending::close(self.conn, user.id, Closing::Denied, self.now)?;
-        outbox::suppress_all(self.conn, user.id, self.now)?;
-        ledger::skip(self.conn, event, "opt_out", self.now)?;
-        Ok(Begun::Answered)
+        self.skip(event, "opt_out")
     }
 
     pub(super) fn confirm(
@@ -64,14 +69,9 @@ impl Beginning<'_> {
     }
 
     /// One text for all that are too old for the same reason.
-    pub(super) fn too_old(
-        &mut self,
-        user: &User,
-        scene: &Scene,
-        waiting: &[InboundEvent],
-        why: TooOld,
-    ) -> QueryResult<Begun> {
+    pub(super) fn too_old(&mut self, user: &User, scene: &Scene, why: TooOld) -> QueryResult<Begun> {
         let same = |event: &&InboundEvent| route::too_old(event, scene.resumed_at) == Some(why);
+        let waiting = ledger::waiting(self.conn, user.id, OLD_TOGETHER)?;
         let count = waiting.iter().take_while(same).count().max(1);
         let texts = if count == 1 { "your text".to_owned() } else { format!("{count} of your texts") };
         let text = match why {
@@ -127,17 +127,13 @@ impl Beginning<'_> {
     }
 
     /// Erases what was said on both sides; the person stays known, with their rights and what they have added.
-    pub(super) fn forget_all(
-        &mut self,
-        user: &User,
-        scene: &Scene,
-        events: &[InboundEvent],
-    ) -> QueryResult<Begun> {
+    pub(super) fn forget_all(&mut self, user: &User, events: &[InboundEvent]) -> QueryResult<Begun> {
         let by = By::User(user.id);
         let entry = Entry { by, kind: "forget_all", subject: Subject::User(user.id), detail: json!({}) };
         audit::record(self.conn, &entry, self.now)?;
+        pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
         // The answer first: its own text is erased with the others.
-        self.answer_dropping(user, scene, events, FORGOTTEN)?;
+        self.answer(user, Kind::Command, events, FORGOTTEN)?;
         privacy::erase_talk(self.conn, user.id, self.now)?;
         Ok(Begun::Answered)
     }

@@ -17,7 +17,8 @@ use crate::store::ledger;
 use crate::store::pending::{self, Closing};
 use crate::store::reactions::{self, Received};
 use crate::store::turns::{Kind, Live, Plan, Triage};
-use crate::store::{Conn, QueryResult, conversations, history, household, outbox, users};
+use crate::store::users::{self, OptChange};
+use crate::store::{Conn, QueryResult, conversations, history, household, outbox};
 
 /// Texts that one turn takes up at most.
 const TEXTS_PER_TURN: i64 = 20;
@@ -95,9 +96,10 @@ impl Beginning<'_> {
             ledger::skip(self.conn, first.id, route::Skip::OptedOut.reason(), self.now)?;
             return Ok(Begun::Answered);
         }
-        if user.opted_out && route::lifts_opt_out(first) {
-            users::opt_in(self.conn, user.id, self.now)?;
-            user.opted_out = false;
+        // Also of someone who has not opted out, as far as we know: the word may have been overtaken.
+        if route::lifts_opt_out(first) {
+            let change = users::opt_in(self.conn, user.id, first.sent_at, self.now)?;
+            user.opted_out &= change == OptChange::Overtaken;
         }
         if self.is_held(&user, first)? {
             return Ok(Begun::Held);
@@ -194,7 +196,7 @@ impl Beginning<'_> {
         let first = &waiting[..1];
         match route {
             Route::Skip(skip) => self.skip(&first[0], skip.reason()),
-            Route::OptOut => self.opt_out(user, first[0].id),
+            Route::OptOut => self.opt_out(user, &first[0]),
             Route::OptIn => self.skip(&first[0], "opted_in"),
             Route::Stranger => self.receive_stranger(user, &first[0]),
             Route::Confirm => self.confirm(user, scene, first),
@@ -214,11 +216,15 @@ impl Beginning<'_> {
                 let text = scene.ended.as_ref().map(|ended| ended.answer.clone());
                 self.answer(user, Kind::Command, first, text.as_deref().unwrap_or("Nothing is open."))
             }
-            Route::TooOld(why) => self.too_old(user, scene, waiting, why),
+            Route::TooOld(why) => self.too_old(user, scene, why),
             Route::TooFast => self.too_fast(user, scene, waiting),
             Route::Order => self.order(user, scene, first),
+            Route::WhatWaits => {
+                let text = self.waiting_list(user)?;
+                self.answer_dropping(user, scene, first, &text)
+            }
             Route::Clear => self.clear(user, scene, first),
-            Route::ForgetAll => self.forget_all(user, scene, first),
+            Route::ForgetAll => self.forget_all(user, first),
             Route::Commands => {
                 self.answer_dropping(user, scene, first, &words::commands_text(user.rights.role))
             }

@@ -5,18 +5,22 @@ use serde_json::json;
 use super::begin::{Beginning, Begun, Scene};
 use super::ending::WayBack;
 use super::joining::{self, Blocking};
+use super::upkeep;
 use crate::conversation::orders::{self, FourDigits, Order, Quota, Verdict};
 use crate::conversation::rate::Rate;
 use crate::conversation::transcript::{Brain, FrozenItem, InboundEvent, Role, Status, User, UserId};
 use crate::conversation::{deletion, onboarding, route};
-use crate::store::approvals::{self, Approval, End, Found, Matter, Settled};
+use crate::store::approvals::{self, Approval, End, Found, Matter, NewApproval, Settled};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::household::{self, Change};
 use crate::store::pending::{self, Closing};
 use crate::store::quotas::{self, Own};
 use crate::store::turns::{Kind, Plan};
-use crate::store::{QueryResult, outbox, users};
+use crate::store::{QueryResult, joining as waiting, outbox, users};
 use crate::tools::removal::REMOVE_MEDIA;
+
+/// Requests that one text lists.
+const LISTED: usize = 12;
 
 impl Beginning<'_> {
     pub(super) fn order(
@@ -29,8 +33,8 @@ impl Beginning<'_> {
             Some(Order::Settle(verdict, Some(code))) => {
                 return self.settle(admin, scene, events, (verdict, &code));
             }
-            Some(Order::Settle(_, None)) => self.waiting_list()?,
-            Some(Order::Users) => self.list_users()?,
+            Some(Order::Settle(_, None)) => self.waiting_list(admin)?,
+            Some(Order::Users) => self.list_users(admin)?,
             Some(Order::Quota(quota)) => self.change_quota(admin, quota)?,
             Some(Order::Pause) => self.pause(admin)?,
             Some(Order::Resume) => {
@@ -96,6 +100,7 @@ impl Beginning<'_> {
             End::Blocked => format!("That number was blocked{by} already."),
             End::Expired => "That request has expired.".to_owned(),
             End::Withdrawn => "That request was withdrawn.".to_owned(),
+            End::Replaced => "There is another code for that. Text USERS to see it.".to_owned(),
         })
     }
 
@@ -147,21 +152,47 @@ impl Beginning<'_> {
     }
 
     /// What waits for an admin, each with a code that works.
-    fn waiting_list(&mut self) -> QueryResult<String> {
+    pub(super) fn waiting_list(&mut self, admin: &User) -> QueryResult<String> {
+        upkeep::expire_approvals(self.conn, self.settings, self.now)?;
+        for stranger in waiting::named(self.conn)? {
+            if approvals::open_about(self.conn, stranger)?.is_empty() {
+                let new = NewApproval { user: stranger, matter: &Matter::Join, call: None };
+                let mut codes = self.settings.codes.four_digits();
+                approvals::ask(self.conn, &new, &mut || codes.draw(), self.now)?;
+            }
+        }
         let mut lines = Vec::new();
-        let mut codes = self.settings.codes.four_digits();
         for approval in approvals::open(self.conn)? {
-            let approval = approvals::renew(self.conn, approval, &mut || codes.draw(), self.now)?;
+            let approval =
+                if approvals::is_dead(&approval) { self.replace(admin, &approval)? } else { approval };
             lines.push(self.question(&approval)?);
+        }
+        let left_out = lines.len().saturating_sub(LISTED);
+        lines.truncate(LISTED);
+        if left_out > 0 {
+            lines.push(format!("And {left_out} more."));
         }
         Ok(if lines.is_empty() { "No requests are open.".to_owned() } else { lines.join("\n") })
     }
 
-    fn list_users(&mut self) -> QueryResult<String> {
+    /// Another code for what wrong ones have killed; the other admins are told it too.
+    fn replace(&mut self, admin: &User, dead: &Approval) -> QueryResult<Approval> {
+        let mut codes = self.settings.codes.four_digits();
+        let fresh = approvals::replace(self.conn, dead, &mut || codes.draw(), self.now)?;
+        let question = self.question(&fresh)?;
+        for other in users::admins(self.conn)?.into_iter().filter(|other| other.id != admin.id) {
+            let way = WayBack::to_user(self.conn, &other, self.settings.number.as_ref())?;
+            let text = way.notice(&format!("approval:{}", fresh.id), &question);
+            outbox::queue_once(self.conn, &text, self.now)?;
+        }
+        Ok(fresh)
+    }
+
+    fn list_users(&mut self, admin: &User) -> QueryResult<String> {
         let everyone = users::known(self.conn)?;
         let names: Vec<String> =
             everyone.iter().filter(|user| user.status != Status::Pending).map(orders::listed).collect();
-        Ok(format!("{}\n{}", names.join(", "), self.waiting_list()?))
+        Ok(format!("{}\n{}", names.join(", "), self.waiting_list(admin)?))
     }
 
     fn change_quota(&mut self, admin: &User, quota: Quota<'_>) -> QueryResult<String> {
@@ -212,7 +243,7 @@ impl Beginning<'_> {
         for user in users::known(self.conn)? {
             if user.status == Status::Active && !user.opted_out && user.id != admin.id {
                 let way = WayBack::to_user(self.conn, &user, self.settings.number.as_ref())?;
-                let key = format!("event:{}:told", event.id);
+                let key = format!("told:{}:{}", admin.id, event.id);
                 outbox::queue_once(self.conn, &way.notice(&key, &text), self.now)?;
                 told += 1;
             }

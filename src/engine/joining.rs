@@ -26,6 +26,7 @@ impl Beginning<'_> {
                 self.skip(event, "introduced")
             }
             Move::AskAdminsAgain => {
+                joining::wait_again(self.conn, user.id, self.now)?;
                 self.ask_admins_about(user, &stranger.name.unwrap_or_default(), event)?;
                 self.skip(event, "introduced")
             }

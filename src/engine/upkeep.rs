@@ -15,7 +15,7 @@ impl Engine {
         let (settings, now) = (self.0.parts.settings.clone(), self.now());
         let work = move |conn: &mut _| {
             conversations::end_idle(conn, settings.idle, now)?;
-            joining::dismiss_unnamed(conn, now)?;
+            joining::dismiss(conn, now)?;
             expire_approvals(conn, &settings, now)
         };
         self.0.parts.db.write(work).await?;
@@ -25,7 +25,7 @@ impl Engine {
 }
 
 /// A member whose wish nobody has answered hears that it is over.
-fn expire_approvals(conn: &mut Conn, settings: &Settings, now: Timestamp) -> QueryResult<()> {
+pub(super) fn expire_approvals(conn: &mut Conn, settings: &Settings, now: Timestamp) -> QueryResult<()> {
     for expired in approvals::expire(conn, now)? {
         let Matter::Delete(item) = &expired.matter else { continue };
         let member = users::get(conn, expired.user)?;

@@ -49,6 +49,8 @@ pub enum End {
     Expired,
     /// The person it was about has left.
     Withdrawn,
+    /// It goes on under another code.
+    Replaced,
 }
 
 impl End {
@@ -59,6 +61,7 @@ impl End {
             Self::Blocked => "blocked",
             Self::Expired => "expired",
             Self::Withdrawn => "withdrawn",
+            Self::Replaced => "replaced",
         }
     }
 
@@ -66,7 +69,7 @@ impl End {
         if word == "open" {
             return Ok(None);
         }
-        [Self::Approved, Self::Denied, Self::Blocked, Self::Expired, Self::Withdrawn]
+        [Self::Approved, Self::Denied, Self::Blocked, Self::Expired, Self::Withdrawn, Self::Replaced]
             .into_iter()
             .find(|end| end.word() == word)
             .map(Some)
@@ -276,34 +279,43 @@ pub fn open_about(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Approval>> {
     Ok(open.into_iter().filter(|approval| approval.user == user).collect())
 }
 
+/// Everything that was ever asked about a person.
+pub fn ids_about(conn: &mut Conn, user: UserId) -> QueryResult<Vec<i64>> {
+    approvals::table.filter(approvals::user_id.eq(user.0)).select(approvals::id).load(conn)
+}
+
 /// How often the admins were asked to let this person in.
 pub fn askings(conn: &mut Conn, user: UserId) -> QueryResult<i64> {
     approvals::table
         .filter(approvals::user_id.eq(user.0).and(approvals::kind.eq("join")))
+        .filter(approvals::state.ne(End::Replaced.word()))
         .count()
         .get_result(conn)
 }
 
-/// A code that works again for a day, where the old one does not any more.
-pub fn renew(
+/// Whether the code of an open one works.
+pub fn is_dead(approval: &Approval) -> bool {
+    approval.misses >= MOST_MISSES
+}
+
+/// The same under another code, for what was killed by wrong ones. Its time stays.
+pub fn replace(
     conn: &mut Conn,
-    approval: Approval,
+    dead: &Approval,
     draw: &mut dyn FnMut() -> FourDigits,
     now: Timestamp,
 ) -> QueryResult<Approval> {
-    if approval.misses < MOST_MISSES && approval.expires_at > ms(now) {
-        return Ok(approval);
-    }
-    let code = free_code(conn, draw, now)?;
-    diesel::update(approvals::table.find(approval.id).filter(approvals::state.eq("open")))
-        .set((
-            approvals::code.eq(code.as_str()),
-            approvals::misses.eq(0),
-            approvals::expires_at.eq(ms(now + LASTS)),
-        ))
-        .returning(Row::as_returning())
-        .get_result(conn)
-        .and_then(Row::read)
+    let call: Option<i64> = approvals::table.find(dead.id).select(approvals::tool_call_id).first(conn)?;
+    diesel::update(approvals::table.find(dead.id))
+        .set(approvals::tool_call_id.eq(None::<i64>))
+        .execute(conn)?;
+    settle(conn, dead.id, End::Replaced, None, now)?;
+    let new = NewApproval { user: dead.user, matter: &dead.matter, call: call.map(CallRow) };
+    let fresh = ask(conn, &new, draw, now)?;
+    diesel::update(approvals::table.find(fresh.id))
+        .set(approvals::expires_at.eq(dead.expires_at))
+        .execute(conn)?;
+    Ok(Approval { expires_at: dead.expires_at, ..fresh })
 }
 
 /// Ends what nobody has answered in time, and tells what that was.
@@ -363,10 +375,11 @@ mod tests {
             count_miss(&mut conn).unwrap();
         }
         assert_eq!(find(&mut conn, &code(4821), at(1)).unwrap(), Found::Dead);
-        let dead = open(&mut conn).unwrap().remove(0);
-        let fresh = renew(&mut conn, dead, &mut || code(9), at(1)).unwrap();
-        assert_eq!((fresh.id, fresh.code), (approval.id, code(9)));
+        let fresh = replace(&mut conn, &approval, &mut || code(9), at(1)).unwrap();
+        assert_eq!((fresh.user, fresh.code), (approval.user, code(9)));
         assert!(matches!(find(&mut conn, &code(9), at(1)).unwrap(), Found::Open(_)));
+        assert_eq!(find(&mut conn, &code(4821), at(1)).unwrap(), Found::Ended(End::Replaced, None));
+        assert_eq!(find(&mut conn, &code(9), at(24)).unwrap(), Found::Ended(End::Expired, None));
     }
 
     #[test]

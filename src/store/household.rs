@@ -3,10 +3,10 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::Conn;
 use super::codec::{ms, time};
 use super::schema::pauses;
 use super::written::Written;
+use super::{Conn, outbox};
 use crate::conversation::transcript::UserId;
 
 const OPEN: Written = Written("pauses.ended_at IS NULL");
@@ -33,7 +33,11 @@ pub fn begin_pause(conn: &mut Conn, by: UserId, now: Timestamp) -> QueryResult<C
     Ok(Change::Done)
 }
 
+/// Who has not been told of the pause yet need not be told any more.
 pub fn end_pause(conn: &mut Conn, by: UserId, now: Timestamp) -> QueryResult<Change> {
+    if let Some(pause) = pause(conn)? {
+        outbox::withdraw(conn, &format!("pause:{pause}"), now)?;
+    }
     let ended = diesel::update(pauses::table.filter(OPEN))
         .set((pauses::ended_at.eq(ms(now)), pauses::ended_by.eq(by.0)))
         .execute(conn)?;

@@ -9,7 +9,7 @@ use super::approvals::{self, Matter};
 use super::codec::{ms, number, status_word, time};
 use super::schema::users;
 use super::written::Written;
-use crate::conversation::onboarding::{Name, Stranger, UNNAMED_LEAVE_AFTER, WaitingRoom};
+use crate::conversation::onboarding::{LEAVE_AFTER, Name, Stranger, WaitingRoom};
 use crate::conversation::transcript::{Status, UserId};
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -58,9 +58,19 @@ pub fn asked_name(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()
         .map(drop)
 }
 
+/// The admins are asked again: from here on they wait anew.
+pub fn wait_again(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0)).set(users::waiting_since.eq(ms(now))).execute(conn).map(drop)
+}
+
+/// They have told their name, and wait for an admin.
 pub fn introduce(conn: &mut Conn, id: UserId, name: &Name, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.find(id.0))
-        .set((users::display_name.eq(name.as_str()), users::updated_at.eq(ms(now))))
+        .set((
+            users::display_name.eq(name.as_str()),
+            users::waiting_since.eq(ms(now)),
+            users::updated_at.eq(ms(now)),
+        ))
         .execute(conn)
         .map(drop)
 }
@@ -77,13 +87,29 @@ pub fn leave_room(conn: &mut Conn, id: UserId, status: Status, now: Timestamp) -
         .map(drop)
 }
 
-/// Strangers who told no name within a week make room. They are not asked for it from the start again.
-pub fn dismiss_unnamed(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    let unnamed = users::table
-        .filter(WAITS.and(users::waiting_since.le(ms(now - UNNAMED_LEAVE_AFTER))))
-        .filter(users::display_name.is_null());
-    diesel::update(unnamed)
-        .set((users::waiting_since.eq(None::<i64>), users::updated_at.eq(ms(now))))
-        .execute(conn)
-        .map(drop)
+/// Strangers make room a week after they were last seen to, unless an admin is asked about them. They are not asked for
+/// their name from the start again.
+pub fn dismiss(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    let long: Vec<i64> = users::table
+        .filter(WAITS.and(users::waiting_since.le(ms(now - LEAVE_AFTER))))
+        .select(users::id)
+        .load(conn)?;
+    for id in long {
+        if approvals::open_about(conn, UserId(id))?.is_empty() {
+            diesel::update(users::table.find(id))
+                .set((users::waiting_since.eq(None::<i64>), users::updated_at.eq(ms(now))))
+                .execute(conn)?;
+        }
+    }
+    Ok(())
+}
+
+/// The strangers who have told their name and wait, longest first.
+pub fn named(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
+    let named: Vec<i64> = users::table
+        .filter(WAITS.and(users::display_name.is_not_null()).and(users::status.eq("pending")))
+        .order(users::waiting_since)
+        .select(users::id)
+        .load(conn)?;
+    Ok(named.into_iter().map(UserId).collect())
 }

@@ -90,7 +90,7 @@ pub struct Due {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     Send(Due),
-    /// Too old, or its receiver has opted out: it will not be sent.
+    /// Too old, or its receiver has opted out or was blocked: it will not be sent.
     Dropped,
     /// Somebody else has it, or it has to wait.
     Taken,
@@ -109,8 +109,9 @@ pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim
     if kind == "notice" && agenda::asked(conn, now)?.contains_key(&user) {
         return Ok(Claim::Taken);
     }
-    let opted_out: Option<i64> = users::table.find(user).select(users::opted_out_at).first(conn)?;
-    if opted_out.is_some() {
+    let (opted_out, status): (Option<i64>, String) =
+        users::table.find(user).select((users::opted_out_at, users::status)).first(conn)?;
+    if opted_out.is_some() || status == "blocked" {
         suppress(conn, id, now)?;
         return Ok(Claim::Dropped);
     }
@@ -377,6 +378,23 @@ pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResul
         .map(drop)
 }
 
+/// Puts aside and empties what nobody is to be sent any more, by the beginning of its key. What was sent is emptied too.
+pub fn withdraw(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
+    let (from, to) = (format!("{key}:"), format!("{key};"));
+    let meant = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
+    diesel::update(outbox::table.filter(meant.clone().and(outbox::state.eq("queued"))))
+        .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+        .execute(conn)?;
+    diesel::update(outbox::table.filter(meant.and(outbox::state.eq_any([
+        "accepted",
+        "failed",
+        "suppressed",
+    ]))))
+    .set(outbox::body.eq(""))
+    .execute(conn)
+    .map(drop)
+}
+
 fn suppress(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
         .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
@@ -388,7 +406,7 @@ fn suppress(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
 pub fn opted_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<UserId> {
     suppress(conn, id, now)?;
     let user: i64 = outbox::table.find(id.0).select(outbox::user_id).first(conn)?;
-    super::users::opt_out(conn, UserId(user), now)?;
+    super::users::opt_out(conn, UserId(user), now, now)?;
     suppress_all(conn, UserId(user), now)?;
     Ok(UserId(user))
 }

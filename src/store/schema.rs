@@ -339,6 +339,7 @@ diesel::table! {
         movie_limit -> Nullable<BigInt>,
         season_limit -> Nullable<BigInt>,
         forgotten_at -> Nullable<BigInt>,
+        opt_word_at -> Nullable<BigInt>,
     }
 }
 

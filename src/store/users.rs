@@ -120,10 +120,10 @@ pub fn is_last_admin(conn: &mut Conn, id: UserId) -> QueryResult<bool> {
     Ok(matches!(admins.as_slice(), [only] if only.id == id))
 }
 
-/// Where the user last texted us: where they are texted from.
+/// Which number of ours the user last texted by phone: where they are texted from.
 pub fn last_address(conn: &mut Conn, id: UserId) -> QueryResult<Option<Address>> {
     let address: Option<String> = inbound_events::table
-        .filter(inbound_events::user_id.eq(id.0))
+        .filter(inbound_events::user_id.eq(id.0).and(inbound_events::channel.eq("twilio")))
         .order(inbound_events::id.desc())
         .select(inbound_events::to_addr)
         .first(conn)
@@ -157,19 +157,35 @@ pub fn set_status(conn: &mut Conn, id: UserId, status: Status, now: Timestamp) -
         .map(drop)
 }
 
-pub fn opt_out(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
-    set_opted_out(conn, id, Some(ms(now)), now)
+/// Whether a word that turns texting off or on took effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptChange {
+    Done,
+    /// A later word was heard before it: texts can overtake each other.
+    Overtaken,
 }
 
-pub fn opt_in(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
-    set_opted_out(conn, id, None, now)
+/// `said_at` is when it was said, which may be long before it is heard.
+pub fn opt_out(conn: &mut Conn, id: UserId, said_at: Timestamp, now: Timestamp) -> QueryResult<OptChange> {
+    set_opted_out(conn, id, Some(ms(now)), (said_at, now))
 }
 
-fn set_opted_out(conn: &mut Conn, id: UserId, at: Option<i64>, now: Timestamp) -> QueryResult<()> {
-    diesel::update(users::table.find(id.0))
-        .set((users::opted_out_at.eq(at), users::updated_at.eq(ms(now))))
-        .execute(conn)
-        .map(drop)
+pub fn opt_in(conn: &mut Conn, id: UserId, said_at: Timestamp, now: Timestamp) -> QueryResult<OptChange> {
+    set_opted_out(conn, id, None, (said_at, now))
+}
+
+fn set_opted_out(
+    conn: &mut Conn,
+    id: UserId,
+    at: Option<i64>,
+    (said_at, now): (Timestamp, Timestamp),
+) -> QueryResult<OptChange> {
+    let said_at = ms(said_at);
+    let latest = users::opt_word_at.is_null().or(users::opt_word_at.le(said_at));
+    let changed = diesel::update(users::table.find(id.0).filter(latest))
+        .set((users::opted_out_at.eq(at), users::opt_word_at.eq(said_at), users::updated_at.eq(ms(now))))
+        .execute(conn)?;
+    Ok(if changed == 1 { OptChange::Done } else { OptChange::Overtaken })
 }
 
 #[cfg(test)]

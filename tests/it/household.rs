@@ -180,3 +180,33 @@ async fn every_order_is_in_the_audit_log() {
         ]
     );
 }
+
+#[tokio::test]
+async fn that_there_is_a_pause_is_not_told_after_it() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::EveryRight).await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms_from(BOB, "delete dune").await;
+    app.knows(BOB, Has::AddRight).await;
+    app.sms("pause").await;
+    app.sms_from(BOB, "hm, wait").await;
+    assert_eq!(app.heard_by(BOB).len(), 1, "the line waits for the answer to the question");
+    app.model_plays([says("Fine.")]);
+    app.sms("resume").await;
+    assert_eq!(app.heard_by(BOB)[1..], ["Fine."]);
+}
+
+#[tokio::test]
+async fn many_texts_that_waited_through_a_long_pause_get_one_line() {
+    let app = app_that_is_paused().await;
+    for n in 0..45 {
+        app.sms_from(BOB, &format!("add film {n}")).await;
+    }
+    app.pass(2 * 60 * 60);
+    app.sms("resume").await;
+    assert_eq!(
+        app.heard_by(BOB)[1..],
+        ["I was paused for more than an hour after 45 of your texts. Please send again what you still need."]
+    );
+}

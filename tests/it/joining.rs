@@ -226,3 +226,66 @@ async fn an_opted_out_stranger_or_admin_is_not_texted() {
     app.sms_from(SAM, "Sam").await;
     assert_eq!(app.heard_by(ANN), Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn an_admin_who_talked_in_the_terminal_is_asked_by_phone_all_the_same() {
+    let app = TestApp::start_without_model().await;
+    app.types(ANN, "status").await;
+    app.sms_from(SAM, "hi").await;
+    app.sms_from(SAM, "Sam").await;
+    assert_eq!(app.heard_by(ANN), [ASKED]);
+}
+
+#[tokio::test]
+async fn an_admins_yes_or_thumb_to_an_asking_is_told_what_to_text() {
+    let app = app_with_sam_at_the_door().await;
+    for word in ["yes", "ok", "\u{1f44d}", "no"] {
+        assert_eq!(app.sms(word).await, ASKED, "{word}");
+    }
+    assert_eq!(app.people().await[1], "+15550100009 pending member");
+}
+
+#[tokio::test]
+async fn a_code_that_takes_the_place_of_a_dead_one_is_told_to_every_admin() {
+    let app = TestApp::start().await;
+    app.knows_as("Bob", BOB, Has::EveryRight).await;
+    app.sms_from(SAM, "hi").await;
+    app.sms_from(SAM, "Sam").await;
+    for wrong in ["approve 1111", "approve 1112", "approve 1113"] {
+        app.sms(wrong).await;
+    }
+    app.sms("users").await;
+    let fresh = "New number +1 555 010 0009, \"Sam\": reply APPROVE 4748 or BLOCK 4748";
+    assert_eq!(app.last_to(BOB), fresh);
+    assert_eq!(
+        app.sms_from(BOB, "approve 4747").await,
+        "There is another code for that. Text USERS to see it."
+    );
+    assert_eq!(app.sms_from(BOB, "approve 4748").await, "Sam can text me now.");
+}
+
+#[tokio::test]
+async fn named_strangers_whom_nobody_answers_make_room_again() {
+    let app = TestApp::start().await;
+    for (n, letter) in ('a'..='t').enumerate() {
+        let phone = format!("+1555010{:04}", 1000 + n);
+        app.sms_from(&phone, "hello?").await;
+        app.sms_from(&phone, &format!("Sam{letter}")).await;
+    }
+    app.pass(2 * DAY);
+    app.time_brings().await;
+    assert_eq!(app.sms_from(SAM, "hello?").await, "", "every place is taken");
+
+    app.pass(7 * DAY);
+    app.time_brings().await;
+    assert_eq!(app.sms_from(SAM, "hello?").await, WELCOME);
+}
+
+#[tokio::test]
+async fn who_waits_with_a_name_is_asked_about_again_in_the_list_of_users() {
+    let app = app_with_sam_at_the_door().await;
+    app.pass(DAY);
+    app.time_brings().await;
+    assert_eq!(app.sms("users").await, format!("+1 555 010 0002 (admin)\n{ASKED}"));
+    assert_eq!(app.sms("approve 4747").await, "Sam can text me now.");
+}

@@ -66,6 +66,16 @@ async fn a_missed_text_that_the_list_shows_late_is_found_behind_a_newer_one() {
     assert_eq!(world.said(), ["To the second.", "To the first."]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_opt_out_that_is_found_late_does_not_undo_a_later_start() {
+    let world = World::start().await;
+    world.misses("STOP").await;
+    world.passes(60).await;
+    world.texts("START").await;
+    world.passes(400).await;
+    assert_eq!(world.sms("status").await, ["Nothing is downloading."]);
+}
+
 /// Milliseconds from a start within which the list is read, its texts are taken in and the cursor is moved.
 const READING_MS: u64 = 60;
 

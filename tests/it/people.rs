@@ -240,3 +240,27 @@ async fn without_a_model_rights_are_the_same() {
     assert_eq!(app.sms_from(BOB, "add dune").await, "You can't add titles here. Please ask an admin.");
     assert_eq!((app.radarr().additions(), app.radarr().removals()), (vec![], vec![]));
 }
+
+#[tokio::test]
+async fn a_block_takes_effect_on_what_is_being_written() {
+    let model = Holding::closed();
+    let app = Setup::default().holding(&model).start().await;
+    app.knows(BOB, Has::EveryRight).await;
+    app.post(app.text(BOB, "hold the line")).await;
+    app.block(BOB).await;
+    model.let_go();
+    app.settle().await;
+    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_text_that_waits_to_be_sent_is_not_sent_after_a_block() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::EveryRight).await;
+    app.twilio().fail_next(429, 20429);
+    app.sms_from(BOB, "upcoming").await;
+    app.block(BOB).await;
+    app.pass(600);
+    app.settle().await;
+    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+}

@@ -210,9 +210,23 @@ async fn forgetting_all_drops_an_open_question_and_deletes_nothing() {
     app.sms("delete dune").await;
     assert_eq!(
         app.sms("Forget all.").await,
-        "Dune (2021) is kept. OK, I forgot what we said. I still know your number and what you may do."
+        "OK, I forgot what we said. I still know your number and what you may do."
     );
     app.model_plays([says("What do you mean?")]);
     assert_eq!(app.sms("yes").await, "What do you mean?");
     assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn what_the_admins_were_to_be_asked_of_a_forgotten_person_is_not_sent() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    app.sms_from(BOB, "hi").await;
+    app.sms_from(BOB, "Bobby").await;
+    assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+    app.sms("no").await;
+    assert!(app.heard_by(ANN).iter().all(|text| !text.contains("Bobby")), "{:?}", app.heard_by(ANN));
+    assert_eq!(app.columns_with("bobby").await, Vec::<String>::new());
 }

@@ -210,3 +210,28 @@ async fn an_answer_to_a_question_and_an_opt_out_are_read_however_fast_they_come(
     assert_eq!(app.sms("STOP").await, "");
     assert_eq!(app.people().await, ["+15550100002 active admin opted out"]);
 }
+
+#[tokio::test]
+async fn pictures_without_words_count_like_texts() {
+    let app = TestApp::start_without_model().await;
+    for _ in 0..30 {
+        app.pass(1);
+        app.post(app.text(ANN, "").media("https://api.twilio.com/1", "image/jpeg")).await;
+        app.settle().await;
+    }
+    assert_eq!(app.heard_by(ANN).len(), 11);
+}
+
+#[tokio::test]
+async fn a_limit_that_the_household_turned_off_stays_a_persons_own() {
+    let app = TestApp::with(|settings| {
+        settings.quotas.movies = a_week(2);
+        settings.quotas.seasons = None;
+    })
+    .await;
+    app.knows_as("Bob", BOB, Has::AddRight).await;
+    assert_eq!(
+        app.sms("quota Bob +5").await,
+        "Bob may add 7 movies within 7 days and any number of seasons."
+    );
+}

@@ -6,15 +6,26 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use anyhow::Context;
+use serde_json::json;
 
 use super::{database, unknown, with_person};
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::conversation::transcript::PhoneNumber;
+use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::db;
 use crate::store::privacy::export::{self, Export};
 
 pub(super) fn export(config: &Config, number: &PhoneNumber, file: Option<&Path>) -> anyhow::Result<()> {
-    let found = db::look(database(config)?, |conn| with_person(conn, number, export::export))?;
+    let now = Clock::System.now();
+    let found = db::visit(database(config)?, |conn| {
+        with_person(conn, number, |conn, user| {
+            let subject = Subject::User(user);
+            let entry = Entry { by: By::Shell, kind: "export", subject, detail: json!({}) };
+            audit::record(conn, &entry, now)?;
+            export::export(conn, user)
+        })
+    })?;
     let export = found.with_context(|| unknown(number))?;
     let Some(path) = file else {
         return write(&export, io::stdout().lock()).context("write to the terminal");

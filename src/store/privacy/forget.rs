@@ -11,7 +11,7 @@ use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::codec::{ms, role_word, status_word};
 use crate::store::outbox::OPEN;
 use crate::store::schema::{audit_log, outbox, users};
-use crate::store::{Conn, QueryResult, approvals, ledger, turns, users as people};
+use crate::store::{Conn, QueryResult, approvals, ledger, outbox as outbox_rows, turns, users as people};
 
 /// What came of the wish to forget someone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,11 @@ pub fn forget(conn: &mut Conn, user: UserId, by: By, now: Timestamp) -> QueryRes
     audit::record(conn, &entry, now)?;
     let phone = people::get(conn, user)?.phone;
     approvals::withdraw(conn, user, now)?;
+    // What admins were asked about them, and what they had told to everyone.
+    for approval in approvals::ids_about(conn, user)? {
+        outbox_rows::withdraw(conn, &format!("approval:{approval}"), now)?;
+    }
+    outbox_rows::withdraw(conn, &format!("told:{user}"), now)?;
     // All of them: a person's waiting texts are few, since each is taken up or skipped as it comes.
     for text in ledger::waiting(conn, user, i64::MAX)? {
         ledger::skip(conn, text.id, "forgotten", now)?;
@@ -70,6 +75,7 @@ fn erase_number(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<()> {
         ("turns", "response_text", "finished_at IS NOT NULL"),
         ("inbound_events", "body", "state <> 'pending'"),
         ("blocks", "content", "type <> 'tool_call'"),
+        ("conversations", "name", "ended_at IS NOT NULL"),
     ] {
         let bare = [" ", "-", ".", "(", ")"]
             .iter()

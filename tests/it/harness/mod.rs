@@ -19,7 +19,9 @@ use dialarr::arr::radarr::Radarr;
 use dialarr::conversation::lifecycle::Lifecycle;
 use dialarr::conversation::onboarding::Name;
 use dialarr::conversation::prompt::{Message, ModelRequest};
-use dialarr::conversation::transcript::{PhoneNumber, Rights, Role, Status};
+use dialarr::conversation::transcript::{
+    Address, ChannelKind, PhoneNumber, Received, Rights, Role, Status, Via,
+};
 use dialarr::engine;
 use dialarr::engine::Settings;
 use dialarr::engine::joining::Blocking;
@@ -152,6 +154,26 @@ impl TestApp {
         assert_eq!(status, 200, "the webhook takes the text");
         self.settle().await;
         self.texts_to(from, before)
+    }
+
+    /// Types in the terminal, as `dialarr chat` takes it.
+    pub(crate) async fn types(&self, phone: &str, body: &str) {
+        self.pass(1);
+        let now = self.now();
+        let typed = Received {
+            channel: ChannelKind::Local,
+            external_id: format!("local-{now}"),
+            from: PhoneNumber::parse(phone).unwrap(),
+            to: Address::local(),
+            body: body.to_owned(),
+            media: Vec::new(),
+            via: Via::Local,
+            carrier_word: None,
+            provider_at: now,
+            received_at: now,
+        };
+        self.app().engine.admit(typed).await.unwrap();
+        self.settle().await;
     }
 
     /// Texts of one person that arrive in the same instant. Returns what came of all of them.

@@ -67,11 +67,16 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
         || !user["opted_out_at"].is_null();
     let fine = match word(row, "state") {
         "accepted" => taken.contains(&word(row, "provider_sid")),
-        "suppressed" => opted_out_once,
+        "suppressed" => opted_out_once || word(&user, "status") == "blocked" || withdrawn(row),
         "failed" => number(row, "updated_at") > number(row, "deadline_at"),
         _ => false,
     };
     evidence.expect(fine, || format!("I7 taken as {taken:?}: {row}"));
+}
+
+/// What is not true any more is not sent: that there is a pause.
+fn withdrawn(row: &Value) -> bool {
+    word(row, "dedupe_key").starts_with("pause:")
 }
 
 fn order(evidence: &mut Evidence<'_>, sent: &[Sent]) {
@@ -101,7 +106,10 @@ fn opted_out(evidence: &mut Evidence<'_>, sent: &[Sent]) {
             let back = records.events.iter().any(|event| {
                 event["user_id"] == stop["user_id"]
                     && matches!(word(event, "body").to_lowercase().as_str(), "yes" | "start" | "unstop")
-                    && (stopped..=text.asked_ms).contains(&number(event, "received_at"))
+                    && number(event, "received_at") <= text.asked_ms
+                    // Heard after it, or said after it and heard before: texts can overtake each other.
+                    && (number(event, "received_at") >= stopped
+                        || number(event, "provider_at") >= number(stop, "provider_at"))
             });
             evidence
                 .expect(back, || format!("I7 text {} was sent to {phone}, who opted out: {stop}", text.row));
