@@ -46,6 +46,19 @@ impl Rate {
         if count == 1 { format!("{article} {unit}") } else { format!("{count} {unit}s") }
     }
 
+    /// For each of `texts`, in order: whether it is more than fits beside what was counted before.
+    pub fn excess(&self, mut counted: Vec<Timestamp>, texts: &[Timestamp]) -> Vec<bool> {
+        let most = usize::try_from(self.most).unwrap_or(usize::MAX);
+        let is_over = |at: &Timestamp| {
+            let over = counted.iter().filter(|other| **other > *at - self.within).count() >= most;
+            if !over {
+                counted.push(*at);
+            }
+            over
+        };
+        texts.iter().map(is_over).collect()
+    }
+
     /// Whether `more` fit at `now` beside what is counted already, each with its time, oldest first.
     pub fn room(&self, counted: &[(Timestamp, u32)], more: u32, now: Timestamp) -> Room {
         if more > self.most {
@@ -102,6 +115,13 @@ mod tests {
         for text in ["", "10", "0/d", "-1/d", "10/", "10/0d", "10/7w", "ten/7d", "10/7ü", "9/99999d"] {
             assert_eq!(Rate::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_left_out_does_not_count_against_what_comes_later() {
+        let rate = Rate { most: 2, within: SignedDuration::from_mins(10) };
+        let texts = [minute(5), minute(6), minute(9), minute(11), minute(16)];
+        assert_eq!(rate.excess(vec![minute(0)], &texts), [false, true, true, false, false]);
     }
 
     #[test]

@@ -149,18 +149,9 @@ impl Beginning<'_> {
         let (Some(rate), Some(first)) = (self.settings.rate, waiting.first()) else {
             return Ok(vec![false; waiting.len()]);
         };
-        let mut counted = ledger::counted_before(self.conn, user.id, first.id, rate.most)?;
-        Ok(waiting
-            .iter()
-            .map(|event| {
-                let close = counted.iter().filter(|at| **at > event.sent_at - rate.within).count();
-                let over = close >= usize::try_from(rate.most).unwrap_or(usize::MAX);
-                if !over {
-                    counted.push(event.sent_at);
-                }
-                over
-            })
-            .collect())
+        let counted = ledger::counted_before(self.conn, user.id, first.id, rate.most)?;
+        let texts: Vec<Timestamp> = waiting.iter().map(|event| event.sent_at).collect();
+        Ok(rate.excess(counted, &texts))
     }
 
     /// A reaction is kept on the text that it quotes, whatever else comes of it.

@@ -15,7 +15,6 @@ use crate::conversation::transcript::{
 use crate::failpoint;
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::calls::{self, Start};
-use crate::store::ledger;
 use crate::store::pending::{self, Question};
 use crate::tools::approval::{self, Cleared, Decision, Words};
 use crate::tools::{Interrupted, Ran, Settled, Tool, ToolError};
@@ -161,12 +160,7 @@ impl Engine {
                 return self.record(call.row, CallState::Failed(too_slow())).await;
             }
         };
-        let user = scene.user.id;
-        let last = scene.events.last().map(|event| event.id);
-        let last_three = self.0.parts.db.read(move |conn| ledger::bodies_up_to(conn, user, last, 3)).await?;
-        let languages = &self.0.parts.settings.languages;
-        let said = Words { this_turn: &scene.turn.texts, last_three: &last_three, languages };
-        if let Err(failure) = approval::requested(&items, said) {
+        if let Err(failure) = approval::requested(&items, Words::of(&world)) {
             let note = entry(scene, "refused", call.row, failure.for_model.clone());
             return self.record_noted(call.row, CallState::Failed(failure), Some(note)).await;
         }

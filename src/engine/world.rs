@@ -12,15 +12,15 @@ use crate::store::{Conn, QueryResult, ledger, quotas, users};
 use crate::tools::{Allowance, Standing, World};
 
 impl Engine {
-    /// What a tool may know. Only one that changes something needs to know what the user has added and asked for.
+    /// What a tool may know. One that only reads need not know what the user has added and asked for.
     pub(super) async fn world(&self, scene: &Scene, tier: Tier) -> anyhow::Result<World> {
         let settings = &self.0.parts.settings;
         let (now, quotas, user) = (self.now(), settings.quotas, scene.user.clone());
         let last = scene.events.last().map(|event| event.id);
         let read = move |conn: &mut _| Records::of(conn, &user, last, quotas, now);
         let Records { allowance, wishes, admins, last_three } = match tier {
-            Tier::Write => self.0.parts.db.read(read).await?,
-            Tier::Read | Tier::Destructive => Records::default(),
+            Tier::Write | Tier::Destructive => self.0.parts.db.read(read).await?,
+            Tier::Read => Records::default(),
         };
         Ok(World {
             now,

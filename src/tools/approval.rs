@@ -101,6 +101,12 @@ pub struct Words<'a> {
     pub languages: &'a [Language],
 }
 
+impl<'a> Words<'a> {
+    pub fn of(world: &'a World) -> Self {
+        Self { this_turn: &world.said, last_three: &world.last_three, languages: &world.languages }
+    }
+}
+
 /// Whether the user asked for a deletion in their own words. A title's description cannot make us ask.
 pub fn requested(items: &[FrozenItem], said: Words<'_>) -> Result<(), CallFailure> {
     let titles: Vec<&str> = items.iter().map(|item| item.fingerprint.title.as_str()).collect();

@@ -70,10 +70,7 @@ impl Tool for RequestRemoval {
         let instance = place.name().to_owned();
         let delete_files = fingerprint.size_bytes > 0;
         let item = FrozenItem { instance, kind: args.kind, id: args.id, delete_files, fingerprint };
-        approval::requested(
-            std::slice::from_ref(&item),
-            Words { this_turn: &world.said, last_three: &world.last_three, languages: &world.languages },
-        )?;
+        approval::requested(std::slice::from_ref(&item), Words::of(world))?;
         let same =
             |wish: &FrozenItem| (&wish.instance, wish.kind, wish.id) == (&item.instance, item.kind, item.id);
         if world.wishes.iter().any(same) {
