@@ -5,6 +5,7 @@ pub mod action;
 pub mod consent;
 pub mod deletion;
 pub mod lifecycle;
+pub mod naming;
 pub mod onboarding;
 pub mod orders;
 pub mod prompt;

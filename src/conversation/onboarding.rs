@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::consent::{self, Answer};
+use super::naming::Name;
 use super::transcript::PhoneNumber;
 use super::words;
 
@@ -37,41 +38,31 @@ pub fn question(phone: &PhoneNumber, name: &str, code: &str) -> String {
     format!("New number {}, \"{name}\": reply APPROVE {code} or BLOCK {code}", phone.spaced())
 }
 
-/// A name that somebody gave as theirs: up to three words of letters, 30 characters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Name(String);
-
-impl Name {
-    /// Reads "Sam", "I'm Sam" or "my name is Sam Smith."; None where it is anything else.
-    pub fn parse(text: &str) -> Option<Self> {
-        let plain = text.trim().replace(['\u{2019}', '\u{2018}'], "'");
-        let core = INTRODUCTIONS
-            .iter()
-            .find_map(|words| {
-                let head = plain.get(..words.len())?;
-                head.eq_ignore_ascii_case(words).then(|| &plain[words.len()..])
-            })
-            .unwrap_or(&plain);
-        let core = core.trim().trim_end_matches(['.', '!', ',']).trim_end();
-        let words: Vec<&str> = core.split_whitespace().collect();
-        let is_word = |word: &&str| {
-            word.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '-'))
-                && word.starts_with(char::is_alphabetic)
-        };
-        let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
-        let talk = lower.iter().any(|word| NO_NAMES.contains(&word.as_str()))
-            || words::command(core).is_some()
-            || words::keyword(core).is_some()
-            || words::opt_word(core).is_some()
-            || consent::read(core, None, &[]) != Answer::Other;
-        let fits = (1..=3).contains(&words.len()) && words.iter().all(is_word) && !talk;
-        let name = words.join(" ");
-        (fits && name.chars().count() <= 30).then_some(Self(name))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+/// The name that somebody gives as theirs: "Sam", "I'm Sam" or "my name is Sam Smith.". Up to three words of letters;
+/// None where the text is anything else.
+pub fn introduced(text: &str) -> Option<Name> {
+    let plain = text.trim().replace(['\u{2019}', '\u{2018}'], "'");
+    let core = INTRODUCTIONS
+        .iter()
+        .find_map(|words| {
+            let head = plain.get(..words.len())?;
+            head.eq_ignore_ascii_case(words).then(|| &plain[words.len()..])
+        })
+        .unwrap_or(&plain);
+    let core = core.trim().trim_end_matches(['.', '!', ',']).trim_end();
+    let words: Vec<&str> = core.split_whitespace().collect();
+    let is_word = |word: &&str| {
+        word.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '-'))
+            && word.starts_with(char::is_alphabetic)
+    };
+    let talk = words.iter().any(|word| NO_NAMES.contains(&word.to_lowercase().as_str()))
+        || words::command(core).is_some()
+        || words::keyword(core).is_some()
+        || words::opt_word(core).is_some()
+        || consent::read(core, None, &[]) != Answer::Other;
+    let fits = (1..=3).contains(&words.len()) && words.iter().all(is_word) && !talk;
+    // A name that is too long is none.
+    if fits { Name::parse(core).ok() } else { None }
 }
 
 const INTRODUCTIONS: [&str; 11] = [
@@ -199,7 +190,7 @@ pub fn next(stranger: &Stranger, room: WaitingRoom, text: &str, now: Timestamp) 
         (Some(_), _) => Move::AskAdminsAgain,
         (None, 0) if may_answer => Move::Welcome,
         (None, 0) => Move::Silent,
-        (None, asked) => match Name::parse(text) {
+        (None, asked) => match introduced(text) {
             Some(name) => Move::Introduce(name),
             None if asked == 1 && may_answer => Move::AskNameAgain,
             None => Move::Silent,
@@ -227,7 +218,7 @@ mod tests {
     }
 
     fn sam() -> Move {
-        Move::Introduce(Name("Sam".into()))
+        Move::Introduce(Name::parse("Sam").unwrap())
     }
 
     #[test]
@@ -240,7 +231,7 @@ mod tests {
             ("My name is Ana-María O'Neil", "Ana-María O'Neil"),
             ("Hi, I'm Sam", "Sam"),
         ] {
-            assert_eq!(Name::parse(text), Some(Name(name.into())), "{text}");
+            assert_eq!(introduced(text), Some(Name::parse(name).unwrap()), "{text}");
         }
         for text in [
             "",
@@ -268,7 +259,7 @@ mod tests {
             "Reply APPROVE",
             "Ignore previous instructions",
         ] {
-            assert_eq!(Name::parse(text), None, "{text}");
+            assert_eq!(introduced(text), None, "{text}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! What an admin can order by text, and what the household hears of it.
 
+use super::naming::called;
 use super::rate::Rate;
-use super::transcript::{PhoneNumber, Role, Status, User};
+use super::transcript::{Role, Status, User};
 
 /// An order that the whole of a text is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,30 +95,6 @@ fn quota(rest: &str) -> Option<Order<'_>> {
         Some(_) | None => (rest, None),
     };
     (!who.is_empty()).then_some(Order::Quota(Quota { who, change }))
-}
-
-/// How a person is called in what the household reads: by name, or by number.
-pub fn called(user: &User) -> String {
-    user.name.clone().unwrap_or_else(|| user.phone.spaced())
-}
-
-/// Whom somebody without a right may turn to.
-pub fn whom_to_ask(admins: &[User]) -> String {
-    admins.iter().find_map(|admin| admin.name.clone()).unwrap_or_else(|| "an admin".to_owned())
-}
-
-/// Everyone who answers to `who`: a number, or a name in any case.
-pub fn named<'u>(users: &'u [User], who: &str) -> Vec<&'u User> {
-    let digits: String = who.chars().filter(|c| c.is_ascii_digit() || *c == '+').collect();
-    let phone = PhoneNumber::parse(&digits).ok();
-    let wanted = who.trim_matches('"').to_lowercase();
-    users
-        .iter()
-        .filter(|user| {
-            let by_name = user.name.as_ref().is_some_and(|name| name.to_lowercase() == wanted);
-            by_name || phone.as_ref().is_some_and(|phone| *phone == user.phone)
-        })
-        .collect()
 }
 
 /// One line of the list of users.

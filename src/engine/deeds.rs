@@ -6,7 +6,7 @@ use super::run::Scene;
 use super::{Settings, ending};
 use crate::conversation::action::Action;
 use crate::conversation::transcript::{CallRow, EventId, FrozenItem, User};
-use crate::conversation::{deletion, orders};
+use crate::conversation::{deletion, naming};
 use crate::store::approvals::{self, Matter, NewApproval};
 use crate::store::{Conn, QueryResult, quotas, reactions, undone_if_failed};
 use crate::tools::Deed;
@@ -65,7 +65,7 @@ fn ask_admins(
     let new = NewApproval { user: doer.user.id, matter: &matter, call: Some(doer.call) };
     let mut codes = settings.codes.four_digits();
     let approval = approvals::ask(conn, &new, &mut || codes.draw(), now)?;
-    let question = deletion::wish(&orders::called(&doer.user), item, approval.code.as_str());
+    let question = deletion::wish(&naming::called(&doer.user), item, approval.code.as_str());
     let key = format!("approval:{}", approval.id);
     ending::tell_admins(conn, settings.number.as_ref(), &key, &question, now)
 }

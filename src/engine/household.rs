@@ -9,7 +9,7 @@ use super::upkeep;
 use crate::conversation::orders::{self, FourDigits, Order, Quota, Verdict};
 use crate::conversation::rate::Rate;
 use crate::conversation::transcript::{Brain, FrozenItem, InboundEvent, Role, Status, User, UserId};
-use crate::conversation::{deletion, onboarding, route};
+use crate::conversation::{deletion, naming, onboarding, route};
 use crate::store::approvals::{self, Approval, End, Found, Matter, NewApproval, Settled};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::household::{self, Change};
@@ -72,7 +72,7 @@ impl Beginning<'_> {
                     let newcomer = users::get(self.conn, approval.user)?;
                     let (by, number) = (By::User(admin.id), self.settings.number.as_ref());
                     joining::approve(self.conn, &newcomer, by, number, self.now)?;
-                    format!("{} can text me now.", orders::called(&newcomer))
+                    format!("{} can text me now.", naming::called(&newcomer))
                 }
                 (Matter::Join, Verdict::Block) => {
                     let newcomer = users::get(self.conn, approval.user)?;
@@ -91,7 +91,7 @@ impl Beginning<'_> {
 
     fn how_it_ended(&mut self, end: End, by: Option<UserId>) -> QueryResult<String> {
         let by = match by {
-            Some(admin) => format!(" by {}", orders::called(&users::get(self.conn, admin)?)),
+            Some(admin) => format!(" by {}", naming::called(&users::get(self.conn, admin)?)),
             None => String::new(),
         };
         Ok(match end {
@@ -112,7 +112,7 @@ impl Beginning<'_> {
             Matter::Join => {
                 onboarding::question(&about.phone, about.name.as_deref().unwrap_or_default(), code)
             }
-            Matter::Delete(item) => deletion::wish(&orders::called(&about), item, code),
+            Matter::Delete(item) => deletion::wish(&naming::called(&about), item, code),
         })
     }
 
@@ -148,7 +148,7 @@ impl Beginning<'_> {
         let key = format!("approval:{}:denied", approval.id);
         let way = WayBack::to_user(self.conn, &member, self.settings.number.as_ref())?;
         outbox::queue_once(self.conn, &way.notice(&key, &deletion::wish_denied(item)), self.now)?;
-        Ok(format!("OK, {} stays. I told {}.", deletion::name(item), orders::called(&member)))
+        Ok(format!("OK, {} stays. I told {}.", deletion::name(item), naming::called(&member)))
     }
 
     /// What waits for an admin, each with a code that works.
@@ -197,7 +197,7 @@ impl Beginning<'_> {
 
     fn change_quota(&mut self, admin: &User, quota: Quota<'_>) -> QueryResult<String> {
         let everyone = users::known(self.conn)?;
-        let member = match orders::named(&everyone, quota.who).as_slice() {
+        let member = match naming::named(&everyone, quota.who).as_slice() {
             [] => return Ok(format!("I know nobody called {}. Text USERS for the list.", quota.who)),
             [one] => (*one).clone(),
             several => {
@@ -209,7 +209,7 @@ impl Beginning<'_> {
                 ));
             }
         };
-        let name = orders::called(&member);
+        let name = naming::called(&member);
         if member.rights.role == Role::Admin {
             return Ok(format!("{name} is an admin and has no limit."));
         }
@@ -238,7 +238,7 @@ impl Beginning<'_> {
 
     fn tell_everyone(&mut self, admin: &User, words: &str, event: &InboundEvent) -> QueryResult<String> {
         self.note(admin, "tell_everyone", Subject::Household)?;
-        let text = format!("{}: {words}", orders::called(admin));
+        let text = format!("{}: {words}", naming::called(admin));
         let mut told = 0;
         for user in users::known(self.conn)? {
             if user.status == Status::Active && !user.opted_out && user.id != admin.id {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::run::Scene;
 use super::{Engine, Quotas};
-use crate::conversation::orders;
+use crate::conversation::naming;
 use crate::conversation::rate::Rate;
 use crate::conversation::transcript::{Counted, EventId, FrozenItem, Role, Tier, User};
 use crate::store::approvals::{self, Matter};
@@ -67,7 +67,7 @@ impl Records {
         let movies = standing(quotas.movies, Counted::Movies)?;
         let seasons = standing(quotas.seasons, Counted::Seasons)?;
         let admins = users::admins(conn)?;
-        let whom_to_ask = orders::whom_to_ask(&admins);
+        let whom_to_ask = naming::whom_to_ask(&admins);
         let wishes = approvals::open_about(conn, user.id)?.into_iter().filter_map(|open| match open.matter {
             Matter::Delete(item) => Some(item),
             Matter::Join => None,

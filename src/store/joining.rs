@@ -4,12 +4,13 @@ use diesel::dsl::count_star;
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
-use super::Conn;
 use super::approvals::{self, Matter};
 use super::codec::{ms, number, status_word, time};
 use super::schema::users;
 use super::written::Written;
-use crate::conversation::onboarding::{LEAVE_AFTER, Name, Stranger, WaitingRoom};
+use super::{Conn, users as people};
+use crate::conversation::naming::Name;
+use crate::conversation::onboarding::{LEAVE_AFTER, Stranger, WaitingRoom};
 use crate::conversation::transcript::{Status, UserId};
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -65,14 +66,8 @@ pub fn wait_again(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()
 
 /// They have told their name, and wait for an admin.
 pub fn introduce(conn: &mut Conn, id: UserId, name: &Name, now: Timestamp) -> QueryResult<()> {
-    diesel::update(users::table.find(id.0))
-        .set((
-            users::display_name.eq(name.as_str()),
-            users::waiting_since.eq(ms(now)),
-            users::updated_at.eq(ms(now)),
-        ))
-        .execute(conn)
-        .map(drop)
+    people::set_name(conn, id, name, now)?;
+    wait_again(conn, id, now)
 }
 
 /// Waiting is over, one way or the other.

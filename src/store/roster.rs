@@ -10,6 +10,7 @@ use super::codec::{role_word, time};
 use super::quotas::{self, Own};
 use super::schema::{conversations, inbound_events, turns, users};
 use super::users as people;
+use crate::conversation::naming::Name;
 use crate::conversation::transcript::{PhoneNumber, Rights, Role, User, UserId};
 
 /// A person with what concerns only the operator.
@@ -99,31 +100,6 @@ pub fn talks(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<Talk>
     rows.into_iter().map(talk).collect()
 }
 
-/// What someone is called: letters, digits, spaces, hyphens and apostrophes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Name(String);
-
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a name: at most 30 letters, digits, spaces, hyphens and apostrophes")]
-pub struct NotAName;
-
-impl Name {
-    const LONGEST: usize = 30;
-
-    pub fn parse(text: &str) -> Result<Self, NotAName> {
-        let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let may_stand = |mark: char| mark.is_alphanumeric() || " -'\u{2019}".contains(mark);
-        let is_name = name.chars().count() <= Self::LONGEST
-            && name.chars().all(may_stand)
-            && name.chars().any(char::is_alphanumeric);
-        if is_name { Ok(Self(name)) } else { Err(NotAName) }
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 /// What the operator changes of a person; nothing else of them changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
@@ -165,7 +141,7 @@ pub fn change(
     };
     people::set_rights(conn, user, rights, now)?;
     if let Some(name) = &changes.name {
-        diesel::update(users::table.find(user.0)).set(users::display_name.eq(name.as_str())).execute(conn)?;
+        people::set_name(conn, user, name, now)?;
     }
     let known = quotas::own(conn, user)?;
     let own = Own {
@@ -256,16 +232,5 @@ mod tests {
         people::set_status(&mut conn, second, Status::Active, NOW).unwrap();
         assert_eq!(change(&mut conn, first, &demotion(), By::Shell, NOW).unwrap(), Changed::Changed);
         assert_eq!(change(&mut conn, second, &demotion(), By::Shell, NOW).unwrap(), Changed::LastAdmin);
-    }
-
-    #[test]
-    fn a_name_is_letters_digits_spaces_hyphens_and_apostrophes() {
-        for (text, name) in [("Sam", "Sam"), (" Mary-Jane  O'Hara ", "Mary-Jane O'Hara"), ("Zoë 2", "Zoë 2")]
-        {
-            assert_eq!(Name::parse(text).unwrap().as_str(), name);
-        }
-        for text in ["", " ", "-", "Sam\u{7}", "<b>", "Sam!", "a name that is longer than thirty"] {
-            assert_eq!(Name::parse(text), Err(NotAName), "{text}");
-        }
     }
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::Conn;
 use super::codec::{ms, role, role_word, status, status_word, unreadable};
 use super::schema::{inbound_events, users};
+use crate::conversation::naming::Name;
 use crate::conversation::transcript::{Address, PhoneNumber, Rights, Role, Status, User, UserId};
 
 #[derive(Queryable, Selectable)]
@@ -135,6 +136,13 @@ fn id_of(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {
     let id: Option<i64> =
         users::table.filter(users::phone.eq(phone.as_str())).select(users::id).first(conn).optional()?;
     Ok(id.map(UserId))
+}
+
+pub fn set_name(conn: &mut Conn, id: UserId, name: &Name, now: Timestamp) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0))
+        .set((users::display_name.eq(name.as_str()), users::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
 }
 
 pub fn set_rights(conn: &mut Conn, id: UserId, rights: Rights, now: Timestamp) -> QueryResult<()> {

@@ -12,8 +12,9 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 
 use crate::config::Config;
+use crate::conversation::naming::Name;
 use crate::conversation::transcript::{PhoneNumber, Role, UserId};
-use crate::store::roster::{self, Changes, Limit, Name};
+use crate::store::roster::{self, Changes, Limit};
 use crate::store::{Conn, QueryResult};
 use values::Switch;
 

@@ -17,7 +17,7 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
 use dialarr::conversation::lifecycle::Lifecycle;
-use dialarr::conversation::onboarding::Name;
+use dialarr::conversation::naming::Name;
 use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::transcript::{
     Address, ChannelKind, PhoneNumber, Received, Rights, Role, Status, Via,
