@@ -11,6 +11,7 @@ use dialarr::app::App;
 use dialarr::arr::fake::demo_library::demo_library;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{Arguments, PhoneNumber};
+use dialarr::engine::Settings;
 use dialarr::http::Http;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::FakeTwilio;
@@ -39,7 +40,8 @@ async fn run() -> Result<()> {
     let model = Arc::new(Scripted::new(Vec::new()));
     let mut blueprint = peers.blueprint(
         Db::open(database.to_str().context("a path that is not UTF-8")?)?,
-        simulation::settings(TimeZone::UTC),
+        // One person texts here as fast as many would.
+        Settings { rate: None, ..simulation::settings(TimeZone::UTC) },
         Some(model.clone()),
     )?;
     blueprint.admin = Some(PhoneNumber::parse(ANN)?);
