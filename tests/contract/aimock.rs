@@ -14,13 +14,13 @@ async fn a_conversation_is_answered_and_every_request_of_it_is_well_formed() -> 
     let two_calls = talk.sms("do we have alien and severance").await?;
     let question = talk.sms("delete alien").await?;
     let no = talk.sms("no").await?;
-    let goodbye = talk.sms("thanks").await?;
+    let greeting = talk.sms("good evening").await?;
     talk.end().await;
 
     assert_eq!(one_call, "Dune is the only download and has 40 minutes left.");
     assert_eq!(two_calls, "Yes, both are there.");
     assert!(question.contains("Alien (1979)") && question.contains("YES"), "{question}");
-    assert_eq!((no.as_str(), goodbye.as_str()), ("OK, kept.", "You are welcome."));
+    assert_eq!((no.as_str(), greeting.as_str()), ("OK, kept.", "Good evening."));
     check_journal(&get(&server, "/__aimock/journal").await?)
 }
 
@@ -29,7 +29,7 @@ fn check_journal(journal: &Value) -> Result<()> {
     assert_eq!(
         requests.len(),
         6,
-        "two for each question with calls, one for the deletion, one for the thanks"
+        "two for each question with calls, one for the deletion, one for the greeting"
     );
     for request in requests {
         let body = &request["body"];

@@ -210,3 +210,27 @@ fn people_can_be_managed_while_the_service_runs() {
     assert!(!done(cli.run(&["users", "list"], &[])).contains(ADMIN));
     assert_eq!(served.terminate().0, Some(0));
 }
+
+#[test]
+fn a_number_is_let_in_and_blocked_at_the_shell() {
+    let cli = household();
+    let approved = done(cli.run(&["users", "approve", "+1 555 010 0130"], &[]));
+    assert!(
+        approved.starts_with("number: +15550100130\nname: -\nrole: member\nstatus: active\n"),
+        "{approved}"
+    );
+    let blocked = done(cli.run(&["users", "block", "+15550100130"], &[]));
+    assert!(blocked.contains("status: blocked\n"), "{blocked}");
+    assert_eq!(
+        refused(&cli.run(&["users", "block", ADMIN], &[])),
+        "error: failed to block +15550100123: this is the last active admin; hint: dialarr users promote"
+    );
+}
+
+#[test]
+fn a_promotion_outlasts_a_restart_with_the_same_configuration() {
+    let cli = household();
+    done(cli.run(&["users", "promote", SAM], &[]));
+    assert_eq!(cli.run_typing(&["chat"], "status\n").code, Some(0));
+    assert!(done(cli.run(&["users", "show", SAM], &[])).contains("role: admin\n"));
+}
