@@ -33,6 +33,24 @@ diesel::table! {
 }
 
 diesel::table! {
+    arr_cursors (instance) {
+        instance -> Text,
+        read_until -> BigInt,
+    }
+}
+
+diesel::table! {
+    arr_events (id) {
+        id -> BigInt,
+        instance -> Text,
+        matter -> Text,
+        event -> Text,
+        received_at -> BigInt,
+        handled_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
     audit_log (id) {
         id -> BigInt,
         at -> BigInt,
@@ -76,6 +94,19 @@ diesel::table! {
         attempt -> Nullable<BigInt>,
         error_code -> Nullable<BigInt>,
         received_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    follows (id) {
+        id -> BigInt,
+        user_id -> BigInt,
+        instance -> Text,
+        kind -> Text,
+        catalog_id -> BigInt,
+        season -> Nullable<BigInt>,
+        created_at -> BigInt,
+        ended_at -> Nullable<BigInt>,
     }
 }
 
@@ -129,6 +160,15 @@ diesel::table! {
         started_at -> BigInt,
         finished_at -> Nullable<BigInt>,
         tokens_cached -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    notices (id) {
+        id -> BigInt,
+        user_id -> BigInt,
+        matter -> Text,
+        created_at -> BigInt,
     }
 }
 
@@ -206,6 +246,26 @@ diesel::table! {
         emoji -> Nullable<Text>,
         created_at -> BigInt,
         removed_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    requests (id) {
+        id -> BigInt,
+        user_id -> BigInt,
+        tool_call_id -> Nullable<BigInt>,
+        instance -> Text,
+        kind -> Text,
+        catalog_id -> BigInt,
+        title -> Text,
+        year -> BigInt,
+        seasons -> Nullable<Text>,
+        state -> Text,
+        arguments -> Nullable<Text>,
+        tries -> BigInt,
+        next_try_at -> Nullable<BigInt>,
+        created_at -> BigInt,
+        settled_at -> Nullable<BigInt>,
     }
 }
 
@@ -340,6 +400,9 @@ diesel::table! {
         season_limit -> Nullable<BigInt>,
         forgotten_at -> Nullable<BigInt>,
         opt_word_at -> Nullable<BigInt>,
+        notify -> BigInt,
+        quiet_from -> Nullable<BigInt>,
+        quiet_to -> Nullable<BigInt>,
     }
 }
 
@@ -348,9 +411,11 @@ diesel::joinable!(additions -> users (user_id));
 diesel::joinable!(audit_log -> users (user_id));
 diesel::joinable!(blocks -> turns (turn_id));
 diesel::joinable!(conversations -> users (user_id));
+diesel::joinable!(follows -> users (user_id));
 diesel::joinable!(inbound_events -> turns (turn_id));
 diesel::joinable!(inbound_events -> users (user_id));
 diesel::joinable!(llm_steps -> turns (turn_id));
+diesel::joinable!(notices -> users (user_id));
 diesel::joinable!(outbox -> turns (turn_id));
 diesel::joinable!(outbox -> users (user_id));
 diesel::joinable!(pending_actions -> conversations (conversation_id));
@@ -359,6 +424,8 @@ diesel::joinable!(pending_actions -> tool_calls (tool_call_id));
 diesel::joinable!(pending_actions -> users (user_id));
 diesel::joinable!(reactions -> outbox (outbox_id));
 diesel::joinable!(reactions -> users (user_id));
+diesel::joinable!(requests -> tool_calls (tool_call_id));
+diesel::joinable!(requests -> users (user_id));
 diesel::joinable!(reservations -> turns (turn_id));
 diesel::joinable!(reservations -> users (user_id));
 diesel::joinable!(tool_call_items -> tool_calls (tool_call_id));
@@ -370,18 +437,23 @@ diesel::joinable!(usage -> users (user_id));
 diesel::allow_tables_to_appear_in_same_query!(
     additions,
     approvals,
+    arr_cursors,
+    arr_events,
     audit_log,
     blocks,
     conversations,
     delivery_events,
+    follows,
     inbound_events,
     instance,
     llm_steps,
+    notices,
     offsets,
     outbox,
     pauses,
     pending_actions,
     reactions,
+    requests,
     reservations,
     stream_events,
     sweeps,

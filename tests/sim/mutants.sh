@@ -58,7 +58,7 @@ guard block_at_sending src/store/outbox.rs 's/\|\| status == "blocked"/|| (!OFF 
 guard opt_word_order src/store/users.rs 's/(let latest = .*?);/let latest = users::opt_word_at.is_null().or(users::opt_word_at.le(if OFF { i64::MAX } else { said_at }));/'
 guard admins_order src/conversation/route.rs 's/situation\.user\.rights\.role == Role::Admin (&& orders::read)/(OFF || situation.user.rights.role == Role::Admin) $1/'
 guard strangers_first src/conversation/route.rs 's/(if situation\.user\.status == Status::Pending)/$1 \&\& !OFF/'
-guard one_answer_a_day src/conversation/onboarding.rs 's/(let may_answer = )(stranger\.answered_at.*?>= DAY\))/$1(OFF || $2)/s'
+guard one_answer_a_day src/conversation/onboarding.rs 's/(let may_answer =\s+)(stranger\.answered_at.*?>= DAY\))/$1(OFF || $2)/s'
 guard places src/conversation/onboarding.rs 's/(if )(!stranger\.waits && room\.taken >= PLACES)/$1!OFF \&\& $2/'
 guard answers_together src/conversation/onboarding.rs 's/(&& )(room\.answers < ANSWERS_A_DAY)/$1(OFF || $2)/'
 guard code_misses src/store/approvals.rs 's/if found\.misses >= MOST_MISSES/if !OFF \&\& found.misses >= MOST_MISSES/'
@@ -90,6 +90,6 @@ for name in none $names; do
     timeout 900 "$copy/it.test" --skip tidy >>"$copy/told" 2>&1
     timeout 900 "$copy/sim.test" schedules seeds >>"$copy/told" 2>&1
     failed=$(grep -E '^test [a-z0-9_:]+ \.\.\. FAILED' "$copy/told" | sed 's/^test //; s/ \.\.\. FAILED//' | tr '\n' ' ')
-    rules=$(grep -oE '^ *[0-9]* *(I[0-9]+|T[0-9]) ' "$copy/told" | grep -oE '[IT][0-9]+' | sort | uniq -c | tr -s ' \n' ' ')
+    rules=$(grep -oE '^ *[0-9]* *[IHT][0-9]+ ' "$copy/told" | grep -oE '[IHT][0-9]+' | sort | uniq -c | tr -s ' \n' ' ')
     echo "$name: ${failed:-SURVIVED }[$rules]"
 done

@@ -1,0 +1,8 @@
+DROP TABLE arr_cursors;
+DROP TABLE notices;
+DROP TABLE arr_events;
+DROP TABLE follows;
+DROP TABLE requests;
+ALTER TABLE users DROP COLUMN quiet_to;
+ALTER TABLE users DROP COLUMN quiet_from;
+ALTER TABLE users DROP COLUMN notify;
