@@ -428,20 +428,51 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-    /// A text whose fate is unknown.
-    fn lost_text(conn: &mut Conn) -> OutboxId {
+    /// A text that waits to be sent.
+    fn queued_text(conn: &mut Conn, kind: TextKind, key: &str) -> OutboxId {
         let user = people::ensure(conn, &PhoneNumber::parse("+15550100001").unwrap(), Newcomer::Member, NOW);
         let text = NewText {
-            key: "turn:1:reply".into(),
+            key: key.into(),
             user: user.unwrap(),
             turn: None,
-            kind: TextKind::Reply,
+            kind,
             to: Address::new("+15550100001"),
             from: Address::new("+15550100000"),
             body: "Hello.".into(),
             segments: 1,
         };
-        let id = queue(conn, &text, NOW).unwrap();
+        queue(conn, &text, NOW).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_sent_to_somebody_who_was_blocked_since_it_was_seen_to_be_due() {
+        let mut conn = scratch();
+        let id = queued_text(&mut conn, TextKind::Reply, "turn:1:reply");
+        diesel::update(users::table).set(users::status.eq("blocked")).execute(&mut conn).unwrap();
+        assert_eq!(claim(&mut conn, id, NOW).unwrap(), Claim::Dropped);
+    }
+
+    #[test]
+    fn a_notice_waits_for_a_question_that_was_asked_since_it_was_seen_to_be_due() {
+        use diesel::connection::SimpleConnection;
+
+        let mut conn = scratch();
+        let question = queued_text(&mut conn, TextKind::ConfirmPrompt, "turn:1:question");
+        let notice = queued_text(&mut conn, TextKind::Notice, "ready:1");
+        let asked = format!(
+            "PRAGMA foreign_keys=OFF;
+             INSERT INTO pending_actions (user_id, tool_call_id, conversation_id, summary, prompt_outbox_id, created_at)
+             SELECT user_id, 1, 1, 'Delete Dune (2021)?', id, 0 FROM outbox WHERE id = {}",
+            question.0
+        );
+        conn.batch_execute(&asked).unwrap();
+        assert_eq!(claim(&mut conn, notice, NOW).unwrap(), Claim::Taken);
+        assert!(matches!(claim(&mut conn, question, NOW).unwrap(), Claim::Send(_)));
+    }
+
+    /// A text whose fate is unknown.
+    fn lost_text(conn: &mut Conn) -> OutboxId {
+        let id = queued_text(conn, TextKind::Reply, "turn:1:reply");
         claim(conn, id, NOW).unwrap();
         unknown(conn, id, "no answer", NOW).unwrap();
         id
