@@ -4,6 +4,8 @@ ALTER TABLE users ADD COLUMN notify INTEGER NOT NULL DEFAULT 1 CHECK (notify IN 
 ALTER TABLE users ADD COLUMN quiet_from INTEGER CHECK (quiet_from BETWEEN 0 AND 23);      -- hours of the household's zone
 ALTER TABLE users ADD COLUMN quiet_to INTEGER CHECK (quiet_to BETWEEN 0 AND 23);
 
+ALTER TABLE tool_call_items ADD COLUMN extent TEXT CHECK (extent IS NULL OR json_valid(extent));   -- what of the title goes; none: all of it
+
 CREATE TABLE requests (              -- who asked for what; a queued one is tried again until it is added or given up
   id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
   user_id INTEGER NOT NULL REFERENCES users(id),

@@ -1,7 +1,8 @@
 //! The words around a deletion: the question that names what goes, and the report of what went.
 
+use super::frozen::{Afterwards, Episodes, Extent, FrozenItem};
 use super::text;
-use super::transcript::{FrozenItem, MediaKind};
+use super::transcript::MediaKind;
 
 /// Items that one question may name.
 pub const MAX_ITEMS: usize = 5;
@@ -48,6 +49,18 @@ pub fn question(items: &[FrozenItem], code: Option<&str>) -> String {
 fn question_for_one(item: &FrozenItem) -> String {
     let name = name(item);
     let size = text::size(item.fingerprint.size_bytes);
+    match &item.extent {
+        Extent::Whole => question_for_whole(item, &name, &size),
+        Extent::Season { files, .. } => {
+            format!("Delete {name}, {}, {size}, and stop looking for it?", counted(files.len()))
+        }
+        Extent::Copy { .. } => format!("Delete {name}, {size}, and look for another one?"),
+        Extent::Download(Afterwards::AnotherCopy) => format!("Remove {name} and look for another copy?"),
+        Extent::Download(Afterwards::Nothing) => format!("Remove {name} and look for no other copy?"),
+    }
+}
+
+fn question_for_whole(item: &FrozenItem, name: &str, size: &str) -> String {
     match (item.delete_files, item.fingerprint.size_bytes, item.kind) {
         (false, 0, _) | (true, 0, _) => format!("Remove {name} from the library? It has no files."),
         (false, _, MediaKind::Movie) => format!("Remove {name} from the library and keep its file, {size}?"),
@@ -61,6 +74,10 @@ fn question_for_one(item: &FrozenItem) -> String {
             None => format!("Delete {name} and the files, {size}?"),
         },
     }
+}
+
+fn counted(files: usize) -> String {
+    if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
 }
 
 /// What the admins are asked for a member who may not delete.
@@ -109,8 +126,21 @@ fn part_of_list(item: &FrozenItem) -> String {
     format!("{}{seasons}{size}", name(item))
 }
 
-/// `Dune (2021)`, fit to stand in a question.
+/// `Dune (2021)` or `season 2 of The Bear (2022)`, fit to stand in a question.
 pub fn name(item: &FrozenItem) -> String {
+    let title = title(item);
+    match &item.extent {
+        Extent::Whole => title,
+        Extent::Season { number, .. } => format!("{} of {title}", season(*number)),
+        Extent::Copy { episodes: None, .. } => format!("this copy of {title}"),
+        Extent::Copy { episodes: Some(episodes), .. } => {
+            format!("this copy of {title} {}", episodes_named(episodes))
+        }
+        Extent::Download(_) => format!("the download of {title}"),
+    }
+}
+
+fn title(item: &FrozenItem) -> String {
     let title = text::clean_title(&item.fingerprint.title);
     match item.fingerprint.year {
         0 => title,
@@ -118,15 +148,35 @@ pub fn name(item: &FrozenItem) -> String {
     }
 }
 
+/// `season 2`, `the specials`.
+pub fn season(number: u32) -> String {
+    if number == 0 { "the specials".to_owned() } else { format!("season {number}") }
+}
+
+/// `S02E03`, `S02E03, E04`, `season 2`.
+fn episodes_named(Episodes { season: number, numbers }: &Episodes) -> String {
+    let codes: Vec<String> = numbers.iter().map(|episode| format!("E{episode:02}")).collect();
+    if codes.is_empty() { season(*number) } else { format!("S{number:02}{}", codes.join(", ")) }
+}
+
 fn total_bytes(items: &[FrozenItem]) -> u64 {
     items.iter().filter(|item| item.delete_files).map(|item| item.fingerprint.size_bytes).sum()
+}
+
+/// A sentence that may begin with `season 2` or `this copy`.
+fn begun(sentence: &str) -> String {
+    let ours = ["the ", "this ", "season "].iter().any(|word| sentence.starts_with(word));
+    match sentence.split_at_checked(1) {
+        Some((first, rest)) if ours => first.to_ascii_uppercase() + rest,
+        Some(_) | None => sentence.to_owned(),
+    }
 }
 
 /// `Dune (2021) is kept.`
 pub fn kept(names: &[String]) -> String {
     match names {
-        [name] => format!("{name} is kept."),
-        _ => format!("{} are kept.", names.join(", ")),
+        [name] => begun(&format!("{name} is kept.")),
+        _ => begun(&format!("{} are kept.", names.join(", "))),
     }
 }
 
@@ -150,25 +200,14 @@ pub fn report(items: &[(FrozenItem, ItemOutcome)]) -> String {
     let with = |wanted: ItemOutcome| -> Vec<&FrozenItem> {
         items.iter().filter(|(_, outcome)| *outcome == wanted).map(|(item, _)| item).collect()
     };
-    let deleted = with(ItemOutcome::Deleted);
-    let freed: u64 =
-        deleted.iter().filter(|item| item.delete_files).map(|item| item.fingerprint.size_bytes).sum();
-    let keeps_files = deleted.iter().any(|item| !item.delete_files && item.fingerprint.size_bytes > 0);
-    let deletes_files = deleted.iter().any(|item| item.delete_files);
     let (refused_movies, refused_series): (Vec<&FrozenItem>, Vec<&FrozenItem>) =
         with(ItemOutcome::Failed).into_iter().partition(|item| item.kind == MediaKind::Movie);
-    let mut sentences = Vec::new();
+    let mut sentences = done(&with(ItemOutcome::Deleted));
     let mut tell = |items: &[&FrozenItem], say: &dyn Fn(&str) -> String| {
         if !items.is_empty() {
-            let names: Vec<String> = items.iter().map(|item| name(item)).collect();
-            sentences.push(say(&names.join(", ")));
+            sentences.push(begun(&say(&listed(items))));
         }
     };
-    tell(&deleted, &|names| match (deletes_files, keeps_files) {
-        (true, _) => format!("Deleted {names}. Freed {}.", text::size(freed)),
-        (false, true) => format!("Removed {names} from the library. The files are kept."),
-        (false, false) => format!("Removed {names} from the library."),
-    });
     tell(&with(ItemOutcome::AlreadyGone), &|names| format!("{names}: already gone."));
     tell(&with(ItemOutcome::Changed), &|names| format!("{names} changed since I asked, so I kept it."));
     for (service, refused) in [("Radarr", refused_movies), ("Sonarr", refused_series)] {
@@ -179,6 +218,43 @@ pub fn report(items: &[(FrozenItem, ItemOutcome)]) -> String {
         format!("I could not find out whether {names} was deleted. Please have a look.")
     });
     sentences.join(" ")
+}
+
+/// What is told of that which went: files with what they freed, then downloads, then what another copy is looked for of.
+fn done(items: &[&FrozenItem]) -> Vec<String> {
+    let of = |wanted: fn(&Extent) -> bool| -> Vec<&FrozenItem> {
+        items.iter().copied().filter(|item| wanted(&item.extent)).collect()
+    };
+    let gone = of(|extent| matches!(extent, Extent::Whole | Extent::Season { .. }));
+    let downloads = of(|extent| matches!(extent, Extent::Download(_)));
+    let copies = of(|extent| matches!(extent, Extent::Copy { .. }));
+    let another = of(|extent| matches!(extent, Extent::Download(Afterwards::AnotherCopy)));
+    let freed: u64 =
+        gone.iter().filter(|item| item.delete_files).map(|item| item.fingerprint.size_bytes).sum();
+    let keeps_files = gone.iter().any(|item| !item.delete_files && item.fingerprint.size_bytes > 0);
+    let deletes_files = gone.iter().any(|item| item.delete_files);
+    let mut sentences = Vec::new();
+    let mut tell = |items: &[&FrozenItem], say: &dyn Fn(&str) -> String| {
+        if !items.is_empty() {
+            sentences.push(say(&listed(items)));
+        }
+    };
+    tell(&gone, &|names| match (deletes_files, keeps_files) {
+        (true, _) => format!("Deleted {names}. Freed {}.", text::size(freed)),
+        (false, true) => format!("Removed {names} from the library. The files are kept."),
+        (false, false) => format!("Removed {names} from the library."),
+    });
+    tell(&downloads, &|names| format!("Removed {names}."));
+    tell(&copies, &|names| format!("Deleted {names}."));
+    if !copies.is_empty() || !another.is_empty() {
+        sentences.push("I am looking for another copy.".to_owned());
+    }
+    sentences
+}
+
+fn listed(items: &[&FrozenItem]) -> String {
+    let names: Vec<String> = items.iter().map(|item| name(item)).collect();
+    names.join(", ")
 }
 
 /// How the last question of a user ended.
@@ -214,7 +290,7 @@ pub fn late_answer(ending: Ending, items: &[FrozenItem], outcomes: &[(FrozenItem
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::transcript::Fingerprint;
+    use crate::conversation::frozen::Fingerprint;
 
     fn movie(title: &str, year: u16, gigabytes: f64) -> FrozenItem {
         FrozenItem {
@@ -222,6 +298,7 @@ mod tests {
             kind: MediaKind::Movie,
             id: 7,
             delete_files: true,
+            extent: Extent::Whole,
             fingerprint: Fingerprint {
                 title: title.into(),
                 year,
@@ -261,6 +338,43 @@ mod tests {
         assert_eq!(
             question(&[dune, movie("Heat", 1995, 18.2)], Some("47")),
             "Delete 2: Dune (2021), 21.4 GB; Heat (1995), 18.2 GB? Total 39.6 GB. Reply YES 47 or NO."
+        );
+    }
+
+    #[test]
+    fn a_part_of_a_title_is_named_with_what_follows() {
+        let bear = || series("The Bear", 2022, 3, 18.0);
+        let season = FrozenItem { extent: Extent::Season { number: 2, files: vec![1; 10] }, ..bear() };
+        assert_eq!(
+            question(std::slice::from_ref(&season), None),
+            "Delete season 2 of The Bear (2022), 10 files, 18 GB, and stop looking for it? Reply YES or NO."
+        );
+        assert_eq!(
+            report(&[(season.clone(), ItemOutcome::Deleted)]),
+            "Deleted season 2 of The Bear (2022). Freed 18 GB."
+        );
+        assert_eq!(
+            report(&[(season, ItemOutcome::Changed)]),
+            "Season 2 of The Bear (2022) changed since I asked, so I kept it."
+        );
+        let episodes = Some(Episodes { season: 2, numbers: vec![3, 4] });
+        let copy = FrozenItem { extent: Extent::Copy { episodes, files: vec![1] }, ..bear() };
+        assert_eq!(
+            question(std::slice::from_ref(&copy), None),
+            "Delete this copy of The Bear (2022) S02E03, E04, 18 GB, and look for another one? Reply YES or NO."
+        );
+        assert_eq!(
+            report(&[(copy, ItemOutcome::Deleted)]),
+            "Deleted this copy of The Bear (2022) S02E03, E04. I am looking for another copy."
+        );
+        let stuck = FrozenItem { extent: Extent::Download(Afterwards::Nothing), ..movie("Dune", 2021, 21.4) };
+        assert_eq!(
+            question(std::slice::from_ref(&stuck), None),
+            "Remove the download of Dune (2021) and look for no other copy? Reply YES or NO."
+        );
+        assert_eq!(
+            late_answer(Ending::Denied, std::slice::from_ref(&stuck), &[]),
+            "The download of Dune (2021) is kept. Ask again to delete."
         );
     }
 

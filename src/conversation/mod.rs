@@ -4,6 +4,7 @@
 pub mod action;
 pub mod consent;
 pub mod deletion;
+pub mod frozen;
 pub mod lifecycle;
 pub mod naming;
 pub mod onboarding;

@@ -412,7 +412,16 @@ pub struct CallFailure {
 pub enum MediaRef {
     Tmdb(i64),
     Tvdb(i64),
-    Item { instance: String, kind: MediaKind, id: i64 },
+    Item {
+        instance: String,
+        kind: MediaKind,
+        id: i64,
+    },
+    /// Its place in the queue of an instance.
+    Download {
+        instance: String,
+        id: i64,
+    },
 }
 
 #[derive(
@@ -441,30 +450,9 @@ impl fmt::Display for MediaRef {
             Self::Tvdb(id) => write!(f, "tvdb:{id}"),
             Self::Item { instance, kind: MediaKind::Movie, id } => write!(f, "{instance}:movie:{id}"),
             Self::Item { instance, kind: MediaKind::Series, id } => write!(f, "{instance}:series:{id}"),
+            Self::Download { instance, id } => write!(f, "{instance}:download:{id}"),
         }
     }
-}
-
-/// One item of a held deletion, frozen as the question named it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FrozenItem {
-    pub instance: String,
-    pub kind: MediaKind,
-    /// The library's own id, which it never reuses.
-    pub id: i64,
-    pub delete_files: bool,
-    pub fingerprint: Fingerprint,
-}
-
-/// What the user was shown of an item, compared again before it goes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fingerprint {
-    pub title: String,
-    pub year: u16,
-    pub path: String,
-    pub size_bytes: u64,
-    /// Seasons with files, for a show.
-    pub seasons: Option<u32>,
 }
 
 /// One completed response of the model.

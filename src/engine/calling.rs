@@ -9,8 +9,9 @@ use super::Engine;
 use super::deeds::{self, Doer};
 use super::run::{Progress, Scene};
 use crate::conversation::deletion;
+use crate::conversation::frozen::FrozenItem;
 use crate::conversation::transcript::{
-    Arguments, CallFailure, CallResult, CallRow, CallState, FrozenItem, MediaRef, Tier, ToolCall,
+    Arguments, CallFailure, CallResult, CallRow, CallState, MediaRef, Tier, ToolCall,
 };
 use crate::failpoint;
 use crate::store::audit::{self, By, Entry, Subject};

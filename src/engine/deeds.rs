@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use super::run::Scene;
 use super::{Settings, ending};
 use crate::conversation::action::Action;
-use crate::conversation::transcript::{CallRow, EventId, FrozenItem, User};
+use crate::conversation::frozen::FrozenItem;
+use crate::conversation::transcript::{CallRow, EventId, User};
 use crate::conversation::{deletion, naming};
 use crate::store::approvals::{self, Matter, NewApproval};
 use crate::store::{Conn, QueryResult, quotas, reactions, undone_if_failed};
@@ -61,7 +62,7 @@ fn ask_admins(
     settings: &Settings,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let matter = Matter::Delete(item.clone());
+    let matter = Matter::Delete(Box::new(item.clone()));
     let new = NewApproval { user: doer.user.id, matter: &matter, call: Some(doer.call) };
     let mut codes = settings.codes.four_digits();
     let approval = approvals::ask(conn, &new, &mut || codes.draw(), now)?;

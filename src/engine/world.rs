@@ -4,9 +4,10 @@ use jiff::Timestamp;
 
 use super::run::Scene;
 use super::{Engine, Quotas};
+use crate::conversation::frozen::FrozenItem;
 use crate::conversation::naming;
 use crate::conversation::rate::Rate;
-use crate::conversation::transcript::{Counted, EventId, FrozenItem, Role, Tier, User};
+use crate::conversation::transcript::{Counted, EventId, Role, Tier, User};
 use crate::store::approvals::{self, Matter};
 use crate::store::{Conn, QueryResult, ledger, quotas, users};
 use crate::tools::{Allowance, Standing, World};
@@ -69,7 +70,7 @@ impl Records {
         let admins = users::admins(conn)?;
         let whom_to_ask = naming::whom_to_ask(&admins);
         let wishes = approvals::open_about(conn, user.id)?.into_iter().filter_map(|open| match open.matter {
-            Matter::Delete(item) => Some(item),
+            Matter::Delete(item) => Some(*item),
             Matter::Join => None,
         });
         Ok(Self {

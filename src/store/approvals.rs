@@ -7,8 +7,9 @@ use super::Conn;
 use super::codec::{fingerprint, fingerprint_json, kind, kind_word, ms, unreadable};
 use super::schema::approvals;
 use super::written::Written;
+use crate::conversation::frozen::{Extent, FrozenItem};
 use crate::conversation::orders::FourDigits;
-use crate::conversation::transcript::{CallRow, FrozenItem, UserId};
+use crate::conversation::transcript::{CallRow, UserId};
 
 /// How long a code works, and how long a settled one is still explained.
 const LASTS: SignedDuration = SignedDuration::from_hours(24);
@@ -22,7 +23,7 @@ const OPEN: Written = Written("approvals.state = 'open'");
 pub enum Matter {
     Join,
     /// The item as the admins were told of it.
-    Delete(FrozenItem),
+    Delete(Box<FrozenItem>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -102,14 +103,15 @@ impl Row {
             "join" => Matter::Join,
             "delete" => {
                 let fingerprint = fingerprint(&self.fingerprint.ok_or_else(missing)?)?;
-                Matter::Delete(FrozenItem {
+                Matter::Delete(Box::new(FrozenItem {
                     instance: self.instance.ok_or_else(missing)?,
                     kind: kind(&self.item_kind.ok_or_else(missing)?)?,
                     id: self.item_id.ok_or_else(missing)?,
                     // Files that nobody knows of are never deleted.
                     delete_files: fingerprint.size_bytes > 0,
+                    extent: Extent::Whole,
                     fingerprint,
-                })
+                }))
             }
             _ => return Err(missing()),
         };

@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::conversation::frozen::{Afterwards, Episodes, Extent, Fingerprint};
 use crate::conversation::transcript::{
-    Arguments, Brain, CallFailure, CallResult, ChannelKind, Fingerprint, Media, MediaKind, MediaRef, Role,
-    Status, Stop, Tier, Via,
+    Arguments, Brain, CallFailure, CallResult, ChannelKind, Media, MediaKind, MediaRef, Role, Status, Stop,
+    Tier, Via,
 };
 
 /// The value itself is left out: it may be somebody's words.
@@ -112,6 +113,7 @@ enum StoredRef {
     Tmdb(i64),
     Tvdb(i64),
     Item(String, MediaKind, i64),
+    Download(String, i64),
 }
 
 pub(super) fn result_json(result: &CallResult) -> QueryResult<String> {
@@ -119,6 +121,7 @@ pub(super) fn result_json(result: &CallResult) -> QueryResult<String> {
         MediaRef::Tmdb(id) => StoredRef::Tmdb(*id),
         MediaRef::Tvdb(id) => StoredRef::Tvdb(*id),
         MediaRef::Item { instance, kind, id } => StoredRef::Item(instance.clone(), *kind, *id),
+        MediaRef::Download { instance, id } => StoredRef::Download(instance.clone(), *id),
     });
     to_json(&StoredResult {
         for_model: result.for_model.clone(),
@@ -133,6 +136,7 @@ pub(super) fn result(text: &str) -> QueryResult<CallResult> {
         StoredRef::Tmdb(id) => MediaRef::Tmdb(id),
         StoredRef::Tvdb(id) => MediaRef::Tvdb(id),
         StoredRef::Item(instance, kind, id) => MediaRef::Item { instance, kind, id },
+        StoredRef::Download(instance, id) => MediaRef::Download { instance, id },
     });
     Ok(CallResult { for_model: stored.for_model, for_user: stored.for_user, shown: shown.collect() })
 }
@@ -181,6 +185,44 @@ pub(super) fn fingerprint_json(fingerprint: &Fingerprint) -> QueryResult<String>
 pub(super) fn fingerprint(text: &str) -> QueryResult<Fingerprint> {
     let StoredFingerprint { title, year, path, size_bytes, seasons } = from_json("fingerprint", text)?;
     Ok(Fingerprint { title, year, path, size_bytes, seasons })
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredExtent {
+    Season { number: u32, files: Vec<i64> },
+    Copy { season: Option<u32>, episodes: Vec<u32>, files: Vec<i64> },
+    Download { another: bool },
+}
+
+/// Nothing stands for the whole title.
+pub(super) fn extent_json(extent: &Extent) -> QueryResult<Option<String>> {
+    let stored = match extent.clone() {
+        Extent::Whole => return Ok(None),
+        Extent::Season { number, files } => StoredExtent::Season { number, files },
+        Extent::Copy { episodes: None, files } => {
+            StoredExtent::Copy { season: None, episodes: Vec::new(), files }
+        }
+        Extent::Copy { episodes: Some(Episodes { season, numbers }), files } => {
+            StoredExtent::Copy { season: Some(season), episodes: numbers, files }
+        }
+        Extent::Download(afterwards) => {
+            StoredExtent::Download { another: afterwards == Afterwards::AnotherCopy }
+        }
+    };
+    to_json(&stored).map(Some)
+}
+
+pub(super) fn extent(text: Option<&str>) -> QueryResult<Extent> {
+    let Some(text) = text else { return Ok(Extent::Whole) };
+    Ok(match from_json("extent", text)? {
+        StoredExtent::Season { number, files } => Extent::Season { number, files },
+        StoredExtent::Copy { season, episodes: numbers, files } => {
+            Extent::Copy { episodes: season.map(|season| Episodes { season, numbers }), files }
+        }
+        StoredExtent::Download { another: true } => Extent::Download(Afterwards::AnotherCopy),
+        StoredExtent::Download { another: false } => Extent::Download(Afterwards::Nothing),
+    })
 }
 
 #[derive(Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Conn;
 use super::codec::{
-    failure_json, fingerprint, fingerprint_json, from_json, kind, kind_word, ms, number, result_json, time,
-    to_json, unreadable,
+    extent, extent_json, failure_json, fingerprint, fingerprint_json, from_json, kind, kind_word, ms, number,
+    result_json, time, to_json, unreadable,
 };
 use super::ledger::Outcome;
 use super::outbox::{self, NewText};
@@ -17,10 +17,11 @@ use super::turns::{self as turn_rows, End};
 use super::written::Written;
 use crate::conversation::consent::Code;
 use crate::conversation::deletion::{self, Ending, ItemOutcome};
+use crate::conversation::frozen::FrozenItem;
 use crate::conversation::route::EndedQuestion;
 use crate::conversation::text;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, CallRow, ConversationId, EventId, FrozenItem, MediaKind, TurnId, UserId,
+    CallFailure, CallResult, CallRow, ConversationId, EventId, MediaKind, TurnId, UserId,
 };
 
 /// How long a question that has ended still explains a yes.
@@ -76,6 +77,7 @@ fn put_items(conn: &mut Conn, call: CallRow, items: &[FrozenItem]) -> QueryResul
                 tool_call_items::kind.eq(kind_word(item.kind)),
                 tool_call_items::item_id.eq(item.id),
                 tool_call_items::delete_files.eq(i64::from(item.delete_files)),
+                tool_call_items::extent.eq(extent_json(&item.extent)?),
                 tool_call_items::fingerprint.eq(fingerprint_json(&item.fingerprint)?),
                 tool_call_items::state.eq("held"),
             ))
@@ -272,7 +274,7 @@ pub enum ItemState {
 }
 
 pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
-    type Row = (i64, String, String, i64, i64, String, String, Option<String>, i64);
+    type Row = (i64, String, String, i64, i64, Option<String>, String, String, Option<String>, i64);
     let rows: Vec<Row> = tool_call_items::table
         .filter(tool_call_items::tool_call_id.eq(call.0))
         .order(tool_call_items::ord)
@@ -282,6 +284,7 @@ pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
             tool_call_items::kind,
             tool_call_items::item_id,
             tool_call_items::delete_files,
+            tool_call_items::extent,
             tool_call_items::fingerprint,
             tool_call_items::state,
             tool_call_items::result,
@@ -289,7 +292,7 @@ pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
         ))
         .load(conn)?;
     let read = |row: Row| {
-        let (ord, instance, word, id, delete_files, print, state, result, attempts) = row;
+        let (ord, instance, word, id, delete_files, of_it, print, state, result, attempts) = row;
         let state = match state.as_str() {
             "held" => ItemState::Held,
             "running" | "unknown" => ItemState::Running,
@@ -297,9 +300,14 @@ pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
             "complete" | "error" => ItemState::Ended(outcome(&result.unwrap_or_default())?),
             _ => return Err(unreadable("item state")),
         };
-        let fingerprint = fingerprint(&print)?;
-        let item =
-            FrozenItem { instance, kind: kind(&word)?, id, delete_files: delete_files == 1, fingerprint };
+        let item = FrozenItem {
+            instance,
+            kind: kind(&word)?,
+            id,
+            delete_files: delete_files == 1,
+            extent: extent(of_it.as_deref())?,
+            fingerprint: fingerprint(&print)?,
+        };
         Ok(Item { ord, item, state, attempts: number(attempts)? })
     };
     rows.into_iter().map(read).collect()

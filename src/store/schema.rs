@@ -315,6 +315,7 @@ diesel::table! {
         result -> Nullable<Text>,
         attempts -> BigInt,
         started_at -> Nullable<BigInt>,
+        extent -> Nullable<Text>,
     }
 }
 

@@ -5,10 +5,11 @@ use serde_json::json;
 
 use super::{Uses, World};
 use crate::conversation::consent::Language;
+use crate::conversation::frozen::FrozenItem;
 use crate::conversation::rate::Room;
 use crate::conversation::transcript::{
-    Added, Arguments, Audience, CallFailure, Counted, FrozenItem, MediaRef, Rights, Status, Tier, ToolCall,
-    ToolSpec, User,
+    Added, Arguments, Audience, CallFailure, Counted, MediaRef, Rights, Status, Tier, ToolCall, ToolSpec,
+    User,
 };
 use crate::conversation::words;
 use crate::store::pending::{Claimed, Item};
@@ -168,6 +169,7 @@ fn unknown_id(unknown: &MediaRef) -> CallFailure {
     let hint = match unknown {
         MediaRef::Tmdb(_) | MediaRef::Tvdb(_) => "call search_media first and use an id it shows",
         MediaRef::Item { .. } => "call find_in_library first and use an id it shows",
+        MediaRef::Download { .. } => "call check_status first and use an id it shows",
     };
     refusal("unknown_id", hint, None)
 }

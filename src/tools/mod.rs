@@ -25,9 +25,10 @@ use jiff::tz::TimeZone;
 
 use crate::conversation::action::Action;
 use crate::conversation::consent::Language;
+use crate::conversation::frozen::FrozenItem;
 use crate::conversation::rate::Rate;
 use crate::conversation::transcript::{
-    Added, Arguments, CallFailure, CallResult, FrozenItem, MediaRef, Rights, ToolSpec,
+    Added, Arguments, CallFailure, CallResult, MediaRef, Rights, ToolSpec,
 };
 use approval::Cleared;
 
@@ -93,7 +94,7 @@ pub enum Deed {
     /// It counts towards the person's quota.
     Count(Added),
     /// The admins are asked to delete this.
-    AskAdmins(FrozenItem),
+    AskAdmins(Box<FrozenItem>),
 }
 
 /// What checked arguments say about the call.

@@ -16,9 +16,9 @@ use super::{Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, Wor
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Movie, Removal, Series};
+use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
 use crate::conversation::transcript::{
-    Arguments, Audience, CallFailure, CallResult, Fingerprint, FrozenItem, MediaKind, MediaRef, Tier,
-    ToolSpec,
+    Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
 };
 
 /// The tool that deletes.
@@ -96,6 +96,7 @@ impl Tool for RemoveMedia {
                 id: item.id,
                 // Files that nobody knows of are never deleted: a size that is merely missing must not cost them.
                 delete_files: args.delete_files && fingerprint.size_bytes > 0,
+                extent: Extent::Whole,
                 fingerprint,
             });
         }

@@ -14,8 +14,9 @@ use super::arguments::{cleared, offer_instances, read, schema};
 use super::library::Library;
 use super::removal::Place;
 use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
 use crate::conversation::transcript::{
-    Arguments, Audience, CallFailure, CallResult, Fingerprint, FrozenItem, MediaKind, Tier, ToolSpec,
+    Arguments, Audience, CallFailure, CallResult, MediaKind, Tier, ToolSpec,
 };
 
 /// Wishes of one person that may be open together.
@@ -69,7 +70,14 @@ impl Tool for RequestRemoval {
         let Some(fingerprint) = fetched else { return Err(unknown(args.id).into()) };
         let instance = place.name().to_owned();
         let delete_files = fingerprint.size_bytes > 0;
-        let item = FrozenItem { instance, kind: args.kind, id: args.id, delete_files, fingerprint };
+        let item = FrozenItem {
+            instance,
+            kind: args.kind,
+            id: args.id,
+            delete_files,
+            extent: Extent::Whole,
+            fingerprint,
+        };
         approval::requested(std::slice::from_ref(&item), Words::of(world))?;
         let same =
             |wish: &FrozenItem| (&wish.instance, wish.kind, wish.id) == (&item.instance, item.kind, item.id);
@@ -83,7 +91,7 @@ impl Tool for RequestRemoval {
         }
         let sentence = format!("I asked the admins to delete {}. You will hear from me.", name(&item));
         let result = told(&item, "asked", &sentence);
-        Ok(Ran::with(result, Deed::AskAdmins(item)))
+        Ok(Ran::with(result, Deed::AskAdmins(Box::new(item))))
     }
 
     /// Nothing is asked but with the result, so without one nobody was.

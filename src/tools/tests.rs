@@ -21,9 +21,8 @@ use crate::arr::fake::sonarr::FakeSonarr;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::clock::Clock;
-use crate::conversation::transcript::{
-    Arguments, CallResult, Fingerprint, FrozenItem, MediaKind, MediaRef, Rights, Role,
-};
+use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
+use crate::conversation::transcript::{Arguments, CallResult, MediaKind, MediaRef, Rights, Role};
 use crate::http::Http;
 
 const NOW: &str = "2026-03-06T19:00:00-05:00";
@@ -445,6 +444,7 @@ async fn a_removal_freezes_what_the_question_says() {
             kind: MediaKind::Movie,
             id: 7,
             delete_files: true,
+            extent: Extent::Whole,
             fingerprint: Fingerprint {
                 title: "Dune".to_owned(),
                 year: 2021,

@@ -193,6 +193,7 @@ pub(super) struct Item {
     item_id: i64,
     #[diesel(column_name = delete_files)]
     with_files: Yes,
+    extent: Option<Json>,
     #[diesel(column_name = fingerprint)]
     item: Json,
     state: String,

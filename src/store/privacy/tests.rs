@@ -10,10 +10,11 @@ use super::erase_talk;
 use super::export::export;
 use super::forget::{Forgetting, forget};
 use super::sweep::{Swept, sweep};
+use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
 use crate::conversation::spending::{Charge, Tokens};
 use crate::conversation::transcript::{
-    Address, Arguments, Brain, CallFailure, CallResult, CallState, ChannelKind, ConversationId, Fingerprint,
-    FrozenItem, Media, MediaKind, PhoneNumber, Received, Stop, Tier, TurnId, UserId, Via,
+    Address, Arguments, Brain, CallFailure, CallResult, CallState, ChannelKind, ConversationId, Media,
+    MediaKind, PhoneNumber, Received, Stop, Tier, TurnId, UserId, Via,
 };
 use crate::conversation::turn::Failure;
 use crate::store::agenda::{self, Todo};
@@ -213,6 +214,7 @@ fn is_asked(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
         kind: MediaKind::Movie,
         id: 1,
         delete_files: true,
+        extent: Extent::Whole,
         fingerprint,
     };
     let words = "Delete Walrus (2021)?".to_owned();
