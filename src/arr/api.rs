@@ -99,10 +99,31 @@ impl Api {
         }
     }
 
+    /// A list that the server has to ask others for.
+    pub(super) async fn slow_list<W, T>(&self, path: &str, query: Query<'_>) -> Result<Vec<T>, ArrError>
+    where
+        W: DeserializeOwned + Into<T>,
+    {
+        let call = Call { method: Method::GET, path, query, body: None, timeout: LOOKUP_TIMEOUT };
+        Ok(parse::<Vec<W>>(&self.read(&call).await?)?.into_iter().map(Into::into).collect())
+    }
+
     /// Sent once; what is answered to a success does not matter.
     pub(super) async fn delete(&self, path: &str, query: Query<'_>) -> Result<(), ArrError> {
         let call = Call { method: Method::DELETE, path, query, body: None, timeout: WRITE_TIMEOUT };
         self.send(&call, call.timeout).await.map(drop)
+    }
+
+    /// Sent once; what is answered to a success does not matter.
+    pub(super) async fn write(&self, method: Method, path: &str, body: &Value) -> Result<(), ArrError> {
+        let call = Call { method, path, query: &[], body: Some(body), timeout: WRITE_TIMEOUT };
+        self.send(&call, call.timeout).await.map(drop)
+    }
+
+    /// Sent once, for what it makes; an answer that cannot be read leaves open what that is.
+    pub(super) async fn create<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, ArrError> {
+        let call = Call { method: Method::POST, path, query: &[], body: Some(body), timeout: WRITE_TIMEOUT };
+        parse(&self.send(&call, call.timeout).await?)
     }
 
     /// Tries a second time where the first certainly did nothing, within the time of one.

@@ -4,8 +4,60 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
-use super::wire::{Episode, Page, QueueRow};
-use super::{Download, DownloadState, remark, times};
+use super::wire::{Episode, Page, QueueRow, whole};
+use super::{remark, times};
+
+/// One download, however many queue rows it fills (a season pack has one per episode).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Download {
+    /// Any row removes the download as a whole; in the order of the queue.
+    pub rows: Vec<i64>,
+    /// The id that the history knows it by; empty where it has none yet.
+    pub id: String,
+    /// The name of the release.
+    pub release: String,
+    pub of: DownloadOf,
+    /// `Dune (2021)`, `The Bear S02E03`, `The Bear season 2`, or the release name where nothing matches.
+    pub title: String,
+    pub state: DownloadState,
+    pub size_bytes: f64,
+    pub left_bytes: f64,
+    /// `None` where the client does not know, or says zero while it still works.
+    pub time_left: Option<Duration>,
+}
+
+/// What a download brings, by the ids of the library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DownloadOf {
+    Movie(i64),
+    Episodes {
+        series: i64,
+        episodes: Vec<QueuedEpisode>,
+    },
+    /// Nothing that the library knows.
+    Nothing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuedEpisode {
+    pub id: i64,
+    pub season: u32,
+    pub number: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DownloadState {
+    Downloading,
+    Queued,
+    Paused,
+    /// Waits out a delay profile.
+    Delayed,
+    Importing,
+    /// Downloaded, and stuck: what Sonarr or Radarr says first.
+    Stuck(String),
+    Failed(String),
+    ClientDown,
+}
 
 /// Downloads in the order of their first rows.
 pub(super) fn read(page: Page<QueueRow>) -> Vec<Download> {
@@ -28,6 +80,10 @@ fn download(rows: &[QueueRow]) -> Option<Download> {
     // Every row of a season pack repeats the figures of the whole download.
     let first = rows.first()?;
     Some(Download {
+        rows: rows.iter().filter_map(|row| row.id).collect(),
+        id: first.download_id.clone().unwrap_or_default(),
+        release: first.title.clone().unwrap_or_default(),
+        of: content(rows),
         title: movie_title(rows)
             .or_else(|| episodes_title(rows))
             .or_else(|| first.title.clone())
@@ -37,6 +93,25 @@ fn download(rows: &[QueueRow]) -> Option<Download> {
         left_bytes: first.sizeleft.unwrap_or_default(),
         time_left: first.timeleft.as_deref().and_then(times::span).filter(|left| *left > Duration::ZERO),
     })
+}
+
+fn content(rows: &[QueueRow]) -> DownloadOf {
+    let known = |id: &i64| *id > 0;
+    if let Some(movie) = rows.iter().find_map(|row| row.movie_id.filter(known)) {
+        return DownloadOf::Movie(movie);
+    }
+    let Some(series) = rows.iter().find_map(|row| row.series_id.filter(known)) else {
+        return DownloadOf::Nothing;
+    };
+    let queued = |row: &QueueRow| {
+        let number = row.episode.as_ref().and_then(|episode| episode.episode_number);
+        Some(QueuedEpisode {
+            id: row.episode_id.filter(known)?,
+            season: whole(row.season_number),
+            number: whole(number),
+        })
+    };
+    DownloadOf::Episodes { series, episodes: rows.iter().filter_map(queued).collect() }
 }
 
 fn movie_title(rows: &[QueueRow]) -> Option<String> {

@@ -1,20 +1,27 @@
 //! Sonarr and Radarr (API v3) as far as we use them: thin clients that tell their failures apart.
 
+mod additions;
 mod answer;
 mod api;
+pub mod changes;
+pub mod collections;
 mod downloads;
+pub mod episodes;
 pub mod fake;
+pub mod history;
 mod imports;
 pub mod radarr;
 mod remark;
+pub mod server;
 pub mod sonarr;
 mod times;
 mod wire;
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use jiff::civil::Date;
+
+pub use additions::{Addition, MovieScope, NewMovie, NewSeries, WantedEpisodes};
+pub use downloads::{Download, DownloadOf, DownloadState, QueuedEpisode};
 
 pub use crate::conversation::transcript::MediaKind;
 use crate::conversation::trouble::{Effect, Trouble};
@@ -41,6 +48,52 @@ pub struct Movie {
     pub cinema: Option<Date>,
     pub digital: Option<Date>,
     pub physical: Option<Date>,
+    /// How far its release has come, as the catalogue says.
+    pub status: ReleaseStatus,
+    /// From when on the library looks for it.
+    pub availability: Availability,
+    pub file: Option<MediaFile>,
+    pub genres: Vec<String>,
+    /// TMDB's, from 0 to 10.
+    pub rating: Option<f64>,
+    /// When the library got it; `None` for a catalogue hit.
+    pub added: Option<Timestamp>,
+    /// When it was last searched for.
+    pub last_search: Option<Timestamp>,
+    pub collection: Option<Collection>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReleaseStatus {
+    Announced,
+    InCinemas,
+    Released,
+    /// To be announced, withdrawn, or a word we do not know.
+    Unclear,
+}
+
+/// The release that has to be past before a film is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Availability {
+    Announced,
+    InCinemas,
+    Released,
+}
+
+/// The films that one belongs with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collection {
+    pub tmdb: i64,
+    pub title: String,
+}
+
+/// A file of a movie or of one or more episodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MediaFile {
+    pub id: i64,
+    pub size_bytes: u64,
+    /// `WEBDL-1080p`; empty where unknown.
+    pub quality: String,
 }
 
 /// A show as Sonarr holds it or finds it in its catalogue.
@@ -65,6 +118,13 @@ pub struct Series {
     pub path: String,
     pub profile: i64,
     pub next_airing: Option<Timestamp>,
+    /// Whether seasons to come will be wanted too.
+    pub new_seasons: bool,
+    pub genres: Vec<String>,
+    /// From 0 to 10.
+    pub rating: Option<f64>,
+    /// When the library got it; `None` for a catalogue hit.
+    pub added: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,32 +133,7 @@ pub struct Season {
     pub monitored: bool,
     pub episodes_on_disk: u32,
     pub episodes: u32,
-}
-
-/// One download, however many queue rows it fills (a season pack has one per episode).
-#[derive(Debug, Clone, PartialEq)]
-pub struct Download {
-    /// `Dune (2021)`, `The Bear S02E03`, `The Bear season 2`, or the release name where nothing matches.
-    pub title: String,
-    pub state: DownloadState,
-    pub size_bytes: f64,
-    pub left_bytes: f64,
-    /// `None` where the client does not know, or says zero while it still works.
-    pub time_left: Option<Duration>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DownloadState {
-    Downloading,
-    Queued,
-    Paused,
-    /// Waits out a delay profile.
-    Delayed,
-    Importing,
-    /// Downloaded, and stuck: what Sonarr or Radarr says first.
-    Stuck(String),
-    Failed(String),
-    ClientDown,
+    pub size_bytes: u64,
 }
 
 /// One dated entry of a calendar.
@@ -146,32 +181,6 @@ pub struct RootFolder {
     pub path: String,
     /// `None` where it is not accessible.
     pub free_bytes: Option<u64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewMovie {
-    pub tmdb: i64,
-    pub title: String,
-    pub profile: i64,
-    pub root_folder: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewSeries {
-    pub tvdb: i64,
-    pub title: String,
-    pub series_type: String,
-    pub profile: i64,
-    pub root_folder: String,
-    /// Every season the catalogue lists (specials included, as season 0), and whether it is wanted.
-    pub seasons: Vec<(u32, bool)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Addition {
-    Added,
-    /// The library had it: a success for whoever wanted it there.
-    AlreadyThere,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

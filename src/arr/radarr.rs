@@ -7,22 +7,27 @@ use serde_json::json;
 use url::Url;
 
 use super::api::Api;
+use super::server::{Server, gone_or_removed};
 use super::times::day;
 use super::wire::{self, Page, QueueRow};
 use super::{
-    Addition, ArrError, Download, Imported, Movie, NewMovie, Profile, Release, Removal, RootFolder,
-    SystemStatus, Upcoming, UpcomingWhen, downloads, imports,
+    Addition, ArrError, Download, Imported, Movie, MovieScope, NewMovie, Profile, Release, Removal,
+    RootFolder, SystemStatus, Upcoming, UpcomingWhen, downloads, imports,
 };
 use crate::http::Http;
 
 #[derive(Debug, Clone)]
 pub struct Radarr {
-    api: Api,
+    pub(super) api: Api,
 }
 
 impl Radarr {
     pub fn new(http: Http, base: Url, key: SecretString) -> Self {
         Self { api: Api::new(http, base, key) }
+    }
+
+    pub fn server(&self) -> Server<'_> {
+        Server(&self.api)
     }
 
     /// Catalogue search; `term` may be `tmdb:603`. An empty term finds nothing.
@@ -48,15 +53,19 @@ impl Radarr {
 
     /// Adds it monitored and searches for it at once.
     pub async fn add(&self, movie: &NewMovie) -> Result<Addition, ArrError> {
+        let monitor = match movie.scope {
+            MovieScope::Movie => "movieOnly",
+            MovieScope::Collection => "movieAndCollection",
+        };
         let body = json!({
             "title": movie.title,
             "tmdbId": movie.tmdb,
             "qualityProfileId": movie.profile,
             "rootFolderPath": movie.root_folder,
             "monitored": true,
-            "minimumAvailability": "released",
+            "minimumAvailability": movie.availability.word(),
             "tags": [],
-            "addOptions": { "monitor": "movieOnly", "searchForMovie": true },
+            "addOptions": { "monitor": monitor, "searchForMovie": true },
         });
         self.api.add("movie", &body).await
     }
@@ -64,11 +73,7 @@ impl Radarr {
     pub async fn delete(&self, id: i64, delete_files: bool) -> Result<Removal, ArrError> {
         let delete_files = if delete_files { "true" } else { "false" };
         let query = [("deleteFiles", delete_files), ("addImportExclusion", "false")];
-        match self.api.delete(&format!("movie/{id}"), &query).await {
-            Ok(()) => Ok(Removal::Removed),
-            Err(ArrError::NotFound) => Ok(Removal::AlreadyGone),
-            Err(error) => Err(error),
-        }
+        gone_or_removed(self.api.delete(&format!("movie/{id}"), &query).await)
     }
 
     pub async fn downloads(&self) -> Result<Vec<Download>, ArrError> {
@@ -142,6 +147,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::arr::{Availability, Collection, MediaFile, ReleaseStatus};
 
     type Asked = Arc<Mutex<Vec<(String, Value)>>>;
 
@@ -183,6 +189,25 @@ mod tests {
             cinema: None,
             digital: None,
             physical: None,
+            status: ReleaseStatus::Announced,
+            availability: Availability::Released,
+            file: None,
+            genres: Vec::new(),
+            rating: None,
+            added: None,
+            last_search: None,
+            collection: None,
+        }
+    }
+
+    fn the_matrix() -> NewMovie {
+        NewMovie {
+            tmdb: 603,
+            title: "The Matrix".into(),
+            profile: 4,
+            root_folder: "/films".into(),
+            availability: Availability::Released,
+            scope: MovieScope::Movie,
         }
     }
 
@@ -195,7 +220,12 @@ mod tests {
                 { "title": "The Matrix", "tmdbId": 603, "year": 1999, "isAvailable": true, "id": 7,
                   "hasFile": true, "monitored": true, "sizeOnDisk": 9_000_000_000_i64, "path": "/films/m",
                   "qualityProfileId": 4, "popularity": 48.5, "inCinemas": "1999-03-31T00:00:00Z",
-                  "digitalRelease": "0001-01-01T00:00:00Z" },
+                  "digitalRelease": "0001-01-01T00:00:00Z", "status": "released",
+                  "minimumAvailability": "inCinemas", "genres": ["Action"], "added": "2024-01-01T00:00:00Z",
+                  "lastSearchTime": "2024-01-02T00:00:00Z", "ratings": { "tmdb": { "votes": 9, "value": 8.2 } },
+                  "collection": { "title": "The Matrix Collection", "tmdbId": 2344 },
+                  "movieFile": { "id": 31, "size": 9_000_000_000_i64,
+                                 "quality": { "quality": { "id": 7, "name": "Bluray-1080p" } } } },
             ]),
         );
         let in_library = Movie {
@@ -208,6 +238,14 @@ mod tests {
             profile: 4,
             popularity: 48.5,
             cinema: Some(date(1999, 3, 31)),
+            status: ReleaseStatus::Released,
+            availability: Availability::InCinemas,
+            file: Some(MediaFile { id: 31, size_bytes: 9_000_000_000, quality: "Bluray-1080p".into() }),
+            genres: vec!["Action".into()],
+            rating: Some(8.2),
+            added: Some("2024-01-01T00:00:00Z".parse().unwrap()),
+            last_search: Some("2024-01-02T00:00:00Z".parse().unwrap()),
+            collection: Some(Collection { tmdb: 2344, title: "The Matrix Collection".into() }),
             ..hit()
         };
         assert_eq!(radarr.lookup("matrix 1999").await.unwrap(), [hit(), in_library]);
@@ -217,16 +255,15 @@ mod tests {
     #[tokio::test]
     async fn a_hit_that_is_out_is_available_and_an_empty_record_is_no_trouble() {
         let (radarr, _) = radarr(200, &json!([{ "status": "released" }, {}]));
-        let empty = Movie { tmdb: 0, title: String::new(), year: 0, ..hit() };
-        assert_eq!(radarr.lookup("x").await.unwrap(), [Movie { available: true, ..empty.clone() }, empty]);
+        let empty = Movie { tmdb: 0, title: String::new(), year: 0, status: ReleaseStatus::Unclear, ..hit() };
+        let out = Movie { available: true, status: ReleaseStatus::Released, ..empty.clone() };
+        assert_eq!(radarr.lookup("x").await.unwrap(), [out, empty]);
     }
 
     #[tokio::test]
     async fn a_movie_is_added_monitored_with_a_search_and_no_tags() {
         let (radarr, asked) = radarr(201, &json!({}));
-        let movie =
-            NewMovie { tmdb: 603, title: "The Matrix".into(), profile: 4, root_folder: "/films".into() };
-        assert_eq!(radarr.add(&movie).await.unwrap(), Addition::Added);
+        assert_eq!(radarr.add(&the_matrix()).await.unwrap(), Addition::Added);
         check(
             &asked,
             &[(

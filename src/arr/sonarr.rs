@@ -6,22 +6,27 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::api::Api;
+use super::server::Server;
 use super::times::instant;
 use super::wire::{self, Page, QueueRow};
 use super::{
     Addition, ArrError, Download, Imported, NewSeries, Profile, Removal, RootFolder, Series, SystemStatus,
-    Upcoming, UpcomingWhen, downloads, imports,
+    Upcoming, UpcomingWhen, WantedEpisodes, downloads, imports,
 };
 use crate::http::Http;
 
 #[derive(Debug, Clone)]
 pub struct Sonarr {
-    api: Api,
+    pub(super) api: Api,
 }
 
 impl Sonarr {
     pub fn new(http: Http, base: Url, key: SecretString) -> Self {
         Self { api: Api::new(http, base, key) }
+    }
+
+    pub fn server(&self) -> Server<'_> {
+        Server(&self.api)
     }
 
     /// Catalogue search; `term` may be `tvdb:78107`. An empty term finds nothing.
@@ -118,28 +123,34 @@ impl Sonarr {
 }
 
 fn addition(series: &NewSeries) -> Value {
-    let seasons: Vec<Value> = series
-        .seasons
-        .iter()
-        .map(|(number, wanted)| json!({ "seasonNumber": number, "monitored": wanted }))
-        .collect();
-    // Whoever wants the latest season wants those to come; whoever chose older ones did not choose them.
-    let latest_wanted =
-        series.seasons.iter().max_by_key(|(number, _)| *number).is_none_or(|(_, wanted)| *wanted);
-    json!({
+    let (monitor, to_come) = match &series.wanted {
+        // "skip" leaves the flags of the seasons as they are; any other value overwrites them.
+        WantedEpisodes::Seasons(seasons) => ("skip", latest_is_wanted(seasons)),
+        WantedEpisodes::Future => ("future", true),
+        WantedEpisodes::Pilot => ("pilot", false),
+    };
+    let mut body = json!({
         "title": series.title,
         "tvdbId": series.tvdb,
         "qualityProfileId": series.profile,
         "rootFolderPath": series.root_folder,
         "monitored": true,
-        "monitorNewItems": if latest_wanted { "all" } else { "none" },
+        "monitorNewItems": if to_come { "all" } else { "none" },
         "seasonFolder": true,
         "seriesType": series.series_type,
-        "seasons": seasons,
         "tags": [],
-        // "skip" leaves the flags of the seasons as they are; any other value overwrites them.
-        "addOptions": { "monitor": "skip", "searchForMissingEpisodes": true, "searchForCutoffUnmetEpisodes": false },
-    })
+        "addOptions": { "monitor": monitor, "searchForMissingEpisodes": true, "searchForCutoffUnmetEpisodes": false },
+    });
+    if let WantedEpisodes::Seasons(seasons) = &series.wanted {
+        let flag = |(number, wanted): &(u32, bool)| json!({ "seasonNumber": number, "monitored": wanted });
+        body["seasons"] = seasons.iter().map(flag).collect();
+    }
+    body
+}
+
+/// Whoever wants the latest season wants those to come; whoever chose older ones did not choose them.
+fn latest_is_wanted(seasons: &[(u32, bool)]) -> bool {
+    seasons.iter().max_by_key(|(number, _)| *number).is_none_or(|(_, wanted)| *wanted)
 }
 
 /// An episode without an air time has no place in a calendar.
@@ -200,7 +211,7 @@ mod tests {
             series_type: "standard".into(),
             profile: 1,
             root_folder: "/tv".into(),
-            seasons,
+            wanted: WantedEpisodes::Seasons(seasons),
         }
     }
 
@@ -208,7 +219,7 @@ mod tests {
     async fn a_show_is_counted_without_its_specials() {
         let season = |number: u32, monitored: bool, on_disk: u32, all: u32| {
             json!({ "seasonNumber": number, "monitored": monitored,
-                    "statistics": { "episodeFileCount": on_disk, "totalEpisodeCount": all } })
+                    "statistics": { "episodeFileCount": on_disk, "totalEpisodeCount": all, "sizeOnDisk": 3 } })
         };
         let (sonarr, asked) = sonarr(
             (
@@ -217,6 +228,8 @@ mod tests {
                     "id": 15, "tvdbId": 371_980, "title": "Severance", "year": 2022, "monitored": true,
                     "status": "continuing", "ended": false, "seriesType": "daily", "path": "/tv/s",
                     "qualityProfileId": 1, "nextAiring": "2026-09-01T01:00:00Z",
+                    "monitorNewItems": "all", "genres": ["Drama"], "added": "2024-01-01T00:00:00Z",
+                    "ratings": { "votes": 9, "value": 8.3 },
                     "seasons": [season(0, false, 2, 30), season(1, false, 9, 9), season(2, true, 4, 10)],
                     "statistics": { "episodeFileCount": 15, "totalEpisodeCount": 49, "sizeOnDisk": 41_000_000_000_i64 },
                 }]),
@@ -233,8 +246,8 @@ mod tests {
             ended: false,
             series_type: "daily".into(),
             seasons: vec![
-                Season { number: 1, monitored: false, episodes_on_disk: 9, episodes: 9 },
-                Season { number: 2, monitored: true, episodes_on_disk: 4, episodes: 10 },
+                Season { number: 1, monitored: false, episodes_on_disk: 9, episodes: 9, size_bytes: 3 },
+                Season { number: 2, monitored: true, episodes_on_disk: 4, episodes: 10, size_bytes: 3 },
             ],
             episodes_on_disk: 13,
             episodes: 19,
@@ -242,6 +255,10 @@ mod tests {
             path: "/tv/s".into(),
             profile: 1,
             next_airing: Some("2026-09-01T01:00:00Z".parse().unwrap()),
+            new_seasons: true,
+            genres: vec!["Drama".into()],
+            rating: Some(8.3),
+            added: Some("2024-01-01T00:00:00Z".parse().unwrap()),
         };
         assert_eq!(sonarr.series_by_tvdb(371_980).await.unwrap(), Some(expected));
         check(&asked, &[("GET http://s/api/v3/series?tvdbId=371980", Value::Null)]);

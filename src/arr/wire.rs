@@ -4,6 +4,7 @@
 use serde::Deserialize;
 
 use super::times::{day, instant};
+use super::{Availability, ReleaseStatus};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -25,18 +26,75 @@ pub(super) struct Movie {
     pub(super) in_cinemas: Option<String>,
     pub(super) digital_release: Option<String>,
     pub(super) physical_release: Option<String>,
+    minimum_availability: Option<String>,
+    movie_file: Option<MediaFile>,
+    genres: Option<Vec<String>>,
+    added: Option<String>,
+    last_search_time: Option<String>,
+    collection: Option<Collection>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Ratings {
+pub(super) struct Ratings {
     tmdb: Option<Rating>,
+}
+
+impl Ratings {
+    pub(super) fn value(&self) -> Option<f64> {
+        self.tmdb.as_ref()?.value.filter(|value| *value > 0.0)
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Rating {
     votes: Option<f64>,
+    value: Option<f64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Collection {
+    tmdb_id: Option<i64>,
+    title: Option<String>,
+}
+
+impl Collection {
+    fn named(self) -> Option<super::Collection> {
+        Some(super::Collection { tmdb: self.tmdb_id.filter(|&id| id > 0)?, title: self.title? })
+    }
+}
+
+/// Of a movie or of episodes.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct MediaFile {
+    id: Option<i64>,
+    size: Option<i64>,
+    quality: Option<Quality>,
+}
+
+impl From<MediaFile> for super::MediaFile {
+    fn from(wire: MediaFile) -> Self {
+        Self {
+            id: wire.id.unwrap_or_default(),
+            size_bytes: whole(wire.size),
+            quality: wire.quality.map(Quality::name).unwrap_or_default(),
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Quality {
+    quality: Option<Profile>,
+}
+
+impl Quality {
+    pub(super) fn name(self) -> String {
+        self.quality.and_then(|quality| quality.name).unwrap_or_default()
+    }
 }
 
 impl Movie {
@@ -53,7 +111,9 @@ impl Movie {
 impl From<Movie> for super::Movie {
     fn from(wire: Movie) -> Self {
         let id = wire.id.filter(|&id| id > 0);
-        let votes = wire.ratings.and_then(|ratings| ratings.tmdb).and_then(|rating| rating.votes);
+        let ratings = wire.ratings.unwrap_or_default();
+        let rating = ratings.value();
+        let votes = ratings.tmdb.and_then(|rating| rating.votes);
         Self {
             id,
             tmdb: wire.tmdb_id.unwrap_or_default(),
@@ -74,6 +134,23 @@ impl From<Movie> for super::Movie {
             cinema: day(wire.in_cinemas.as_deref()),
             digital: day(wire.digital_release.as_deref()),
             physical: day(wire.physical_release.as_deref()),
+            status: match wire.status.as_deref() {
+                Some("announced") => ReleaseStatus::Announced,
+                Some("inCinemas") => ReleaseStatus::InCinemas,
+                Some("released") => ReleaseStatus::Released,
+                Some(_) | None => ReleaseStatus::Unclear,
+            },
+            availability: match wire.minimum_availability.as_deref() {
+                Some("announced" | "tba") => Availability::Announced,
+                Some("inCinemas") => Availability::InCinemas,
+                Some(_) | None => Availability::Released,
+            },
+            file: wire.movie_file.map(Into::into),
+            genres: wire.genres.unwrap_or_default(),
+            rating,
+            added: instant(wire.added.as_deref()),
+            last_search: instant(wire.last_search_time.as_deref()),
+            collection: wire.collection.and_then(Collection::named),
         }
     }
 }
@@ -95,6 +172,10 @@ pub(super) struct Series {
     path: Option<String>,
     quality_profile_id: Option<i64>,
     next_airing: Option<String>,
+    monitor_new_items: Option<String>,
+    genres: Option<Vec<String>>,
+    ratings: Option<Rating>,
+    added: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -121,6 +202,7 @@ impl From<Season> for super::Season {
             monitored: wire.monitored.unwrap_or_default(),
             episodes_on_disk: whole(statistics.episode_file_count),
             episodes: whole(statistics.total_episode_count),
+            size_bytes: whole(statistics.size_on_disk),
         }
     }
 }
@@ -146,6 +228,10 @@ impl From<Series> for super::Series {
             path: wire.path.unwrap_or_default(),
             profile: wire.quality_profile_id.unwrap_or_default(),
             next_airing: instant(wire.next_airing.as_deref()),
+            new_seasons: wire.monitor_new_items.as_deref() == Some("all"),
+            genres: wire.genres.unwrap_or_default(),
+            rating: wire.ratings.and_then(|rating| rating.value).filter(|value| *value > 0.0),
+            added: instant(wire.added.as_deref()),
         }
     }
 }
@@ -174,8 +260,9 @@ impl Episode {
 
 /// A page of a list that pages.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct Page<T> {
+    pub(super) total_records: Option<u32>,
     pub(super) records: Vec<T>,
 }
 
@@ -183,6 +270,10 @@ pub(super) struct Page<T> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct QueueRow {
+    pub(super) id: Option<i64>,
+    pub(super) movie_id: Option<i64>,
+    pub(super) series_id: Option<i64>,
+    pub(super) episode_id: Option<i64>,
     pub(super) download_id: Option<String>,
     pub(super) title: Option<String>,
     pub(super) status: Option<String>,
@@ -267,6 +358,6 @@ impl From<SystemStatus> for super::SystemStatus {
 }
 
 /// 0 where absent or out of range.
-fn whole<T: TryFrom<i64> + Default>(number: Option<i64>) -> T {
+pub(super) fn whole<T: TryFrom<i64> + Default>(number: Option<i64>) -> T {
     number.and_then(|number| T::try_from(number).ok()).unwrap_or_default()
 }

@@ -14,7 +14,7 @@ use super::arguments::{cleared, offer_instances, read, schema};
 use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
 use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::arr::radarr::Radarr;
-use crate::arr::{Addition, Movie, NewMovie, Profile};
+use crate::arr::{Addition, Availability, Movie, MovieScope, NewMovie, Profile};
 use crate::conversation::transcript::{
     Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -140,8 +140,14 @@ async fn plan(
     let (Some(profile), Some(folder)) = (profile, roomiest(&folders)) else {
         return Err(instance.not_ready().into());
     };
-    let wanted =
-        NewMovie { tmdb: hit.tmdb, title: hit.title, profile: profile.id, root_folder: folder.path.clone() };
+    let wanted = NewMovie {
+        tmdb: hit.tmdb,
+        title: hit.title,
+        profile: profile.id,
+        root_folder: folder.path.clone(),
+        availability: Availability::Released,
+        scope: MovieScope::Movie,
+    };
     Ok((wanted, profile.clone()))
 }
 

@@ -14,7 +14,7 @@ use super::arguments::{BadArgument, cleared, offer_instances, read, schema};
 use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
 use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{Addition, NewSeries, Series};
+use crate::arr::{Addition, NewSeries, Series, WantedEpisodes};
 use crate::conversation::transcript::{
     Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -128,11 +128,11 @@ async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<
     };
     let seasons = choose(&hit, args.seasons.as_ref(), &world.said)?;
     approval::within_quota(world, counted(&seasons))?;
-    let wanted = plan(instance, args, hit, seasons).await?;
+    let wanted = plan(instance, args, hit, seasons.clone()).await?;
     let addition = sonarr.add(&wanted).await.map_err(|error| instance.failed_write(&error))?;
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unread_write(&error))?;
     match (held, addition) {
-        (Some(held), Addition::Added) => Ok(added(instance, &held, &wanted.seasons)),
+        (Some(held), Addition::Added) => Ok(added(instance, &held, &seasons)),
         (Some(held), Addition::AlreadyThere) => Ok(already_there(instance, &held).into()),
         (None, Addition::Added | Addition::AlreadyThere) => Err(ToolError::Unknown(format!(
             "{}: tvdb {} is not there after the add",
@@ -214,7 +214,7 @@ async fn plan(
         series_type: hit.series_type,
         profile: profile.id,
         root_folder: folder.path.clone(),
-        seasons,
+        wanted: WantedEpisodes::Seasons(seasons),
     })
 }
 

@@ -1,13 +1,14 @@
 //! What goes on in a fake server: downloads with their queue rows, and what was imported.
 //! `item.rs` has the things themselves.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::answers::wire_time;
 use super::item::bytes;
 use super::radarr::FakeRadarr;
 use super::sonarr::FakeSonarr;
-use super::world::Dated;
+use super::world::World;
 
 /// A season of which nothing is known has this many episodes.
 pub(super) const USUAL_SEASON: u32 = 8;
@@ -18,9 +19,25 @@ const GRABBED_BEFORE: jiff::SignedDuration = jiff::SignedDuration::from_mins(40)
 pub struct FakeDownload {
     pub(super) title: String,
     pub(super) minutes_left: Option<u32>,
+    /// 0 until the queue gives one.
+    pub(super) key: usize,
+    pub(super) release: String,
+    pub(super) size_bytes: u64,
     percent: u32,
-    size_bytes: u64,
     state: State,
+}
+
+/// One event of the history; one that is about a season has a row per episode.
+#[derive(Debug, Clone)]
+pub(super) struct Happened {
+    pub title: String,
+    pub release: String,
+    /// As the history calls it: `grabbed`, `downloadFolderImported`, `downloadFailed`, `movieFileDeleted`, ...
+    pub event: &'static str,
+    pub at: Timestamp,
+    /// The download that it belongs to; 0 for none.
+    pub download: usize,
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -39,8 +56,10 @@ pub fn download(title: &str) -> FakeDownload {
     FakeDownload {
         title: title.to_owned(),
         minutes_left: None,
-        percent: 0,
+        key: 0,
+        release: release_of(title),
         size_bytes: bytes(8.0),
+        percent: 0,
         state: State::Downloading,
     }
 }
@@ -95,8 +114,12 @@ impl FakeDownload {
         self
     }
 
-    /// A queue row without what it belongs to; `place` tells the downloads of a queue apart, `part` the rows of one.
-    pub(super) fn row(&self, place: usize, part: u32) -> Value {
+    pub(super) fn client_is_down(&self) -> bool {
+        matches!(self.state, State::ClientDown)
+    }
+
+    /// A queue row without what it belongs to; `part` tells the rows of one download apart.
+    pub(super) fn row(&self, part: u32) -> Value {
         let (status, health, tracked) = match &self.state {
             State::Downloading => ("downloading", "ok", "downloading"),
             State::Queued => ("queued", "ok", "downloading"),
@@ -108,7 +131,7 @@ impl FakeDownload {
             State::Failed(_) => ("failed", "error", "failedPending"),
         };
         let (messages, error) = match &self.state {
-            State::Stuck(reason) => (json!([{ "title": self.release(), "messages": [reason] }]), None),
+            State::Stuck(reason) => (json!([{ "title": self.release, "messages": [reason] }]), None),
             State::Failed(reason) => (json!([]), Some(reason)),
             State::Downloading
             | State::Queued
@@ -119,8 +142,8 @@ impl FakeDownload {
         };
         let left = self.size_bytes as f64 * f64::from(100 - self.percent) / 100.0;
         json!({
-            "id": (place + 1) * 1000 + part as usize,
-            "title": self.release(),
+            "id": self.key * ROWS + part as usize,
+            "title": self.release,
             "size": self.size_bytes as f64,
             "sizeleft": left,
             "timeleft": self.minutes_left.map(time_span),
@@ -129,7 +152,7 @@ impl FakeDownload {
             "trackedDownloadState": tracked,
             "statusMessages": messages,
             "errorMessage": error,
-            "downloadId": format!("{:040X}", (place + 1) * 0x00FA_CADE),
+            "downloadId": download_id(self.key),
             "protocol": "usenet",
             "downloadClient": "SABnzbd",
             "indexer": "Demo Indexer",
@@ -137,29 +160,70 @@ impl FakeDownload {
             "quality": { "quality": { "id": 3, "name": "WEBDL-1080p", "source": "web", "resolution": 1080 } },
         })
     }
+}
 
-    fn release(&self) -> String {
-        let words: Vec<_> = self.title.split_whitespace().collect();
-        format!("{}.1080p.WEB.H264-DEMO", words.join("."))
+/// How many rows a download or an event can have.
+pub(super) const ROWS: usize = 1000;
+
+impl Happened {
+    /// A history record without what it belongs to; `place` tells events apart, `part` the rows of one.
+    pub(super) fn row(&self, place: usize, part: u32) -> Value {
+        json!({
+            "id": (place + 1) * ROWS + part as usize,
+            "sourceTitle": self.release,
+            "date": wire_time(self.at),
+            "eventType": self.event,
+            "downloadId": (self.download > 0).then(|| download_id(self.download)),
+            "quality": { "quality": { "id": 3, "name": "WEBDL-1080p", "source": "web", "resolution": 1080 } },
+            "qualityCutoffNotMet": false,
+            "data": { "downloadClient": "SABnzbd", "releaseGroup": null, "message": self.reason },
+        })
     }
 }
 
-/// The two history records that an import leaves, oldest first, without what they belong to.
-pub(super) fn history(import: &Dated, place: usize, part: u32) -> [(&'static str, Value); 2] {
-    let record = |event: &'static str, at: jiff::Timestamp, offset: usize| {
-        let body = json!({
-            "id": (place + 1) * 1000 + part as usize * 2 + offset,
-            "sourceTitle": format!("{}.1080p.WEB.H264-DEMO", import.title.replace(' ', ".")),
-            "date": wire_time(at),
-            "eventType": event,
-            "downloadId": format!("{:040X}", (place + 1) * 0x0DEC_ADE5),
-            "qualityCutoffNotMet": false,
-            "data": { "downloadClient": "SABnzbd", "releaseGroup": null },
+impl<D> World<D> {
+    pub(super) fn enqueue(&mut self, mut download: FakeDownload) {
+        self.last_download += 1;
+        download.key = self.last_download;
+        self.downloads.push(download);
+    }
+
+    /// It was grabbed a while before.
+    pub(super) fn imported(&mut self, title: &str, at: Timestamp) {
+        self.last_download += 1;
+        let grabbed = at.saturating_sub(GRABBED_BEFORE).unwrap_or(at);
+        for (event, at) in [("grabbed", grabbed), ("downloadFolderImported", at)] {
+            self.history.push(Happened {
+                title: title.to_owned(),
+                release: release_of(title),
+                event,
+                at,
+                download: self.last_download,
+                reason: None,
+            });
+        }
+    }
+
+    /// What happens now to a download.
+    pub(super) fn note(&mut self, download: &FakeDownload, event: &'static str, reason: Option<&str>) {
+        self.history.push(Happened {
+            title: download.title.clone(),
+            release: download.release.clone(),
+            event,
+            at: self.clock.now(),
+            download: download.key,
+            reason: reason.map(str::to_owned),
         });
-        (event, body)
-    };
-    let grabbed = import.at.saturating_sub(GRABBED_BEFORE).unwrap_or(import.at);
-    [record("grabbed", grabbed, 0), record("downloadFolderImported", import.at, 1)]
+    }
+}
+
+fn release_of(title: &str) -> String {
+    let words: Vec<_> = title.split_whitespace().collect();
+    format!("{}.1080p.WEB.H264-DEMO", words.join("."))
+}
+
+fn download_id(key: usize) -> String {
+    format!("{:040X}", key * 0x00FA_CADE)
 }
 
 /// Which episodes a title means.

@@ -13,8 +13,9 @@ use super::sonarr::FakeSonarr;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{
-    Addition, ArrError, Download, DownloadState, Imported, Movie, NewMovie, NewSeries, Profile, Release,
-    Removal, RootFolder, Season, Series, Upcoming, UpcomingWhen,
+    Addition, ArrError, Availability, Download, DownloadOf, DownloadState, Imported, MediaFile, Movie,
+    MovieScope, NewMovie, NewSeries, Profile, QueuedEpisode, Release, ReleaseStatus, Removal, RootFolder,
+    Season, Series, Upcoming, UpcomingWhen, WantedEpisodes,
 };
 use crate::clock::Clock;
 use crate::http::Http;
@@ -39,7 +40,14 @@ fn sonarr(fake: &FakeSonarr) -> Sonarr {
 }
 
 fn wanted_film() -> NewMovie {
-    NewMovie { tmdb: 603, title: "The Matrix".to_owned(), profile: 5, root_folder: "/movies".to_owned() }
+    NewMovie {
+        tmdb: 603,
+        title: "The Matrix".to_owned(),
+        profile: 5,
+        root_folder: "/movies".to_owned(),
+        availability: Availability::Released,
+        scope: MovieScope::Movie,
+    }
 }
 
 #[tokio::test]
@@ -64,6 +72,14 @@ async fn a_film_reads_as_it_was_put_there() {
         cinema: None,
         digital: Some(date(2021, 10, 22)),
         physical: None,
+        status: ReleaseStatus::Released,
+        availability: Availability::Released,
+        file: Some(MediaFile { id: 7, size_bytes: 21_400_000_000, quality: "WEBDL-1080p".to_owned() }),
+        genres: Vec::new(),
+        rating: Some(7.1),
+        added: Some("2024-01-01T00:00:00Z".parse().unwrap()),
+        last_search: None,
+        collection: None,
     };
     let client = radarr(&fake);
     assert_eq!(client.movies().await.unwrap(), std::slice::from_ref(&expected));
@@ -80,8 +96,13 @@ async fn a_show_reads_as_it_was_put_there() {
     let show = series("Severance").year(2022).tvdb(371_980).seasons(2).episodes(19).size_gb(41.0).missing(1);
     fake.add(show.id(3));
     fake.calendar("Severance S02E09", "2026-03-09T02:00:00Z".parse().unwrap());
-    let season =
-        |number, episodes_on_disk, episodes| Season { number, monitored: true, episodes_on_disk, episodes };
+    let season = |number, episodes_on_disk, episodes, size_bytes| Season {
+        number,
+        monitored: true,
+        episodes_on_disk,
+        episodes,
+        size_bytes,
+    };
     let expected = Series {
         id: Some(3),
         tvdb: 371_980,
@@ -91,13 +112,17 @@ async fn a_show_reads_as_it_was_put_there() {
         monitored: true,
         ended: false,
         series_type: "standard".to_owned(),
-        seasons: vec![season(1, 10, 10), season(2, 8, 9)],
+        seasons: vec![season(1, 10, 10, 22_777_777_777), season(2, 8, 9, 18_222_222_222)],
         episodes_on_disk: 18,
         episodes: 19,
         size_bytes: 41_000_000_000,
         path: "/tv/Severance (2022)".to_owned(),
         profile: 4,
         next_airing: Some("2026-03-09T02:00:00Z".parse().unwrap()),
+        new_seasons: true,
+        genres: Vec::new(),
+        rating: Some(7.1),
+        added: Some("2024-01-01T00:00:00Z".parse().unwrap()),
     };
     let client = sonarr(&fake);
     assert_eq!(client.all_series().await.unwrap(), std::slice::from_ref(&expected));
@@ -131,7 +156,7 @@ async fn a_show_is_added_with_its_seasons_and_deleted_once() {
         series_type: "standard".to_owned(),
         profile: 4,
         root_folder: "/tv".to_owned(),
-        seasons: vec![(0, false), (1, true), (2, false), (3, true)],
+        wanted: WantedEpisodes::Seasons(vec![(0, false), (1, true), (2, false), (3, true)]),
     };
     assert_eq!(client.add(&wanted).await.unwrap(), Addition::Added);
     assert_eq!(client.add(&wanted).await.unwrap(), Addition::AlreadyThere);
@@ -152,20 +177,39 @@ async fn downloads_are_told_one_by_one() {
     films.queue(download("Paddington").size_gb(10.0).stuck("No video file"));
     shows.add(series("The Bear").seasons(2));
     shows.queue(download("The Bear S02").size_gb(20.0).percent(50).minutes_left(90));
-    let told = |title: &str, state, left_bytes, minutes: Option<u64>| Download {
-        title: title.to_owned(),
-        state,
-        size_bytes: if title.contains("Bear") { 20e9 } else { 10e9 },
-        left_bytes,
-        time_left: minutes.map(|minutes| Duration::from_secs(60 * minutes)),
+    let id = |key: usize| format!("{:040X}", key * 0x00FA_CADE);
+    let film = Download {
+        rows: vec![1000],
+        id: id(1),
+        release: "Paddington.1080p.WEB.H264-DEMO".to_owned(),
+        of: DownloadOf::Movie(1),
+        title: "Paddington (2014)".to_owned(),
+        state: DownloadState::Downloading,
+        size_bytes: 10e9,
+        left_bytes: 4e9,
+        time_left: Some(Duration::from_secs(12 * 60)),
     };
-    let stuck = DownloadState::Stuck("No video file".to_owned());
-    let expected = [
-        told("Paddington (2014)", DownloadState::Downloading, 4e9, Some(12)),
-        told("Paddington (2014)", stuck, 0.0, None),
-    ];
-    assert_eq!(radarr(&films).downloads().await.unwrap(), expected);
-    let pack = told("The Bear season 2", DownloadState::Downloading, 10e9, Some(90));
+    let stuck = Download {
+        rows: vec![2000],
+        id: id(2),
+        state: DownloadState::Stuck("No video file".to_owned()),
+        left_bytes: 0.0,
+        time_left: None,
+        ..film.clone()
+    };
+    assert_eq!(radarr(&films).downloads().await.unwrap(), [film, stuck]);
+    let queued = |number| QueuedEpisode { id: 102_000 + i64::from(number), season: 2, number };
+    let pack = Download {
+        rows: (1001..=1008).collect(),
+        id: id(1),
+        release: "The.Bear.S02.1080p.WEB.H264-DEMO".to_owned(),
+        of: DownloadOf::Episodes { series: 1, episodes: (1..=8).map(queued).collect() },
+        title: "The Bear season 2".to_owned(),
+        state: DownloadState::Downloading,
+        size_bytes: 20e9,
+        left_bytes: 10e9,
+        time_left: Some(Duration::from_secs(90 * 60)),
+    };
     assert_eq!(sonarr(&shows).downloads().await.unwrap(), [pack]);
 }
 

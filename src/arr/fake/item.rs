@@ -1,10 +1,13 @@
 //! What a movie and a show are to the fakes, and the words that build them: `movie("Dune").year(2021).size_gb(21.4)`.
 //! A default is valid everywhere; say only what matters.
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 
 const GB: f64 = 1e9;
 const EPISODES_IN_A_SEASON: u32 = 8;
+/// 2024-01-01T00:00:00Z.
+const LONG_AGO: Timestamp = Timestamp::constant(1_704_067_200, 0);
 const DEFAULT_PROFILE: &str = "HD-1080p";
 
 pub type FakeMovie = Item<Film>;
@@ -26,6 +29,13 @@ pub struct Item<D> {
     pub path: String,
     /// For the order of search results; the catalogue says it.
     pub popularity: f64,
+    pub genres: Vec<String>,
+    /// From 0 to 10.
+    pub rating: f64,
+    /// When the library got it.
+    pub added: Timestamp,
+    /// What its files are like: `WEBDL-1080p`.
+    pub file_quality: String,
     pub details: D,
 }
 
@@ -36,6 +46,11 @@ pub struct Film {
     pub cinema: Option<Date>,
     pub digital: Option<Date>,
     pub physical: Option<Date>,
+    /// From when on the library looks for it: `announced`, `inCinemas` or `released`.
+    pub availability: &'static str,
+    /// Its TMDB id and title.
+    pub collection: Option<(i64, String)>,
+    pub last_search: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +63,10 @@ pub struct Show {
     /// `standard`, `daily` or `anime`.
     pub kind: &'static str,
     pub specials_monitored: bool,
+    /// Whether seasons to come will be wanted.
+    pub new_seasons: bool,
+    /// Empty while no episode differs from the others of its season; from then on the truth about each.
+    pub episodes: Vec<ShowEpisode>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,13 +76,41 @@ pub struct ShowSeason {
     pub monitored: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShowEpisode {
+    pub season: u32,
+    pub number: u32,
+    pub monitored: bool,
+    pub on_disk: bool,
+    /// `None` for one that aired long ago, unless the calendar says when.
+    pub airs: Option<Timestamp>,
+    pub last_search: Option<Timestamp>,
+}
+
 pub fn movie(title: &str) -> FakeMovie {
-    Item::with(title, Film { available: true, cinema: None, digital: None, physical: None })
+    let film = Film {
+        available: true,
+        cinema: None,
+        digital: None,
+        physical: None,
+        availability: "released",
+        collection: None,
+        last_search: None,
+    };
+    Item::with(title, film)
 }
 
 pub fn series(title: &str) -> FakeSeries {
     let seasons = spread(1, EPISODES_IN_A_SEASON);
-    let show = Show { seasons, missing: 0, ended: false, kind: "standard", specials_monitored: false };
+    let show = Show {
+        seasons,
+        missing: 0,
+        ended: false,
+        kind: "standard",
+        specials_monitored: false,
+        new_seasons: true,
+        episodes: Vec::new(),
+    };
     Item::with(title, show)
 }
 
@@ -80,6 +127,10 @@ impl<D> Item<D> {
             profile: DEFAULT_PROFILE.to_owned(),
             path: String::new(),
             popularity: 10.0,
+            genres: Vec::new(),
+            rating: 7.1,
+            added: LONG_AGO,
+            file_quality: "WEBDL-1080p".to_owned(),
             details,
         }
     }
@@ -126,6 +177,26 @@ impl<D> Item<D> {
         self
     }
 
+    pub fn genres(mut self, genres: &[&str]) -> Self {
+        self.genres = genres.iter().map(ToString::to_string).collect();
+        self
+    }
+
+    pub fn rating(mut self, rating: f64) -> Self {
+        self.rating = rating;
+        self
+    }
+
+    pub fn added(mut self, at: Timestamp) -> Self {
+        self.added = at;
+        self
+    }
+
+    pub fn file_quality(mut self, quality: &str) -> Self {
+        quality.clone_into(&mut self.file_quality);
+        self
+    }
+
     pub(super) fn folder_name(&self) -> String {
         let title = self.title.replace([':', '/', '?'], "");
         format!("{title} ({})", self.year)
@@ -155,6 +226,11 @@ impl FakeMovie {
 
     pub fn physical(mut self, date: Date) -> Self {
         self.details.physical = Some(date);
+        self
+    }
+
+    pub fn collection(mut self, tmdb: i64, title: &str) -> Self {
+        self.details.collection = Some((tmdb, title.to_owned()));
         self
     }
 }
@@ -199,16 +275,78 @@ impl FakeSeries {
         self
     }
 
-    /// Each season with the number of its episodes on disk, first season first.
-    pub(super) fn seasons_on_disk(&self) -> Vec<(ShowSeason, u32)> {
+    /// Neither the season nor its episodes are wanted. Like all that is about single episodes, say it after how many there
+    /// are and what is on disk.
+    pub fn unmonitored_season(mut self, number: u32) -> Self {
+        for season in self.details.seasons.iter_mut().filter(|season| season.number == number) {
+            season.monitored = false;
+        }
+        for episode in self.details.episodes.iter_mut().filter(|episode| episode.season == number) {
+            episode.monitored = false;
+        }
+        self
+    }
+
+    pub fn unmonitored_episode(mut self, season: u32, number: u32) -> Self {
+        self.change_episode(season, number, |episode| episode.monitored = false);
+        self
+    }
+
+    pub fn off_disk(mut self, season: u32, number: u32) -> Self {
+        self.change_episode(season, number, |episode| episode.on_disk = false);
+        self
+    }
+
+    /// What has not aired is not on disk.
+    pub fn airs(mut self, season: u32, number: u32, at: Timestamp) -> Self {
+        self.change_episode(season, number, |episode| episode.airs = Some(at));
+        self
+    }
+
+    /// The wanted episodes by season and number, whether they are on disk or not.
+    pub fn monitored_episodes(&self) -> Vec<(u32, u32)> {
+        self.such_episodes(|episode| episode.monitored)
+    }
+
+    pub fn episodes_on_disk(&self) -> Vec<(u32, u32)> {
+        self.such_episodes(|episode| episode.on_disk)
+    }
+
+    fn such_episodes(&self, such: impl Fn(&ShowEpisode) -> bool) -> Vec<(u32, u32)> {
+        let episodes = self.all_episodes().into_iter();
+        episodes.filter(such).map(|episode| (episode.season, episode.number)).collect()
+    }
+
+    /// Without the specials.
+    pub(super) fn all_episodes(&self) -> Vec<ShowEpisode> {
+        if !self.details.episodes.is_empty() {
+            return self.details.episodes.clone();
+        }
         let total: u32 = self.details.seasons.iter().map(|season| season.episodes).sum();
-        let mut left = if self.size_bytes == 0 { 0 } else { total.saturating_sub(self.details.missing) };
-        let take = |season: &ShowSeason| {
-            let on_disk = season.episodes.min(left);
-            left -= on_disk;
-            (*season, on_disk)
-        };
-        self.details.seasons.iter().map(take).collect()
+        let on_disk = if self.size_bytes == 0 { 0 } else { total.saturating_sub(self.details.missing) };
+        let numbered = self.details.seasons.iter().flat_map(|season| {
+            let of_season = move |number| ShowEpisode {
+                season: season.number,
+                number,
+                monitored: season.monitored,
+                on_disk: false,
+                airs: None,
+                last_search: None,
+            };
+            (1..=season.episodes).map(of_season)
+        });
+        (0..).zip(numbered).map(|(place, it)| ShowEpisode { on_disk: place < on_disk, ..it }).collect()
+    }
+
+    /// The episodes to be changed one by one.
+    pub(super) fn told_apart(&mut self) -> &mut Vec<ShowEpisode> {
+        self.details.episodes = self.all_episodes();
+        &mut self.details.episodes
+    }
+
+    fn change_episode(&mut self, season: u32, number: u32, change: impl Fn(&mut ShowEpisode)) {
+        let meant = |episode: &&mut ShowEpisode| (episode.season, episode.number) == (season, number);
+        self.told_apart().iter_mut().filter(meant).for_each(change);
     }
 }
 

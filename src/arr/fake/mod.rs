@@ -3,12 +3,18 @@
 //! about the world, at `gate.rs` for the ways in which a server can misbehave.
 
 pub mod activity;
+mod activity_api;
 mod answers;
+#[cfg(test)]
+mod changing;
 #[cfg(test)]
 mod clients;
 pub mod demo_library;
 mod demo_movies;
 mod demo_series;
+mod episodes;
+mod films;
+mod finds;
 mod gate;
 pub mod item;
 mod movie_json;
@@ -16,6 +22,7 @@ pub mod radarr;
 mod search;
 mod series_json;
 mod settings;
+mod shows;
 pub mod sonarr;
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,19 @@
 //! How a movie looks on Radarr's wire.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::answers::{merge, wire_date};
+use super::answers::{merge, wire_date, wire_time};
 use super::item::{FakeMovie, Film, movie};
 use super::search::split_year;
-use super::world::{Dated, World};
+use super::world::World;
 
 /// A film that is known by its title only.
-pub(super) fn stray(entry: &Dated, place: usize) -> FakeMovie {
-    let (name, year) = split_year(&entry.title);
+pub(super) fn stray(title: &str, at: Timestamp, place: usize) -> FakeMovie {
+    let (name, year) = split_year(title);
     let mut film = movie(name).year(year.unwrap_or(0)).unreleased();
     film.id = 1_000_000 + i64::try_from(place).unwrap_or(0);
-    film.details.digital = Some(entry.at.to_zoned(jiff::tz::TimeZone::UTC).date());
+    film.details.digital = Some(at.to_zoned(jiff::tz::TimeZone::UTC).date());
     film
 }
 
@@ -26,6 +27,7 @@ pub(super) fn owned(world: &World<Film>, item: &FakeMovie) -> Value {
             "movieId": item.id,
             "relativePath": format!("{}.mkv", item.folder_name()),
             "size": item.size_bytes,
+            "quality": { "quality": { "id": 3, "name": item.file_quality } },
         })
     });
     let mut body = common(item);
@@ -40,8 +42,10 @@ pub(super) fn owned(world: &World<Film>, item: &FakeMovie) -> Value {
         "movieFile": file,
         "sizeOnDisk": item.size_bytes,
         "monitored": item.monitored,
-        "minimumAvailability": "released",
-        "added": "2024-01-01T00:00:00Z",
+        "minimumAvailability": item.details.availability,
+        "isAvailable": is_available(world, &item.details),
+        "added": wire_time(item.added),
+        "lastSearchTime": item.details.last_search.map(wire_time),
         "statistics": { "movieFileCount": i32::from(has_file), "sizeOnDisk": item.size_bytes, "releaseGroups": [] },
     });
     merge(&mut body, own);
@@ -64,8 +68,20 @@ pub(super) fn catalogued(item: &FakeMovie) -> Value {
     body
 }
 
+/// By the rule that the library has for it.
+pub(super) fn is_available(world: &World<Film>, film: &Film) -> bool {
+    let today = world.clock.now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    match film.availability {
+        "announced" => true,
+        "inCinemas" => film.available || film.cinema.is_some_and(|date| date <= today),
+        _ => film.available,
+    }
+}
+
 fn common(item: &FakeMovie) -> Value {
-    let Film { available, cinema, digital, physical } = item.details;
+    let Film { available, cinema, digital, physical, .. } = item.details;
+    let collection =
+        item.details.collection.as_ref().map(|(id, title)| json!({ "title": title, "tmdbId": id }));
     let status = match (available, cinema) {
         (true, _) => "released",
         (false, Some(_)) => "inCinemas",
@@ -85,10 +101,11 @@ fn common(item: &FakeMovie) -> Value {
         "digitalRelease": wire_date(digital),
         "physicalRelease": wire_date(physical),
         "runtime": 115,
-        "genres": [],
+        "genres": item.genres,
+        "collection": collection,
         "tags": [],
         "images": [],
-        "ratings": { "tmdb": { "votes": 1200, "value": 7.1, "type": "user" } },
+        "ratings": { "tmdb": { "votes": 1200, "value": item.rating, "type": "user" } },
         "popularity": item.popularity,
     })
 }

@@ -10,21 +10,21 @@ use jiff::civil::Date;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::activity::history;
 use super::answers::{
-    Asked, Failure, created, flag, midnight, misshapen, not_found, ok, page, refused, since, thrown,
-    unknown_id, window,
+    Asked, Failure, created, flag, midnight, misshapen, not_found, ok, page, refused, thrown, unknown_id,
+    window,
 };
+use super::finds::Reason;
 use super::gate::in_process;
 use super::item::{FakeMovie, Film};
 use super::movie_json::{catalogued, owned, stray};
 use super::search::search;
-use super::settings;
 use super::world::{App, Dated, Fake};
+use super::{activity_api, films, settings};
 use crate::clock::Clock;
 use crate::http::InProcess;
 
-const AVAILABILITIES: [&str; 5] = ["tba", "announced", "inCinemas", "released", "deleted"];
+pub(super) const AVAILABILITIES: [&str; 5] = ["tba", "announced", "inCinemas", "released", "deleted"];
 const MONITORS: [&str; 3] = ["movieOnly", "movieAndCollection", "none"];
 
 pub type FakeRadarr = Fake<Film>;
@@ -47,8 +47,9 @@ impl FakeRadarr {
             .route("/movie/{id}", get(one).delete(delete))
             .route("/queue", get(queue))
             .route("/calendar", get(calendar))
-            .route("/history/since", get(history_since))
             .with_state(self.clone())
+            .merge(films::routes(self.clone()))
+            .merge(activity_api::routes(self.clone()))
             .merge(settings::routes(self.clone()));
         self.gate.guard(api)
     }
@@ -124,16 +125,20 @@ struct Addition {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct AddOptions {
     monitor: Option<String>,
+    #[serde(default)]
+    search_for_movie: bool,
 }
 
 async fn add(State(radarr): State<FakeRadarr>, body: Bytes) -> Response {
     let Ok(addition) = serde_json::from_slice::<Addition>(&body) else { return misshapen("$") };
     let Addition { minimum_availability: availability, add_options, .. } = &addition;
-    if availability.as_deref().is_some_and(|given| !AVAILABILITIES.contains(&given)) {
+    let availability = availability.as_deref().unwrap_or("released");
+    let Some(availability) = AVAILABILITIES.into_iter().find(|known| *known == availability) else {
         return misshapen("$.minimumAvailability");
-    }
+    };
     if add_options.monitor.as_deref().is_some_and(|given| !MONITORS.contains(&given)) {
         return misshapen("$.addOptions.monitor");
     }
@@ -150,13 +155,18 @@ async fn add(State(radarr): State<FakeRadarr>, body: Bytes) -> Response {
     if !failures.is_empty() {
         return refused(&failures);
     }
+    let search = add_options.search_for_movie;
     let root = addition.root_folder_path.unwrap_or_default();
     let Some(mut item) = world.catalog.iter().find(|item| item.catalog_id == addition.tmdb_id).cloned()
     else {
         return refused(&[unknown_id("TmdbId", "movie", &root, addition.tmdb_id)]);
     };
     item.monitored = addition.monitored.unwrap_or(true);
+    item.details.availability = availability;
     let id = world.add_by_request(item, addition.quality_profile_id, &root);
+    if search {
+        world.search(id, Reason::ByItself);
+    }
     created(world.library.iter().find(|item| item.id == id).map_or(Value::Null, |item| owned(&world, item)))
 }
 
@@ -174,8 +184,8 @@ async fn delete(State(radarr): State<FakeRadarr>, Path(id): Path<i64>) -> Respon
 async fn queue(State(radarr): State<FakeRadarr>, Query(query): Query<Asked>) -> Response {
     let world = radarr.lock();
     let mut rows = Vec::new();
-    for (place, download) in world.in_queue_order(&query) {
-        let mut row = download.row(place, 0);
+    for download in world.in_queue_order(&query) {
+        let mut row = download.row(0);
         match world.named(&download.title) {
             Some(item) => {
                 row["movieId"] = json!(item.id);
@@ -195,26 +205,10 @@ async fn calendar(State(radarr): State<FakeRadarr>, Query(query): Query<Asked>) 
     let world = radarr.lock();
     let (start, end) = window(&query, world.clock.now());
     let inside = |date: Option<Date>| date.and_then(midnight).is_some_and(|at| (start..=end).contains(&at));
-    let strays = world.calendar.iter().enumerate().map(|(place, entry)| stray(entry, place));
+    let strays = world.calendar.iter().enumerate().map(|(place, entry)| stray(&entry.title, entry.at, place));
     let films = world.library.iter().cloned().chain(strays).filter(|item| {
         let Film { cinema, digital, physical, .. } = item.details;
         (item.monitored || flag(&query, "unmonitored")) && [cinema, digital, physical].into_iter().any(inside)
     });
     ok(films.map(|item| owned(&world, &item)).collect())
-}
-
-async fn history_since(State(radarr): State<FakeRadarr>, Query(query): Query<Asked>) -> Response {
-    let world = radarr.lock();
-    let mut records = Vec::new();
-    for (place, import) in world.imports.iter().enumerate() {
-        let item = world.named(&import.title).cloned().unwrap_or_else(|| stray(import, place));
-        for (event, mut record) in history(import, place, 0) {
-            record["movieId"] = json!(item.id);
-            if flag(&query, "includeMovie") {
-                record["movie"] = owned(&world, &item);
-            }
-            records.push((event, record));
-        }
-    }
-    since(records, &query)
 }

@@ -2,11 +2,13 @@
 
 use std::ops::RangeInclusive;
 
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::activity::{Episodes, USUAL_SEASON, episodes};
 use super::answers::{merge, wire_time};
-use super::item::{FakeSeries, Show, ShowSeason, series};
+use super::item::{FakeSeries, Show, ShowEpisode, ShowSeason, series};
 use super::search::split_year;
 use super::world::{Dated, World};
 
@@ -29,49 +31,106 @@ pub(super) fn episode_id(item: &FakeSeries, season: u32, number: u32) -> i64 {
     item.id * 100_000 + i64::from(season) * 1000 + i64::from(number)
 }
 
-/// Whether an episode is on disk.
-pub(super) fn on_disk(item: &FakeSeries, season: u32, number: u32) -> bool {
-    let seasons = item.seasons_on_disk();
-    seasons.iter().any(|(other, on_disk)| other.number == season && number <= *on_disk)
+/// The episodes of a show with their air times; what has not aired is not on disk.
+pub(super) fn dated(world: &World<Show>, item: &FakeSeries) -> Vec<ShowEpisode> {
+    let of_it = |entry: &&Dated| {
+        let show = episodes(&entry.title).and_then(|meant| world.named(meant.show));
+        show.is_some_and(|show| show.id == item.id)
+    };
+    let entries: Vec<&Dated> = world.calendar.iter().filter(of_it).collect();
+    let date = |mut one: ShowEpisode| {
+        let said = entries.iter().find(|entry| {
+            episodes(&entry.title).is_some_and(|meant| {
+                meant.season == one.season && meant.episode.is_none_or(|number| number == one.number)
+            })
+        });
+        one.airs = one.airs.or_else(|| said.map(|entry| entry.at)).or_else(|| long_ago(&one));
+        one.on_disk &= one.airs.is_some_and(|airs| airs <= world.clock.now());
+        one
+    };
+    item.all_episodes().into_iter().map(date).collect()
 }
 
-pub(super) fn episode(item: &FakeSeries, season: u32, number: u32) -> Value {
-    let has_file = on_disk(item, season, number);
+/// Some day of the year 2000 or later, in order.
+fn long_ago(one: &ShowEpisode) -> Option<Timestamp> {
+    let days = SignedDuration::from_hours(24) * i32::try_from(one.season * 30 + one.number).ok()?;
+    jiff::civil::date(2000, 1, 1)
+        .at(20, 0, 0, 0)
+        .to_zoned(TimeZone::UTC)
+        .ok()?
+        .timestamp()
+        .checked_add(days)
+        .ok()
+}
+
+/// What the wire tells of an episode; one that the show does not list is told all the same.
+pub(super) fn episode(world: &World<Show>, item: &FakeSeries, season: u32, number: u32) -> Value {
+    let known = dated(world, item).into_iter().find(|one| (one.season, one.number) == (season, number));
+    known.map_or_else(|| bare(item, season, number), |one| described(item, &one))
+}
+
+pub(super) fn described(item: &FakeSeries, one: &ShowEpisode) -> Value {
+    let ShowEpisode { season, number, monitored, on_disk, airs, last_search } = *one;
+    let mut body = bare(item, season, number);
+    let own = json!({
+        "episodeFileId": if on_disk { episode_id(item, season, number) } else { 0 },
+        "hasFile": on_disk,
+        "monitored": monitored,
+        "airDate": airs.map(|at| at.strftime("%Y-%m-%d").to_string()),
+        "airDateUtc": airs.map(wire_time),
+        "lastSearchTime": last_search.map(wire_time),
+    });
+    merge(&mut body, own);
+    body
+}
+
+fn bare(item: &FakeSeries, season: u32, number: u32) -> Value {
     json!({
         "id": episode_id(item, season, number),
         "seriesId": item.id,
         "seasonNumber": season,
         "episodeNumber": number,
-        "episodeFileId": if has_file { episode_id(item, season, number) } else { 0 },
+        "episodeFileId": 0,
         "title": format!("Episode {number}"),
         "runtime": 45,
-        "hasFile": has_file,
+        "hasFile": false,
         "monitored": item.monitored,
     })
 }
 
+/// What the file of one episode fills.
+pub(super) fn file_bytes(item: &FakeSeries, all: &[ShowEpisode]) -> u64 {
+    item.size_bytes / all.iter().filter(|one| one.on_disk).count().max(1) as u64
+}
+
 /// A show of the library.
 pub(super) fn owned(world: &World<Show>, item: &FakeSeries) -> Value {
-    let mut on_disk = 0;
+    let now = world.clock.now();
+    let all = dated(world, item);
+    let count = |such: &dyn Fn(&ShowEpisode) -> bool| {
+        u32::try_from(all.iter().filter(|one| such(one)).count()).unwrap_or(u32::MAX)
+    };
+    let is_counted =
+        |one: &ShowEpisode| one.on_disk || (one.monitored && one.airs.is_some_and(|at| at <= now));
+    let on_disk = count(&|one| one.on_disk);
+    let wanted = count(&is_counted);
     let mut existing = SPECIALS;
-    let mut wanted = 0;
     let mut seasons = vec![json!({
         "seasonNumber": 0,
         "monitored": item.details.specials_monitored,
         "statistics": statistics([0, 0, SPECIALS], 0),
     })];
-    let parts = item.seasons_on_disk();
-    let all: u32 = parts.iter().map(|(_, files)| files).sum();
-    for (season, files) in parts {
-        let counted = if season.monitored { season.episodes } else { files };
-        let size = item.size_bytes * u64::from(files) / u64::from(all.max(1));
-        on_disk += files;
-        wanted += counted;
+    for season in &item.details.seasons {
+        let files = count(&|one| one.season == season.number && one.on_disk);
+        let counted = count(&|one| one.season == season.number && is_counted(one));
         existing += season.episodes;
         seasons.push(json!({
             "seasonNumber": season.number,
             "monitored": season.monitored,
-            "statistics": statistics([files, counted, season.episodes], size),
+            "statistics": statistics(
+                [files, counted, season.episodes],
+                item.size_bytes * u64::from(files) / u64::from(on_disk.max(1)),
+            ),
         }));
     }
     let mut totals = statistics([on_disk, wanted, existing], item.size_bytes);
@@ -80,7 +139,7 @@ pub(super) fn owned(world: &World<Show>, item: &FakeSeries) -> Value {
     merge(&mut body, settings_of(world, item));
     merge(
         &mut body,
-        json!({ "seasons": seasons, "statistics": totals, "nextAiring": next_airing(world, item) }),
+        json!({ "seasons": seasons, "statistics": totals, "nextAiring": next_airing(world, item, &all) }),
     );
     body
 }
@@ -117,7 +176,8 @@ pub(super) fn settings_of(world: &World<Show>, item: &FakeSeries) -> Value {
         "qualityProfileId": world.profile_id(&item.profile).unwrap_or(0),
         "seasonFolder": true,
         "monitored": item.monitored,
-        "added": "2024-01-01T00:00:00Z",
+        "monitorNewItems": if item.details.new_seasons { "all" } else { "none" },
+        "added": wire_time(item.added),
     })
 }
 
@@ -136,10 +196,10 @@ fn common(item: &FakeSeries) -> Value {
         "useSceneNumbering": false,
         "runtime": 45,
         "languageProfileId": 1,
-        "genres": [],
+        "genres": item.genres,
         "tags": [],
         "images": [],
-        "ratings": { "votes": (item.popularity * 100.0).round(), "value": 7.9 },
+        "ratings": { "votes": (item.popularity * 100.0).round(), "value": item.rating },
     })
 }
 
@@ -154,11 +214,14 @@ fn statistics([files, wanted, all]: [u32; 3], size: u64) -> Value {
     })
 }
 
-fn next_airing(world: &World<Show>, item: &FakeSeries) -> Option<String> {
+/// Of the calendar, whether the show lists the episode or not, and of the episodes that are wanted.
+fn next_airing(world: &World<Show>, item: &FakeSeries, all: &[ShowEpisode]) -> Option<String> {
     let now = world.clock.now();
     let of_it = |entry: &&Dated| {
         let show = episodes(&entry.title).and_then(|meant| world.named(meant.show));
-        entry.at > now && show.is_some_and(|show| show.id == item.id)
+        show.is_some_and(|show| show.id == item.id)
     };
-    world.calendar.iter().filter(of_it).map(|entry| entry.at).min().map(wire_time)
+    let listed = all.iter().filter(|one| one.monitored).filter_map(|one| one.airs);
+    let said = world.calendar.iter().filter(of_it).map(|entry| entry.at);
+    said.chain(listed).filter(|at| *at > now).min().map(wire_time)
 }

@@ -14,7 +14,9 @@ pub(super) fn routes<D: Clone + Send + 'static>(fake: Fake<D>) -> Router {
         .route("/qualityprofile", get(profiles::<D>))
         .route("/rootfolder", get(root_folders::<D>))
         .route("/system/status", get(status::<D>))
-        .route("/health", get(|| async { ok(json!([])) }))
+        .route("/health", get(health::<D>))
+        .route("/diskspace", get(disks::<D>))
+        .route("/config/downloadclient", get(download_clients::<D>))
         .with_state(fake)
 }
 
@@ -60,5 +62,30 @@ async fn status<D>(State(fake): State<Fake<D>>) -> Response {
         "authentication": "forms",
         "urlBase": "",
         "runtimeName": "netcore",
+    }))
+}
+
+async fn health<D: Clone>(State(fake): State<Fake<D>>) -> Response {
+    let describe = |[level, source, message]: &[String; 3]| json!({ "type": level, "source": source, "message": message, "wikiUrl": "https://wiki.servarr.com" });
+    ok(fake.lock().ailments.iter().map(describe).collect())
+}
+
+/// Each folder that it can reach is on a disk of its own, of which a quarter is in use besides what is free.
+async fn disks<D: Clone>(State(fake): State<Fake<D>>) -> Response {
+    let roots = fake.lock().roots.clone();
+    let describe = |root: super::world::Root| {
+        let free = root.free_bytes?;
+        Some(json!({ "path": root.path, "label": "", "freeSpace": free, "totalSpace": free / 3 * 4 }))
+    };
+    ok(roots.into_iter().filter_map(describe).collect::<Value>())
+}
+
+async fn download_clients<D: Clone>(State(fake): State<Fake<D>>) -> Response {
+    let replaces = fake.lock().replaces_failed;
+    ok(json!({
+        "id": 1,
+        "enableCompletedDownloadHandling": true,
+        "autoRedownloadFailed": replaces,
+        "autoRedownloadFailedFromInteractiveSearch": replaces,
     }))
 }

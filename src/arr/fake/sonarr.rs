@@ -10,21 +10,21 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::activity::{episodes, history};
+use super::activity::episodes as meant_by;
 use super::answers::{
-    Asked, Failure, created, flag, merge, misshapen, not_found, ok, page, refused, since, thrown, unknown_id,
+    Asked, Failure, created, flag, merge, misshapen, not_found, ok, page, refused, thrown, unknown_id,
     window, wire_time,
 };
 use super::gate::in_process;
 use super::item::{FakeSeries, Show};
 use super::search::search;
-use super::series_json::{catalogued, episode, episode_id, numbers, on_disk, owned, settings_of, stray};
-use super::settings;
+use super::series_json::{catalogued, episode, episode_id, numbers, owned, settings_of, stray};
 use super::world::{App, Dated, Fake, World};
+use super::{activity_api, episodes, settings, shows};
 use crate::clock::Clock;
 use crate::http::InProcess;
 
-const TYPES: [&str; 3] = ["standard", "daily", "anime"];
+pub(super) const TYPES: [&str; 3] = ["standard", "daily", "anime"];
 const MONITORS: [&str; 14] = [
     "unknown",
     "all",
@@ -59,11 +59,13 @@ impl FakeSonarr {
         let api = Router::new()
             .route("/series", get(list).post(add))
             .route("/series/lookup", get(lookup))
-            .route("/series/{id}", get(one).delete(delete))
+            .route("/series/{id}", get(one).put(shows::replace).delete(delete))
             .route("/queue", get(queue))
             .route("/calendar", get(calendar))
-            .route("/history/since", get(history_since))
             .with_state(self.clone())
+            .merge(shows::routes(self.clone()))
+            .merge(episodes::routes(self.clone()))
+            .merge(activity_api::routes(self.clone()))
             .merge(settings::routes(self.clone()));
         self.gate.guard(api)
     }
@@ -130,6 +132,7 @@ struct Addition {
     #[serde(default)]
     monitored: bool,
     series_type: Option<String>,
+    monitor_new_items: Option<String>,
     #[serde(default)]
     seasons: Vec<SeasonChoice>,
     #[serde(default)]
@@ -145,8 +148,11 @@ struct SeasonChoice {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct AddOptions {
     monitor: Option<String>,
+    #[serde(default)]
+    search_for_missing_episodes: bool,
 }
 
 async fn add(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
@@ -168,8 +174,12 @@ async fn add(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
     };
     item.monitored = addition.monitored;
     item.details.kind = kind;
-    choose_seasons(&mut item.details, &addition);
+    item.details.new_seasons = addition.monitor_new_items.as_deref() != Some("none");
+    choose_seasons(&mut item, &addition, world.clock.now());
     let id = world.add_by_request(item, addition.quality_profile_id, &root);
+    if addition.add_options.search_for_missing_episodes {
+        world.search_missing(id);
+    }
     created(world.library.iter().find(|item| item.id == id).map_or(Value::Null, |item| owned(&world, item)))
 }
 
@@ -195,22 +205,19 @@ fn check(world: &World<Show>, addition: &Addition) -> Vec<Failure> {
 }
 
 /// With `skip` the seasons are those that the request names; any other preset has its own mind about them.
-fn choose_seasons(show: &mut Show, addition: &Addition) {
-    let last = show.seasons.len();
-    for (place, season) in show.seasons.iter_mut().enumerate() {
-        season.monitored = match addition.add_options.monitor.as_deref() {
-            None | Some("skip") => {
-                let named = addition.seasons.iter().find(|choice| choice.season_number == season.number);
-                named.is_some_and(|choice| choice.monitored)
+fn choose_seasons(item: &mut FakeSeries, addition: &Addition, now: Timestamp) {
+    let chosen = |number: u32| {
+        addition.seasons.iter().any(|choice| choice.season_number == number && choice.monitored)
+    };
+    item.details.specials_monitored = chosen(0);
+    match addition.add_options.monitor.as_deref() {
+        None | Some("skip") => {
+            for season in &mut item.details.seasons {
+                season.monitored = chosen(season.number);
             }
-            Some("none" | "existing") => false,
-            Some("firstSeason" | "pilot") => place == 0,
-            Some("lastSeason" | "latestSeason") => place + 1 == last,
-            Some(_) => true,
-        };
+        }
+        Some(preset) => shows::preset(item, preset, now),
     }
-    show.specials_monitored =
-        addition.seasons.iter().any(|choice| choice.season_number == 0 && choice.monitored);
 }
 
 async fn delete(State(sonarr): State<FakeSonarr>, Path(id): Path<i64>) -> Response {
@@ -228,25 +235,26 @@ async fn delete(State(sonarr): State<FakeSonarr>, Path(id): Path<i64>) -> Respon
 async fn queue(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) -> Response {
     let world = sonarr.lock();
     let mut rows = Vec::new();
-    for (place, download) in world.in_queue_order(&query) {
-        let meant = episodes(&download.title);
+    for download in world.in_queue_order(&query) {
+        let meant = meant_by(&download.title);
         let Some((item, meant)) = meant.and_then(|meant| Some((world.named(meant.show)?, meant))) else {
             if flag(&query, "includeUnknownSeriesItems") {
-                rows.push(download.row(place, 0));
+                rows.push(download.row(0));
             }
             continue;
         };
         for number in numbers(item, &meant) {
-            let mut row = download.row(place, number);
+            let mut row = download.row(number);
             row["seriesId"] = json!(item.id);
             row["seasonNumber"] = json!(meant.season);
             row["episodeId"] = json!(episode_id(item, meant.season, number));
-            row["episodeHasFile"] = json!(on_disk(item, meant.season, number));
+            let listed = episode(&world, item, meant.season, number);
+            row["episodeHasFile"] = listed["hasFile"].clone();
             if flag(&query, "includeSeries") {
                 row["series"] = owned(&world, item);
             }
             if flag(&query, "includeEpisode") {
-                row["episode"] = episode(item, meant.season, number);
+                row["episode"] = listed;
             }
             rows.push(row);
         }
@@ -261,13 +269,13 @@ async fn calendar(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) 
     entries.sort_by_key(|(_, entry)| entry.at);
     let mut shown = Vec::new();
     for (place, entry) in entries.into_iter().filter(|(_, entry)| (start..=end).contains(&entry.at)) {
-        let Some(meant) = episodes(&entry.title) else { continue };
+        let Some(meant) = meant_by(&entry.title) else { continue };
         let item = world.named(meant.show).cloned().unwrap_or_else(|| stray(meant.show, place));
         if !item.monitored && !flag(&query, "unmonitored") {
             continue;
         }
         for number in numbers(&item, &meant) {
-            let mut body = episode(&item, meant.season, number);
+            let mut body = episode(&world, &item, meant.season, number);
             body["airDate"] = json!(entry.at.strftime("%Y-%m-%d").to_string());
             body["airDateUtc"] = json!(wire_time(entry.at));
             if entry.at > world.clock.now() {
@@ -281,27 +289,4 @@ async fn calendar(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) 
         }
     }
     ok(shown.into())
-}
-
-async fn history_since(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) -> Response {
-    let world = sonarr.lock();
-    let mut records = Vec::new();
-    for (place, import) in world.imports.iter().enumerate() {
-        let Some(meant) = episodes(&import.title) else { continue };
-        let item = world.named(meant.show).cloned().unwrap_or_else(|| stray(meant.show, place));
-        for number in numbers(&item, &meant) {
-            for (event, mut record) in history(import, place, number) {
-                record["seriesId"] = json!(item.id);
-                record["episodeId"] = json!(episode_id(&item, meant.season, number));
-                if flag(&query, "includeSeries") {
-                    record["series"] = owned(&world, &item);
-                }
-                if flag(&query, "includeEpisode") {
-                    record["episode"] = episode(&item, meant.season, number);
-                }
-                records.push((event, record));
-            }
-        }
-    }
-    since(records, &query)
 }

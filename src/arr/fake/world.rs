@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::activity::{FakeDownload, download};
+use super::activity::{FakeDownload, Happened, download};
 use super::answers::{Asked, Failure};
 use super::gate::{Fault, Gate};
 use super::item::Item;
@@ -42,12 +42,36 @@ pub(super) struct World<D> {
     pub downloads: Vec<FakeDownload>,
     /// Calendar entries that are no item's own date.
     pub calendar: Vec<Dated>,
-    pub imports: Vec<Dated>,
+    pub history: Vec<Happened>,
+    pub record: Record,
+    /// Titles of which another copy can be found, and how many there were of each.
+    pub copies: Vec<String>,
+    pub copies_said: usize,
+    /// Catalogue ids of what it would suggest.
+    pub suggested: Vec<i64>,
+    pub ailments: Vec<[String; 3]>,
+    pub replaces_failed: bool,
+    /// The last words of each command.
+    pub commands: Vec<(&'static str, String)>,
+    pub last_download: usize,
     /// Catalogue id and profile of what was added through the API.
     pub added: Vec<(i64, String)>,
     pub removed: Vec<i64>,
     pub clock: Clock,
     last_id: i64,
+}
+
+/// What was done through the API, in order and in words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Record {
+    /// `Dune`, `The Bear S02`, `The Bear S02E03`, `The Bear missing`.
+    pub searches: Vec<String>,
+    /// Titles of the downloads that were taken out of the queue.
+    pub discarded: Vec<String>,
+    /// Names of releases that are never fetched again.
+    pub blocklist: Vec<String>,
+    /// `Dune` or `The Bear S02E03`.
+    pub deleted_files: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -71,7 +95,15 @@ impl<D: Clone> Fake<D> {
             roots: vec![Root { path: app.root().to_owned(), free_bytes: Some(DEFAULT_FREE_BYTES) }],
             downloads: Vec::new(),
             calendar: Vec::new(),
-            imports: Vec::new(),
+            history: Vec::new(),
+            record: Record::default(),
+            copies: Vec::new(),
+            copies_said: 0,
+            suggested: Vec::new(),
+            ailments: Vec::new(),
+            replaces_failed: true,
+            commands: Vec::new(),
+            last_download: 0,
             added: Vec::new(),
             removed: Vec::new(),
             clock,
@@ -121,7 +153,7 @@ impl<D: Clone> Fake<D> {
     }
 
     pub fn queue(&self, download: FakeDownload) {
-        self.lock().downloads.push(download);
+        self.lock().enqueue(download);
     }
 
     pub fn clear_queue(&self) {
@@ -130,7 +162,31 @@ impl<D: Clone> Fake<D> {
 
     /// Something finished downloading; titles are those of `download`.
     pub fn imported(&self, title: &str, at: Timestamp) {
-        self.lock().imports.push(Dated { title: title.to_owned(), at });
+        self.lock().imported(title, at);
+    }
+
+    /// The next search that is for this title finds a copy and begins to download it. Said twice, there are two copies.
+    pub fn can_find(&self, title: &str) {
+        self.lock().copies.push(title.to_owned());
+    }
+
+    /// What was done through the API besides additions and deletions of whole titles.
+    pub fn record(&self) -> Record {
+        self.lock().record.clone()
+    }
+
+    /// Whether it looks for another copy by itself after one has failed; at first it does.
+    pub fn replaces_failed(&self, replaces: bool) {
+        self.lock().replaces_failed = replaces;
+    }
+
+    /// It finds this wrong with itself; the level is `notice`, `warning` or `error`.
+    pub fn ail(&self, level: &str, source: &str, message: &str) {
+        self.lock().ailments.push([level, source, message].map(str::to_owned));
+    }
+
+    pub fn heal(&self) {
+        self.lock().ailments.clear();
     }
 
     /// Catalogue ids of what was added through the API, in order.
@@ -265,6 +321,7 @@ impl<D: Clone> World<D> {
         item.path = format!("{}/{}", root.trim_end_matches('/'), item.folder_name());
         self.profile_name(profile).unwrap_or_default().clone_into(&mut item.profile);
         self.added.push((item.catalog_id, item.profile.clone()));
+        item.added = self.clock.now();
         self.add(item)
     }
 
@@ -292,13 +349,13 @@ impl<D: Clone> World<D> {
         failures
     }
 
-    /// The downloads with their places, in the ascending order that the query asks for.
-    pub(super) fn in_queue_order(&self, query: &Asked) -> Vec<(usize, &FakeDownload)> {
-        let mut downloads: Vec<_> = self.downloads.iter().enumerate().collect();
+    /// The downloads in the ascending order that the query asks for.
+    pub(super) fn in_queue_order(&self, query: &Asked) -> Vec<&FakeDownload> {
+        let mut downloads: Vec<_> = self.downloads.iter().collect();
         if query.get("sortKey").is_some_and(|key| key == "title") {
-            downloads.sort_by_key(|(_, download)| &download.title);
+            downloads.sort_by_key(|download| &download.title);
         } else {
-            downloads.sort_by_key(|(_, download)| download.minutes_left.unwrap_or(u32::MAX));
+            downloads.sort_by_key(|download| download.minutes_left.unwrap_or(u32::MAX));
         }
         downloads
     }

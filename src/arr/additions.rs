@@ -1,0 +1,47 @@
+//! What is asked of Sonarr and Radarr with an addition, and what came of it.
+
+use super::Availability;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewMovie {
+    pub tmdb: i64,
+    pub title: String,
+    pub profile: i64,
+    pub root_folder: String,
+    pub availability: Availability,
+    pub scope: MovieScope,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MovieScope {
+    Movie,
+    /// The rest of its collection is wanted as well.
+    Collection,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSeries {
+    pub tvdb: i64,
+    pub title: String,
+    pub series_type: String,
+    pub profile: i64,
+    pub root_folder: String,
+    pub wanted: WantedEpisodes,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WantedEpisodes {
+    /// Every season the catalogue lists (specials included, as season 0), and whether it is wanted.
+    Seasons(Vec<(u32, bool)>),
+    /// Only what has not aired yet.
+    Future,
+    /// Only the first episode.
+    Pilot,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addition {
+    Added,
+    /// The library had it: a success for whoever wanted it there.
+    AlreadyThere,
+}

@@ -1,0 +1,140 @@
+//! What can be changed about a title that a library has, and what can be searched for at once.
+
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use super::radarr::Radarr;
+use super::server::gone_or_removed;
+use super::sonarr::Sonarr;
+use super::{ArrError, Availability, Removal};
+
+/// What is `None` stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MovieChange {
+    pub monitored: Option<bool>,
+    pub profile: Option<i64>,
+    pub availability: Option<Availability>,
+}
+
+/// What is `None` stays as it is. Episodes are never touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SeriesChange {
+    pub monitored: Option<bool>,
+    pub profile: Option<i64>,
+    /// Whether seasons to come will be wanted.
+    pub new_seasons: Option<bool>,
+    /// `standard`, `daily` or `anime`.
+    pub series_type: Option<&'static str>,
+}
+
+/// What Sonarr looks for at once. What is not wanted is only looked for where it is named as an episode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SeriesSearch {
+    Season {
+        series: i64,
+        season: u32,
+    },
+    Episodes(Vec<i64>),
+    /// All that is wanted, has aired and is not on disk.
+    Missing(i64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edit {
+    Made,
+    /// The library has no such title.
+    Gone,
+}
+
+impl Availability {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Announced => "announced",
+            Self::InCinemas => "inCinemas",
+            Self::Released => "released",
+        }
+    }
+}
+
+impl Radarr {
+    /// Fails as a server error where a movie is gone.
+    pub async fn edit(&self, movie: i64, change: MovieChange) -> Result<(), ArrError> {
+        let MovieChange { monitored, profile, availability } = change;
+        let body = given([
+            ("movieIds", Some(json!([movie]))),
+            ("monitored", monitored.map(Value::from)),
+            ("qualityProfileId", profile.map(Value::from)),
+            ("minimumAvailability", availability.map(|it| json!(it.word()))),
+        ]);
+        self.api.write(Method::PUT, "movie/editor", &body).await
+    }
+
+    /// Looks for a movie at once, whether it is wanted and out or not; gives the command's id.
+    pub async fn search(&self, movie: i64) -> Result<i64, ArrError> {
+        self.server().begin(&json!({ "name": "MoviesSearch", "movieIds": [movie] })).await
+    }
+
+    /// Deletes a file from the disk; the movie stays in the library, and wanted unless Radarr is set otherwise.
+    pub async fn delete_file(&self, file: i64) -> Result<Removal, ArrError> {
+        gone_or_removed(self.api.delete(&format!("moviefile/{file}"), &[]).await)
+    }
+}
+
+impl Sonarr {
+    /// Fails as a server error where the show is gone.
+    pub async fn edit(&self, series: i64, change: SeriesChange) -> Result<(), ArrError> {
+        let SeriesChange { monitored, profile, new_seasons, series_type } = change;
+        let body = given([
+            ("seriesIds", Some(json!([series]))),
+            ("monitored", monitored.map(Value::from)),
+            ("monitorNewItems", new_seasons.map(|all| json!(if all { "all" } else { "none" }))),
+            ("qualityProfileId", profile.map(Value::from)),
+            ("seriesType", series_type.map(Value::from)),
+        ]);
+        self.api.write(Method::PUT, "series/editor", &body).await
+    }
+
+    /// Sets the flags of these seasons. One that changes sets all episodes of its season; one that stays does nothing.
+    pub async fn monitor_seasons(&self, series: i64, flags: &[(u32, bool)]) -> Result<Edit, ArrError> {
+        let path = format!("series/{series}");
+        // Whatever the request leaves out is wiped, so all that is there goes back as it came.
+        let Some(mut show) = self.api.item::<Value, Value>(&path).await? else { return Ok(Edit::Gone) };
+        for season in show["seasons"].as_array_mut().into_iter().flatten() {
+            let number = season["seasonNumber"].as_u64();
+            if let Some((_, flag)) = flags.iter().find(|(wanted, _)| Some(u64::from(*wanted)) == number) {
+                season["monitored"] = json!(flag);
+            }
+        }
+        match self.api.write(Method::PUT, &path, &show).await {
+            Ok(()) => Ok(Edit::Made),
+            Err(ArrError::NotFound) => Ok(Edit::Gone),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Wants of a show exactly what has not aired yet.
+    pub async fn want_future_only(&self, series: i64) -> Result<(), ArrError> {
+        let body = json!({
+            "series": [{ "id": series, "monitored": true }],
+            "monitoringOptions": { "monitor": "future" },
+        });
+        self.api.write(Method::POST, "seasonpass", &body).await
+    }
+
+    /// Gives the command's id.
+    pub async fn search(&self, search: &SeriesSearch) -> Result<i64, ArrError> {
+        let command = match search {
+            SeriesSearch::Season { series, season } => {
+                json!({ "name": "SeasonSearch", "seriesId": series, "seasonNumber": season })
+            }
+            SeriesSearch::Episodes(ids) => json!({ "name": "EpisodeSearch", "episodeIds": ids }),
+            SeriesSearch::Missing(series) => json!({ "name": "MissingEpisodeSearch", "seriesId": series }),
+        };
+        self.server().begin(&command).await
+    }
+}
+
+fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    let named = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(named.collect::<Map<_, _>>())
+}

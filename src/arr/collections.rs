@@ -1,0 +1,88 @@
+//! Films that belong together, and films that Radarr would suggest.
+
+use serde::Deserialize;
+
+use super::ArrError;
+use super::radarr::Radarr;
+use super::wire::{Ratings, whole};
+
+/// A film outside the library, or in it, that a list of Radarr's names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suggestion {
+    pub tmdb: i64,
+    pub title: String,
+    pub year: u16,
+    pub overview: String,
+    pub genres: Vec<String>,
+    /// TMDB's, from 0 to 10.
+    pub rating: Option<f64>,
+    pub in_library: bool,
+    /// Somebody said that it shall never be added by a list.
+    pub excluded: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Suggest {
+    /// Films like those of the library.
+    Similar,
+    /// Those that many see at present.
+    Popular,
+}
+
+impl Radarr {
+    /// Slow, because Radarr asks others.
+    pub async fn suggestions(&self, what: Suggest) -> Result<Vec<Suggestion>, ArrError> {
+        let (similar, popular) = match what {
+            Suggest::Similar => ("true", "false"),
+            Suggest::Popular => ("false", "true"),
+        };
+        let query =
+            [("includeRecommendations", similar), ("includeTrending", popular), ("includePopular", popular)];
+        self.api.slow_list::<WireSuggestion, _>("importlist/movie", &query).await
+    }
+
+    /// The films of a collection that a movie of the library belongs to; none where Radarr knows no such collection.
+    pub async fn collection(&self, tmdb: i64) -> Result<Vec<Suggestion>, ArrError> {
+        let id = tmdb.to_string();
+        let collections: Vec<WireCollection> = self.api.get("collection", &[("tmdbId", &id)]).await?;
+        // A server that ignores the filter answers with all collections.
+        let named = collections.into_iter().find(|collection| collection.tmdb_id == Some(tmdb));
+        let films = named.and_then(|collection| collection.movies).unwrap_or_default();
+        Ok(films.into_iter().map(Into::into).collect())
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireCollection {
+    tmdb_id: Option<i64>,
+    movies: Option<Vec<WireSuggestion>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireSuggestion {
+    tmdb_id: Option<i64>,
+    title: Option<String>,
+    year: Option<i64>,
+    overview: Option<String>,
+    genres: Option<Vec<String>>,
+    ratings: Option<Ratings>,
+    is_existing: Option<bool>,
+    is_excluded: Option<bool>,
+}
+
+impl From<WireSuggestion> for Suggestion {
+    fn from(wire: WireSuggestion) -> Self {
+        Self {
+            tmdb: wire.tmdb_id.unwrap_or_default(),
+            title: wire.title.unwrap_or_default(),
+            year: whole(wire.year),
+            overview: wire.overview.unwrap_or_default(),
+            genres: wire.genres.unwrap_or_default(),
+            rating: wire.ratings.as_ref().and_then(Ratings::value),
+            in_library: wire.is_existing.unwrap_or_default(),
+            excluded: wire.is_excluded.unwrap_or_default(),
+        }
+    }
+}

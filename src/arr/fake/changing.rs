@@ -1,0 +1,221 @@
+//! The real clients against the fake servers, where they change what is there.
+
+use jiff::Timestamp;
+
+use super::activity::download;
+use super::item::{movie, series};
+use super::radarr::FakeRadarr;
+use super::sonarr::FakeSonarr;
+use super::world::Record;
+use crate::arr::changes::{Edit, MovieChange, SeriesChange, SeriesSearch};
+use crate::arr::collections::Suggest;
+use crate::arr::history::HistoryEvent;
+use crate::arr::radarr::Radarr;
+use crate::arr::server::{AilmentLevel, CommandState, Discard};
+use crate::arr::sonarr::Sonarr;
+use crate::arr::{ArrError, Availability, Removal};
+use crate::clock::Clock;
+use crate::http::Http;
+
+const GB: u64 = 1_000_000_000;
+
+fn now() -> Timestamp {
+    "2026-03-06T19:00:00Z".parse().unwrap()
+}
+
+fn films() -> (FakeRadarr, Radarr) {
+    let fake = FakeRadarr::at(Clock::manual(now()));
+    let base = "http://radarr.test/".parse().unwrap();
+    let client = Radarr::new(Http::in_process(fake.in_process()), base, fake.key().into());
+    (fake, client)
+}
+
+fn shows() -> (FakeSonarr, Sonarr) {
+    let fake = FakeSonarr::at(Clock::manual(now()));
+    let base = "http://sonarr.test/".parse().unwrap();
+    let client = Sonarr::new(Http::in_process(fake.in_process()), base, fake.key().into());
+    (fake, client)
+}
+
+fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(|&word| word.to_owned()).collect()
+}
+
+#[tokio::test]
+async fn an_edit_changes_what_it_names_and_nothing_else() {
+    let (fake, client) = films();
+    let id = fake.add(movie("Heat").year(1995).size_gb(8.0));
+    let change =
+        MovieChange { profile: Some(5), availability: Some(Availability::Announced), monitored: None };
+    client.edit(id, change).await.unwrap();
+    let film = client.movie(id).await.unwrap().unwrap();
+    assert_eq!((film.monitored, film.profile, film.availability), (true, 5, Availability::Announced));
+    let unwanted = MovieChange { monitored: Some(false), ..MovieChange::default() };
+    client.edit(id, unwanted).await.unwrap();
+    let film = client.movie(id).await.unwrap().unwrap();
+    assert_eq!((film.monitored, film.profile), (false, 5));
+    assert!(matches!(client.edit(99, unwanted).await, Err(ArrError::Server { status: 500, .. })));
+}
+
+#[tokio::test]
+async fn a_show_is_edited_without_touching_its_episodes() {
+    let (fake, client) = shows();
+    let id = fake.add(series("Bleach").seasons(2).unmonitored_season(1));
+    let change =
+        SeriesChange { series_type: Some("anime"), new_seasons: Some(false), ..SeriesChange::default() };
+    client.edit(id, change).await.unwrap();
+    let show = client.series(id).await.unwrap().unwrap();
+    assert_eq!((show.series_type.as_str(), show.new_seasons, show.monitored), ("anime", false, true));
+    assert_eq!(show.seasons.iter().map(|season| season.monitored).collect::<Vec<_>>(), [false, true]);
+}
+
+#[tokio::test]
+async fn wanting_a_season_wants_its_episodes_and_leaves_the_others() {
+    let (fake, client) = shows();
+    let show = series("The Bear").seasons(3).episodes(6).unmonitored_season(2).unmonitored_episode(1, 2);
+    let id = fake.add(show);
+    assert_eq!(client.monitor_seasons(id, &[(1, true), (2, true)]).await.unwrap(), Edit::Made);
+    let wanted = fake.item(id).unwrap().monitored_episodes();
+    assert_eq!(wanted, [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2)], "a flag that stays changes nothing");
+    assert_eq!(client.monitor_seasons(99, &[(1, true)]).await.unwrap(), Edit::Gone);
+}
+
+#[tokio::test]
+async fn single_episodes_are_wanted_and_their_files_deleted() {
+    let (fake, client) = shows();
+    let id = fake.add(series("The Bear").seasons(2).episodes(4).size_gb(4.0));
+    let season = client.season_episodes(id, 2).await.unwrap();
+    assert_eq!(season.iter().map(|one| (one.season, one.number)).collect::<Vec<_>>(), [(2, 1), (2, 2)]);
+    let file = season[0].file.clone().unwrap();
+    assert_eq!((file.size_bytes, file.quality.as_str()), (GB, "WEBDL-1080p"));
+    client.monitor_episodes(&[season[0].id], false).await.unwrap();
+    client.delete_episode_files(&[file.id]).await.unwrap();
+    let show = fake.item(id).unwrap();
+    assert_eq!(show.episodes_on_disk(), [(1, 1), (1, 2), (2, 2)]);
+    assert_eq!(show.monitored_episodes(), [(1, 1), (1, 2), (2, 2)]);
+    assert_eq!(fake.record().deleted_files, ["The Bear S02E01"]);
+    // Nothing named is nothing done, and no request that the server fails over.
+    client.delete_episode_files(&[]).await.unwrap();
+    client.monitor_episodes(&[], true).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_film_s_file_goes_once_and_the_film_stays() {
+    let (fake, client) = films();
+    let id = fake.add(movie("Heat").year(1995).size_gb(8.0));
+    let file = client.movie(id).await.unwrap().unwrap().file.unwrap();
+    assert_eq!(client.delete_file(file.id).await.unwrap(), Removal::Removed);
+    assert_eq!(client.delete_file(file.id).await.unwrap(), Removal::AlreadyGone);
+    let film = client.movie(id).await.unwrap().unwrap();
+    assert_eq!((film.has_file, film.file, film.size_bytes), (false, None, 0));
+    let history: Vec<_> = client.history(id).await.unwrap().into_iter().map(|entry| entry.event).collect();
+    assert_eq!(history, [HistoryEvent::FileDeleted]);
+}
+
+#[tokio::test]
+async fn a_search_grabs_what_can_be_found() {
+    let (fake, client) = films();
+    let heat = fake.add(movie("Heat").year(1995));
+    let ronin = fake.add(movie("Ronin").year(1998));
+    fake.can_find("Heat");
+    let found = client.search(heat).await.unwrap();
+    let none = client.search(ronin).await.unwrap();
+    let told = |count| {
+        let words = format!("Completed search for 1 movies. {count} reports downloaded.");
+        Some(CommandState::Completed(words))
+    };
+    assert_eq!(client.server().command(found).await.unwrap(), told(1));
+    assert_eq!(client.server().command(none).await.unwrap(), told(0));
+    assert_eq!(client.server().command(99).await.unwrap(), None);
+    assert_eq!(client.downloads().await.unwrap().len(), 1);
+    assert_eq!(fake.record().searches, ["Heat", "Ronin"]);
+}
+
+#[tokio::test]
+async fn a_season_search_leaves_what_is_not_wanted_and_an_episode_search_does_not() {
+    let (fake, client) = shows();
+    let id = fake.add(series("The Bear").seasons(2).unmonitored_season(2));
+    fake.can_find("The Bear S02E01");
+    client.search(&SeriesSearch::Season { series: id, season: 2 }).await.unwrap();
+    assert_eq!(client.downloads().await.unwrap(), []);
+    let first = client.season_episodes(id, 2).await.unwrap()[0].id;
+    client.search(&SeriesSearch::Episodes(vec![first])).await.unwrap();
+    let titles: Vec<_> = client.downloads().await.unwrap().into_iter().map(|it| it.title).collect();
+    assert_eq!(titles, ["The Bear S02E01"]);
+    assert_eq!(fake.record().searches, ["The Bear S02", "The Bear S02E01"]);
+}
+
+#[tokio::test]
+async fn wanting_the_future_only_leaves_the_past_alone() {
+    let (fake, client) = shows();
+    let next = "2026-04-01T20:00:00Z".parse().unwrap();
+    let id = fake.add(series("The Bear").seasons(2).episodes(4).airs(2, 2, next));
+    client.want_future_only(id).await.unwrap();
+    assert_eq!(fake.item(id).unwrap().monitored_episodes(), [(2, 2)]);
+    let missing = client.missing(5).await.unwrap();
+    assert_eq!((missing.total, missing.episodes), (0, vec![]));
+}
+
+#[tokio::test]
+async fn a_discarded_download_is_gone_and_replaced_only_where_that_is_meant() {
+    let cases = [(Discard::Forget, 0, 0), (Discard::Block, 1, 0), (Discard::BlockAndReplace, 1, 1)];
+    for (how, blocked, replaced) in cases {
+        let (fake, client) = films();
+        fake.add(movie("Heat").year(1995));
+        fake.queue(download("Heat").percent(10));
+        fake.can_find("Heat");
+        let row = client.downloads().await.unwrap()[0].rows[0];
+        assert_eq!(client.server().discard(row, how).await.unwrap(), Removal::Removed);
+        assert_eq!(client.server().discard(row, how).await.unwrap(), Removal::AlreadyGone);
+        let Record { discarded, blocklist, .. } = fake.record();
+        let left = client.downloads().await.unwrap().len();
+        assert_eq!((discarded, blocklist.len(), left), (words(&["Heat"]), blocked, replaced), "{how:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_grab_that_was_bad_is_blocked_and_replaced_as_the_server_is_set() {
+    for replaces in [true, false] {
+        let (fake, client) = films();
+        let id = fake.add(movie("Heat").year(1995).size_gb(8.0));
+        fake.imported("Heat", "2026-03-05T10:00:00Z".parse().unwrap());
+        fake.can_find("Heat");
+        fake.replaces_failed(replaces);
+        fake.edit(id, |film| film.size_bytes = 0);
+        let history = client.history(id).await.unwrap();
+        let events: Vec<_> = history.iter().map(|entry| entry.event).collect();
+        assert_eq!(events, [HistoryEvent::Imported, HistoryEvent::Grabbed]);
+        assert_eq!(client.server().replaces_failed().await.unwrap(), replaces);
+        client.server().fail_grab(history[1].id).await.unwrap();
+        assert_eq!(fake.record().blocklist, [history[1].release.clone()]);
+        assert_eq!(client.downloads().await.unwrap().len(), usize::from(replaces));
+        assert!(matches!(client.server().fail_grab(999_999).await, Err(ArrError::NotFound)));
+    }
+}
+
+#[tokio::test]
+async fn disks_and_ailments_are_told() {
+    let (fake, client) = films();
+    assert_eq!(client.server().health().await.unwrap(), []);
+    fake.ail("error", "RootFolderCheck", "Missing root folder: /mnt/movies");
+    let ailments = client.server().health().await.unwrap();
+    let told: Vec<_> =
+        ailments.iter().map(|it| (it.level, it.source.as_str(), it.message.as_str())).collect();
+    assert_eq!(told, [(AilmentLevel::Error, "RootFolderCheck", "Missing root folder")]);
+    let disks = client.server().disks().await.unwrap();
+    assert_eq!(disks.iter().map(|disk| disk.free_bytes).collect::<Vec<_>>(), [1_200 * GB]);
+}
+
+#[tokio::test]
+async fn a_collection_and_suggestions_say_what_the_library_has() {
+    let (fake, client) = films();
+    fake.add(movie("Dune").year(2021).tmdb(438_631).collection(726_871, "Dune Collection"));
+    fake.catalog(movie("Dune: Part Two").year(2024).tmdb(693_134).collection(726_871, "Dune Collection"));
+    fake.suggest(movie("Arrival").year(2016).tmdb(329_865).genres(&["Science Fiction"]).rating(7.6));
+    let told = |films: Vec<crate::arr::collections::Suggestion>| -> Vec<(i64, bool)> {
+        films.into_iter().map(|film| (film.tmdb, film.in_library)).collect()
+    };
+    assert_eq!(told(client.collection(726_871).await.unwrap()), [(438_631, true), (693_134, false)]);
+    assert_eq!(told(client.collection(1).await.unwrap()), []);
+    assert_eq!(told(client.suggestions(Suggest::Similar).await.unwrap()), [(329_865, false)]);
+}

@@ -1,0 +1,124 @@
+//! What happened to a title, from the history's rows: what was grabbed, imported, deleted, and what failed.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::radarr::Radarr;
+use super::sonarr::Sonarr;
+use super::times::instant;
+use super::wire::{Episode, Quality, whole};
+use super::{ArrError, remark};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryEntry {
+    pub id: i64,
+    pub at: Timestamp,
+    pub event: HistoryEvent,
+    /// Of the movie or the show.
+    pub of: i64,
+    /// The id that a download keeps from its grab to its import; empty where there was none.
+    pub download: String,
+    /// The name of the release.
+    pub release: String,
+    pub quality: String,
+    /// Of a show: the episode's id, season and number.
+    pub episode: Option<(i64, u32, u32)>,
+    /// Why it failed, or why a file was deleted; empty where nothing is said.
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HistoryEvent {
+    Grabbed,
+    Imported,
+    Failed,
+    FileDeleted,
+    /// Taken out of the queue by hand.
+    Ignored,
+    Other,
+}
+
+impl Radarr {
+    /// Newest first.
+    pub async fn history(&self, movie: i64) -> Result<Vec<HistoryEntry>, ArrError> {
+        let movie = movie.to_string();
+        Ok(read(self.api.get("history/movie", &[("movieId", &movie), ("includeMovie", "false")]).await?))
+    }
+
+    /// Of all movies, newest first.
+    pub async fn history_since(&self, since: Timestamp) -> Result<Vec<HistoryEntry>, ArrError> {
+        let since = since.to_string();
+        Ok(read(self.api.get("history/since", &[("date", &since), ("includeMovie", "false")]).await?))
+    }
+}
+
+impl Sonarr {
+    /// Of all seasons, newest first.
+    pub async fn history(&self, series: i64) -> Result<Vec<HistoryEntry>, ArrError> {
+        let series = series.to_string();
+        let query = [("seriesId", series.as_str()), ("includeSeries", "false"), ("includeEpisode", "true")];
+        Ok(read(self.api.get("history/series", &query).await?))
+    }
+
+    /// Of all shows, newest first.
+    pub async fn history_since(&self, since: Timestamp) -> Result<Vec<HistoryEntry>, ArrError> {
+        let since = since.to_string();
+        let query = [("date", since.as_str()), ("includeSeries", "false"), ("includeEpisode", "true")];
+        Ok(read(self.api.get("history/since", &query).await?))
+    }
+}
+
+/// Rows without a date are left out, since they cannot be told from old ones.
+fn read(rows: Vec<Row>) -> Vec<HistoryEntry> {
+    let mut entries: Vec<HistoryEntry> = rows.into_iter().filter_map(Row::entry).collect();
+    entries.sort_by_key(|entry| std::cmp::Reverse((entry.at, entry.id)));
+    entries
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Row {
+    id: Option<i64>,
+    movie_id: Option<i64>,
+    series_id: Option<i64>,
+    episode_id: Option<i64>,
+    source_title: Option<String>,
+    quality: Option<Quality>,
+    date: Option<String>,
+    download_id: Option<String>,
+    event_type: Option<String>,
+    episode: Option<Episode>,
+    /// A dictionary whose values may be null or of any kind.
+    data: Option<Value>,
+}
+
+impl Row {
+    fn entry(self) -> Option<HistoryEntry> {
+        let event = match self.event_type.as_deref() {
+            Some("grabbed") => HistoryEvent::Grabbed,
+            Some("downloadFolderImported" | "seriesFolderImported" | "movieFolderImported") => {
+                HistoryEvent::Imported
+            }
+            Some("downloadFailed") => HistoryEvent::Failed,
+            Some("episodeFileDeleted" | "movieFileDeleted") => HistoryEvent::FileDeleted,
+            Some("downloadIgnored") => HistoryEvent::Ignored,
+            Some(_) | None => HistoryEvent::Other,
+        };
+        let data = self.data.unwrap_or_default();
+        let reason = ["message", "reason"].iter().find_map(|key| data[*key].as_str());
+        let numbers = |episode: Episode| (whole(episode.season_number), whole(episode.episode_number));
+        let (season, number) = self.episode.map(numbers).unwrap_or_default();
+        Some(HistoryEntry {
+            id: self.id.unwrap_or_default(),
+            at: instant(self.date.as_deref())?,
+            event,
+            of: self.movie_id.or(self.series_id).unwrap_or_default(),
+            download: self.download_id.unwrap_or_default(),
+            release: remark::plain(&self.source_title.unwrap_or_default()),
+            quality: self.quality.map(Quality::name).unwrap_or_default(),
+            episode: self.episode_id.filter(|&id| id > 0).map(|id| (id, season, number)),
+            reason: reason.map(remark::plain).unwrap_or_default(),
+        })
+    }
+}
