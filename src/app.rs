@@ -23,12 +23,14 @@ use crate::store::users::{self, Newcomer};
 use crate::store::{boot, stream};
 use crate::tools::Tool;
 use crate::tools::actions::React;
+use crate::tools::discarding::RemoveDownload;
 use crate::tools::discover::{FindInLibrary, SearchMedia};
 use crate::tools::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases};
 use crate::tools::library::Library;
 use crate::tools::movies::AddMovie;
 use crate::tools::registry::Registry;
 use crate::tools::removal::RemoveMedia;
+use crate::tools::replacing::ReplaceCopy;
 use crate::tools::requests::RequestRemoval;
 use crate::tools::series::AddSeries;
 use crate::upkeep::{DELTAS_KEPT, Upkeep};
@@ -275,6 +277,8 @@ fn tools(library: &Arc<Library>) -> Vec<Arc<dyn Tool>> {
         Arc::new(UpcomingReleases::new(library.clone())),
         Arc::new(RecentlyAdded::new(library.clone())),
         Arc::new(RemoveMedia::new(library.clone())),
+        Arc::new(RemoveDownload::new(library.clone())),
+        Arc::new(ReplaceCopy::new(library.clone())),
         Arc::new(RequestRemoval::new(library.clone())),
         Arc::new(React),
     ]

@@ -6,6 +6,8 @@ use super::transcript::MediaKind;
 
 /// Items that one question may name.
 pub const MAX_ITEMS: usize = 5;
+/// Episodes of one copy that a question names one by one.
+const MOST_EPISODES_NAMED: usize = 4;
 /// Above this a bare yes is not enough.
 const CODE_FROM_BYTES: u64 = 100_000_000_000;
 
@@ -56,7 +58,7 @@ fn question_for_one(item: &FrozenItem) -> String {
         }
         Extent::Copy { .. } => format!("Delete {name}, {size}, and look for another one?"),
         Extent::Download(Afterwards::AnotherCopy) => format!("Remove {name} and look for another copy?"),
-        Extent::Download(Afterwards::Nothing) => format!("Remove {name} and look for no other copy?"),
+        Extent::Download(Afterwards::Nothing) => format!("Remove {name}, and look for no other copy now?"),
     }
 }
 
@@ -134,7 +136,7 @@ pub fn name(item: &FrozenItem) -> String {
         Extent::Season { number, .. } => format!("{} of {title}", season(*number)),
         Extent::Copy { episodes: None, .. } => format!("this copy of {title}"),
         Extent::Copy { episodes: Some(episodes), .. } => {
-            format!("this copy of {title} {}", episodes_named(episodes))
+            format!("this copy of {}", episodes_of(&title, episodes))
         }
         Extent::Download(_) => format!("the download of {title}"),
     }
@@ -153,10 +155,16 @@ pub fn season(number: u32) -> String {
     if number == 0 { "the specials".to_owned() } else { format!("season {number}") }
 }
 
-/// `S02E03`, `S02E03, E04`, `season 2`.
-fn episodes_named(Episodes { season: number, numbers }: &Episodes) -> String {
-    let codes: Vec<String> = numbers.iter().map(|episode| format!("E{episode:02}")).collect();
-    if codes.is_empty() { season(*number) } else { format!("S{number:02}{}", codes.join(", ")) }
+/// `The Bear (2022) S02E03, E04`, `10 episodes of season 2 of The Bear (2022)`.
+fn episodes_of(title: &str, Episodes { season: number, numbers }: &Episodes) -> String {
+    match numbers.as_slice() {
+        [] => format!("{} of {title}", season(*number)),
+        few if few.len() <= MOST_EPISODES_NAMED => {
+            let codes: Vec<String> = few.iter().map(|episode| format!("E{episode:02}")).collect();
+            format!("{title} S{number:02}{}", codes.join(", "))
+        }
+        many => format!("{} episodes of {} of {title}", many.len(), season(*number)),
+    }
 }
 
 fn total_bytes(items: &[FrozenItem]) -> u64 {
@@ -370,7 +378,7 @@ mod tests {
         let stuck = FrozenItem { extent: Extent::Download(Afterwards::Nothing), ..movie("Dune", 2021, 21.4) };
         assert_eq!(
             question(std::slice::from_ref(&stuck), None),
-            "Remove the download of Dune (2021) and look for no other copy? Reply YES or NO."
+            "Remove the download of Dune (2021), and look for no other copy now? Reply YES or NO."
         );
         assert_eq!(
             late_answer(Ending::Denied, std::slice::from_ref(&stuck), &[]),

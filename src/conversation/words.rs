@@ -163,6 +163,11 @@ pub fn asked_to_delete(turn: &[&str], last_three: &[&str], titles: &[&str], lang
     says_delete || (!titles.is_empty() && titles.iter().all(names))
 }
 
+/// Whether the user finds fault with a copy or a download, or wants another one.
+pub fn asked_for_another(turn: &[&str]) -> bool {
+    FAULTS.split(", ").any(|phrase| turn.iter().any(|text| contains_words(text, phrase)))
+}
+
 /// A title as titles are compared: without case, accents, punctuation or apostrophes, "&" read as "and".
 pub fn plain_title(title: &str) -> String {
     let letters: String = title
@@ -187,6 +192,12 @@ const MOST_SEASONS: u16 = 100;
 const DELETING: &str = "delete, deletes, deleted, deleting, deletion, del, remove, removes, removed, removing, \
     removal, get rid, getting rid, trash, trashing, erase, erasing, drop, dropping, bin, binning, nuke, nuking, \
     wipe, wiping, purge, purging, ditch, dump, scrap, toss, zap, clear out, throw out, throw away, kick out, take off";
+
+/// Words for a copy that is no good, in the same form.
+const FAULTS: &str = "replace, replaces, replacing, replacement, another, different, better, bad, broken, corrupt, \
+    corrupted, damaged, wrong, faulty, stuck, stalled, cancel, abort, kill, fetch again, get again, download again, \
+    redownload, re download, grab again, out of sync, no sound, no audio, no subtitles, unwatchable, does not play, \
+    doesnt play, wont play, will not play, blocklist, blacklist";
 
 /// The same in another language, without accents.
 fn deleting_words(language: Language) -> &'static str {
@@ -459,6 +470,17 @@ mod tests {
         assert!(asked_to_delete(&text[..1], &[], &["Heat"], &[Language::German]));
         assert!(asked_to_delete(&text[1..], &[], &["Heat"], &[Language::French]));
         assert!(!asked_to_delete(&text, &[], &["Heat"], &[]));
+    }
+
+    #[test]
+    fn fault_found_with_a_copy_asks_for_another() {
+        for text in ["the sound is out of sync", "That copy won't play", "get a different one", "it is stuck"]
+        {
+            assert!(asked_for_another(&[text]), "{text:?}");
+        }
+        for text in ["how is it going?", "badly dubbed films", "what about dune"] {
+            assert!(!asked_for_another(&[text]), "{text:?}");
+        }
     }
 
     #[test]

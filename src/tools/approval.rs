@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{Uses, World};
 use crate::conversation::consent::Language;
-use crate::conversation::frozen::FrozenItem;
+use crate::conversation::frozen::{Extent, FrozenItem};
 use crate::conversation::rate::Room;
 use crate::conversation::transcript::{
     Added, Arguments, Audience, CallFailure, Counted, MediaRef, Rights, Status, Tier, ToolCall, ToolSpec,
@@ -113,7 +113,10 @@ pub fn requested(items: &[FrozenItem], said: Words<'_>) -> Result<(), CallFailur
     let titles: Vec<&str> = items.iter().map(|item| item.fingerprint.title.as_str()).collect();
     let this_turn: Vec<&str> = said.this_turn.iter().map(String::as_str).collect();
     let last_three: Vec<&str> = said.last_three.iter().map(String::as_str).collect();
-    if words::asked_to_delete(&this_turn, &last_three, &titles, said.languages) {
+    let another = |item: &FrozenItem| matches!(item.extent, Extent::Copy { .. } | Extent::Download(_));
+    if words::asked_to_delete(&this_turn, &last_three, &titles, said.languages)
+        || (items.iter().all(another) && words::asked_for_another(&this_turn))
+    {
         return Ok(());
     }
     Err(refusal("not_requested", "the user did not ask for a deletion", None))

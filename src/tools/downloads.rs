@@ -20,7 +20,9 @@ use super::{READ_TIMEOUT, Ran, Tool, ToolError, Uses, World};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Download, DownloadState, Imported, Release, Upcoming, UpcomingWhen};
-use crate::conversation::transcript::{Arguments, Audience, CallFailure, CallResult, Tier, ToolSpec};
+use crate::conversation::transcript::{
+    Arguments, Audience, CallFailure, CallResult, MediaRef, Tier, ToolSpec,
+};
 
 const DEFAULT_DAYS: u32 = 7;
 
@@ -150,12 +152,26 @@ pub(super) async fn status(library: &Library) -> Result<CallResult, ToolError> {
         ask_all(&library.movies, READ_PATIENCE, Radarr::downloads),
         ask_all(&library.series, READ_PATIENCE, Sonarr::downloads),
     );
-    let queues = movies.map(|(_, queue)| queue).and(series.map(|(_, queue)| queue));
+    let queues = movies
+        .map(|(instance, queue)| (instance.name, queue))
+        .and(series.map(|(instance, queue)| (instance.name, queue)));
     let (queues, failed) = queues.or_failure()?;
-    let mut downloads: Vec<Download> = queues.into_iter().flatten().collect();
-    downloads.sort_by_key(|download| (urgency(&download.state), download.time_left.unwrap_or(Duration::MAX)));
-    let entries = downloads.iter().map(|download| (download_json(download), download_told(download)));
-    Ok(answer(entries.unzip(), ("", "Nothing is downloading."), "name the title", &failed))
+    let of_instance =
+        |(instance, queue): (_, Vec<Download>)| queue.into_iter().map(move |download| (instance, download));
+    let mut downloads: Vec<(&str, Download)> = queues.into_iter().flat_map(of_instance).collect();
+    downloads
+        .sort_by_key(|(_, download)| (urgency(&download.state), download.time_left.unwrap_or(Duration::MAX)));
+    let entries = downloads
+        .iter()
+        .map(|(instance, download)| (download_json(instance, download), download_told(download)));
+    let mut told = answer(entries.unzip(), ("", "Nothing is downloading."), "name the title", &failed);
+    let shown = told.for_model["results"].as_array().map_or(0, Vec::len);
+    let named = |(instance, download): &(&str, Download)| {
+        let id = *download.rows.first()?;
+        Some(MediaRef::Download { instance: (*instance).to_owned(), id })
+    };
+    told.shown = downloads.iter().take(shown).filter_map(named).collect();
+    Ok(told)
 }
 
 pub(super) async fn upcoming(library: &Library, days: u32, world: &World) -> Result<CallResult, ToolError> {
@@ -234,8 +250,8 @@ fn urgency(state: &DownloadState) -> u8 {
     }
 }
 
-fn download_json(download: &Download) -> Value {
-    let mut json = json!({ "title": clean_title(&download.title), "state": state_told(&download.state),
+fn download_json(instance: &str, download: &Download) -> Value {
+    let mut json = json!({ "id": download.rows.first(), "instance": instance, "title": clean_title(&download.title), "state": state_told(&download.state),
         "percent": percent(download) });
     if let Some(left) = download.time_left {
         json["time_left"] = json!(time_told(left));

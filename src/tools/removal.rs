@@ -8,15 +8,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answers::{clean_title, named, refusal};
+use super::answers::refusal;
 use super::approval::Cleared;
-use super::arguments::{offer_instances, read, schema};
-use super::library::{Instance, Library};
+use super::arguments::{BadArgument, offer_instances, read, schema};
+use super::library::Library;
+use super::outcomes::{already_gone, changed, deleted, frozen, same, still_there};
+use super::place::Place;
+use super::season_files::{self, SeasonFiles};
 use super::{Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
-use crate::arr::radarr::Radarr;
-use crate::arr::sonarr::Sonarr;
-use crate::arr::{ArrError, Movie, Removal, Series};
-use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
+use crate::arr::{ArrError, Removal};
+use crate::conversation::frozen::{Extent, FrozenItem};
 use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -47,12 +48,9 @@ struct Item {
     id: i64,
     /// Which library.
     instance: Option<String>,
-}
-
-/// An instance of either kind.
-pub(super) enum Place<'a> {
-    Movies(&'a Instance<Radarr>),
-    Series(&'a Instance<Sonarr>),
+    /// Of a show: only the files of this season.
+    #[schemars(range(min = 0))]
+    season: Option<u32>,
 }
 
 #[async_trait]
@@ -87,8 +85,18 @@ impl Tool for RemoveMedia {
         let mut frozen = Vec::new();
         for item in &args.items {
             let place = self.place(item.kind, item.instance.as_deref())?;
+            if let Some(number) = item.season {
+                let Place::Series(instance) = place else {
+                    return Err(CallFailure::from(no_seasons()).into());
+                };
+                if !args.delete_files {
+                    return Err(CallFailure::from(season_is_kept()).into());
+                }
+                frozen.push(season_files::freeze(instance, item.id, number).await?);
+                continue;
+            }
             let Some(fingerprint) = place.fetch(item.id).await.map_err(|error| place.refused(&error))? else {
-                return Err(unknown(item).into());
+                return Err(unknown(item.id).into());
             };
             frozen.push(FrozenItem {
                 instance: place.name().to_owned(),
@@ -107,7 +115,11 @@ impl Tool for RemoveMedia {
         let mut fresh = Vec::new();
         for item in items {
             let place = self.place(item.kind, Some(&item.instance))?;
-            if let Some(fingerprint) = place.fetch(item.id).await.map_err(|error| place.refused(&error))? {
+            if let (Extent::Season { number, .. }, Place::Series(instance)) = (&item.extent, &place) {
+                fresh.push(season_files::freeze(instance, item.id, *number).await?);
+            } else if let Some(fingerprint) =
+                place.fetch(item.id).await.map_err(|error| place.refused(&error))?
+            {
                 fresh.push(FrozenItem { fingerprint, ..item.clone() });
             }
         }
@@ -115,12 +127,20 @@ impl Tool for RemoveMedia {
     }
 
     async fn run(&self, call: &Cleared, _world: &World) -> Result<Ran, ToolError> {
-        self.remove(frozen(call)?).await.map(Ran::from)
+        let item = frozen(call)?;
+        match SeasonFiles::of(item, &self.library)? {
+            Some(season) => season.delete().await,
+            None => self.remove(item).await,
+        }
+        .map(Ran::from)
     }
 
     async fn settle(&self, call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
         match call {
-            Interrupted::Item(item) => self.find_out(item).await,
+            Interrupted::Item(item) => match SeasonFiles::of(item, &self.library)? {
+                Some(season) => Ok(season.find_out().await),
+                None => self.find_out(item).await,
+            },
             Interrupted::Call(_) => Ok(Settled::Unknown),
         }
     }
@@ -191,139 +211,26 @@ impl RemoveMedia {
     }
 }
 
-impl<'a> Place<'a> {
-    pub(super) fn of(library: &'a Library, kind: MediaKind, name: Option<&str>) -> Result<Self, CallFailure> {
-        match kind {
-            MediaKind::Movie => library.movie_instance(name).map(Self::Movies),
-            MediaKind::Series => library.series_instance(name).map(Self::Series),
-        }
+fn no_seasons() -> BadArgument {
+    BadArgument {
+        field: "season".to_owned(),
+        expected: "nothing for a movie".to_owned(),
+        hint: String::new(),
     }
 }
 
-impl Place<'_> {
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Self::Movies(instance) => instance.name,
-            Self::Series(instance) => instance.name,
-        }
-    }
-
-    pub(super) fn item(&self, id: i64) -> MediaRef {
-        match self {
-            Self::Movies(instance) => instance.item(MediaKind::Movie, id),
-            Self::Series(instance) => instance.item(MediaKind::Series, id),
-        }
-    }
-
-    pub(super) async fn fetch(&self, id: i64) -> Result<Option<Fingerprint>, ArrError> {
-        match self {
-            Self::Movies(instance) => Ok(instance.client.movie(id).await?.map(fingerprint_of_movie)),
-            Self::Series(instance) => Ok(instance.client.series(id).await?.map(fingerprint_of_series)),
-        }
-    }
-
-    async fn delete(&self, item: &FrozenItem) -> Result<Removal, ArrError> {
-        match self {
-            Self::Movies(instance) => instance.client.delete(item.id, item.delete_files).await,
-            Self::Series(instance) => instance.client.delete(item.id, item.delete_files).await,
-        }
-    }
-
-    pub(super) fn refused(&self, error: &ArrError) -> ToolError {
-        match self {
-            Self::Movies(instance) => instance.refused(error),
-            Self::Series(instance) => instance.refused(error),
-        }
-    }
-
-    fn failed_write(&self, error: &ArrError) -> ToolError {
-        match self {
-            Self::Movies(instance) => instance.failed_write(error),
-            Self::Series(instance) => instance.failed_write(error),
-        }
-    }
-
-    fn unread_write(&self, error: &ArrError) -> ToolError {
-        match self {
-            Self::Movies(instance) => instance.unread_write(error),
-            Self::Series(instance) => instance.unread_write(error),
-        }
+fn season_is_kept() -> BadArgument {
+    BadArgument {
+        field: "delete_files".to_owned(),
+        expected: "true with a season".to_owned(),
+        hint: "a season that keeps its files is only no longer wanted".to_owned(),
     }
 }
 
-fn frozen(call: &Cleared) -> Result<&FrozenItem, ToolError> {
-    call.item().ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run a deletion without its frozen item")))
-}
-
-fn fingerprint_of_movie(movie: Movie) -> Fingerprint {
-    Fingerprint {
-        title: clean_title(&movie.title),
-        year: movie.year,
-        path: movie.path,
-        size_bytes: movie.size_bytes,
-        seasons: None,
-    }
-}
-
-fn fingerprint_of_series(series: Series) -> Fingerprint {
-    let on_disk = series.seasons.iter().filter(|season| season.episodes_on_disk > 0).count();
-    Fingerprint {
-        title: clean_title(&series.title),
-        year: series.year,
-        path: series.path,
-        size_bytes: series.size_bytes,
-        seasons: u32::try_from(on_disk).ok(),
-    }
-}
-
-/// Whether an item is still what the user was asked about: title and path, and the size within a tenth.
-fn same(asked: &Fingerprint, current: &Fingerprint) -> bool {
-    let off = asked.size_bytes.abs_diff(current.size_bytes);
-    asked.title == current.title && asked.path == current.path && off <= asked.size_bytes / 10
-}
-
-fn deleted(item: &FrozenItem, size_bytes: u64) -> CallResult {
-    let freed_bytes = if item.delete_files { size_bytes } else { 0 };
-    let mut result = told(item, "deleted");
-    result.for_model["freed_bytes"] = json!(freed_bytes);
-    result
-}
-
-fn already_gone(item: &FrozenItem) -> CallResult {
-    told(item, "already_gone")
-}
-
-fn told(item: &FrozenItem, status: &str) -> CallResult {
-    let Fingerprint { title, year, .. } = &item.fingerprint;
-    CallResult {
-        for_model: json!({ "status": status, "title": title, "year": year }),
-        for_user: named(title, *year),
-        shown: Vec::new(),
-    }
-}
-
-fn changed(item: &FrozenItem) -> CallFailure {
-    let Fingerprint { title, year, .. } = &item.fingerprint;
-    refusal(
-        "changed",
-        json!({ "title": title, "year": year, "hint": "it was not deleted; find it again and ask again" }),
-        Some(format!("{} has changed since I asked, so I did not delete it.", named(title, *year))),
-    )
-}
-
-fn still_there(item: &FrozenItem) -> CallFailure {
-    let Fingerprint { title, year, .. } = &item.fingerprint;
-    refusal(
-        "still_there",
-        json!({ "title": title, "year": year }),
-        Some(format!("{} is still in the library.", named(title, *year))),
-    )
-}
-
-fn unknown(item: &Item) -> CallFailure {
+pub(super) fn unknown(id: i64) -> CallFailure {
     refusal(
         "unknown_id",
-        json!({ "id": item.id, "hint": "call find_in_library and use an id it gives" }),
+        json!({ "id": id, "hint": "call find_in_library and use an id it gives" }),
         Some("I can't find that in the library.".to_owned()),
     )
 }

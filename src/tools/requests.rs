@@ -12,7 +12,8 @@ use super::answers::{named, refusal};
 use super::approval::{self, Cleared, Words};
 use super::arguments::{cleared, offer_instances, read, schema};
 use super::library::Library;
-use super::removal::Place;
+use super::place::Place;
+use super::removal::unknown;
 use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
 use crate::conversation::transcript::{
@@ -146,13 +147,5 @@ fn too_many() -> CallFailure {
         Some(
             "You have several requests open already. Please wait until the admins have answered.".to_owned(),
         ),
-    )
-}
-
-fn unknown(id: i64) -> CallFailure {
-    refusal(
-        "unknown_id",
-        json!({ "id": id, "hint": "call find_in_library and use an id it gives" }),
-        Some("I can't find that in the library.".to_owned()),
     )
 }

@@ -5,6 +5,7 @@
 
 mod cli;
 mod confirmation;
+mod copies;
 mod harness;
 mod household;
 mod inbound;

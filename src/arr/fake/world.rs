@@ -261,6 +261,11 @@ impl<D: Clone> Fake<D> {
         self.gate.fail(Fault::Nothing);
     }
 
+    /// Nothing goes wrong with the next request that changes something.
+    pub fn spare_next_write(&self) {
+        self.gate.fail_write(Fault::Nothing);
+    }
+
     /// Does what the next request that changes something asks for, and answers with this status.
     pub fn do_next_write_but_answer(&self, status: u16) {
         self.gate.fail_write(Fault::DoneBut(status));

@@ -1,0 +1,57 @@
+//! The words of a run behind a yes: what became of one frozen item, for the engine and the model.
+
+use serde_json::json;
+
+use super::ToolError;
+use super::answers::{named, refusal};
+use super::approval::Cleared;
+use crate::conversation::frozen::{Fingerprint, FrozenItem};
+use crate::conversation::transcript::{CallFailure, CallResult};
+
+pub(super) fn frozen(call: &Cleared) -> Result<&FrozenItem, ToolError> {
+    call.item().ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run a deletion without its frozen item")))
+}
+
+/// Whether an item is still what the user was asked about: title and path, and the size within a tenth.
+pub(super) fn same(asked: &Fingerprint, current: &Fingerprint) -> bool {
+    let off = asked.size_bytes.abs_diff(current.size_bytes);
+    asked.title == current.title && asked.path == current.path && off <= asked.size_bytes / 10
+}
+
+pub(super) fn already_gone(item: &FrozenItem) -> CallResult {
+    told(item, "already_gone")
+}
+
+pub(super) fn deleted(item: &FrozenItem, size_bytes: u64) -> CallResult {
+    let freed_bytes = if item.delete_files { size_bytes } else { 0 };
+    let mut result = told(item, "deleted");
+    result.for_model["freed_bytes"] = json!(freed_bytes);
+    result
+}
+
+fn told(item: &FrozenItem, status: &str) -> CallResult {
+    let Fingerprint { title, year, .. } = &item.fingerprint;
+    CallResult {
+        for_model: json!({ "status": status, "title": title, "year": year }),
+        for_user: named(title, *year),
+        shown: Vec::new(),
+    }
+}
+
+pub(super) fn changed(item: &FrozenItem) -> CallFailure {
+    let Fingerprint { title, year, .. } = &item.fingerprint;
+    refusal(
+        "changed",
+        json!({ "title": title, "year": year, "hint": "it was not deleted; find it again and ask again" }),
+        Some(format!("{} has changed since I asked, so I did not delete it.", named(title, *year))),
+    )
+}
+
+pub(super) fn still_there(item: &FrozenItem) -> CallFailure {
+    let Fingerprint { title, year, .. } = &item.fingerprint;
+    refusal(
+        "still_there",
+        json!({ "title": title, "year": year }),
+        Some(format!("{} is still there.", named(title, *year))),
+    )
+}

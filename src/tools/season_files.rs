@@ -1,0 +1,169 @@
+//! Deleting the files of one season: it is no longer wanted first, since its files would be fetched again.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::answers::refusal;
+use super::library::{Instance, Library};
+use super::outcomes::{already_gone, changed, deleted, still_there};
+use super::place::fingerprint_of_series;
+use super::removal::unknown;
+use super::{Settled, ToolError};
+use crate::arr::changes::Edit;
+use crate::arr::episodes::Episode;
+use crate::arr::sonarr::Sonarr;
+use crate::arr::{ArrError, MediaFile, Series};
+use crate::conversation::deletion;
+use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
+use crate::conversation::transcript::{CallFailure, CallResult, MediaKind};
+
+/// The season of a frozen item.
+pub(super) struct SeasonFiles<'a> {
+    instance: &'a Instance<Sonarr>,
+    item: &'a FrozenItem,
+    number: u32,
+    files: &'a [i64],
+}
+
+/// Freezes what a season has on disk at this moment.
+pub(super) async fn freeze(
+    instance: &Instance<Sonarr>,
+    series: i64,
+    number: u32,
+) -> Result<FrozenItem, ToolError> {
+    let client = &instance.client;
+    let show = client.series(series).await.map_err(|error| instance.refused(&error))?;
+    let Some(show) = show else { return Err(unknown(series).into()) };
+    let episodes = client.season_episodes(series, number).await.map_err(|error| instance.refused(&error))?;
+    let files = files_of(&episodes);
+    if files.is_empty() {
+        return Err(nothing_on_disk(&show, number).into());
+    }
+    let size_bytes = files.iter().map(|file| file.size_bytes).sum();
+    Ok(FrozenItem {
+        instance: instance.name.to_owned(),
+        kind: MediaKind::Series,
+        id: series,
+        delete_files: true,
+        extent: Extent::Season { number, files: files.iter().map(|file| file.id).collect() },
+        fingerprint: Fingerprint { size_bytes, seasons: None, ..fingerprint_of_series(show) },
+    })
+}
+
+/// The files of these episodes, each once, by their ids.
+pub(super) fn files_of(episodes: &[Episode]) -> Vec<MediaFile> {
+    let files = episodes.iter().filter_map(|episode| episode.file.clone());
+    files.map(|file| (file.id, file)).collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+/// Whether a show is still the one that was asked about, and has no file beside those that were named. A file that has
+/// gone meanwhile is no change: less goes than was agreed to.
+pub(super) fn still_as_asked(item: &FrozenItem, show: &Series, files: &[MediaFile], named: &[i64]) -> bool {
+    let now = fingerprint_of_series(show.clone());
+    let bytes: u64 = files.iter().map(|file| file.size_bytes).sum();
+    let asked = &item.fingerprint;
+    now.title == asked.title
+        && now.path == asked.path
+        && files.iter().all(|file| named.contains(&file.id))
+        && bytes <= asked.size_bytes + asked.size_bytes / 10
+}
+
+impl<'a> SeasonFiles<'a> {
+    /// `None` where the item is another thing than a season.
+    pub(super) fn of(item: &'a FrozenItem, library: &'a Library) -> Result<Option<Self>, CallFailure> {
+        match &item.extent {
+            Extent::Season { number, files } => {
+                let instance = library.series_instance(Some(&item.instance))?;
+                Ok(Some(Self { instance, item, number: *number, files }))
+            }
+            Extent::Whole | Extent::Copy { .. } | Extent::Download(_) => Ok(None),
+        }
+    }
+
+    pub(super) async fn delete(&self) -> Result<CallResult, ToolError> {
+        let Self { instance, item, .. } = self;
+        let client = &instance.client;
+        let show = client.series(item.id).await.map_err(|error| instance.refused(&error))?;
+        let Some(show) = show else { return Ok(already_gone(item)) };
+        let episodes = self.episodes().await.map_err(|error| instance.refused(&error))?;
+        let files = files_of(&episodes);
+        if files.is_empty() {
+            return Ok(already_gone(item));
+        }
+        if !still_as_asked(item, &show, &files, self.files) {
+            return Err(changed(item).into());
+        }
+        if self.unwant().await? == Edit::Gone {
+            return Ok(already_gone(item));
+        }
+        let ids: Vec<i64> = files.iter().map(|file| file.id).collect();
+        client.delete_episode_files(&ids).await.map_err(|error| instance.failed_write(&error))?;
+        let left = self.episodes().await.map_err(|error| instance.unread_write(&error))?;
+        if left.iter().any(Episode::on_disk) {
+            return Err(still_there(item).into());
+        }
+        Ok(deleted(item, files.iter().map(|file| file.size_bytes).sum()))
+    }
+
+    /// Read back, because a season that is still wanted would come again.
+    async fn unwant(&self) -> Result<Edit, ToolError> {
+        let Self { instance, item, number, .. } = self;
+        let client = &instance.client;
+        let edited = client.monitor_seasons(item.id, &[(*number, false)]).await;
+        if edited.map_err(|error| instance.failed_write(&error))? == Edit::Gone {
+            return Ok(Edit::Gone);
+        }
+        // A season that was not wanted as a whole may have episodes that are.
+        let wanted = |episodes: Vec<Episode>| -> Vec<i64> {
+            episodes.iter().filter(|episode| episode.monitored).map(|episode| episode.id).collect()
+        };
+        let single = wanted(self.episodes().await.map_err(|error| instance.unread_write(&error))?);
+        let unwanted = client.monitor_episodes(&single, false).await;
+        unwanted.map_err(|error| instance.failed_write(&error))?;
+        if wanted(self.episodes().await.map_err(|error| instance.unread_write(&error))?).is_empty() {
+            Ok(Edit::Made)
+        } else {
+            Err(still_wanted(item).into())
+        }
+    }
+
+    pub(super) async fn find_out(&self) -> Settled {
+        match self.episodes().await {
+            Ok(episodes) => {
+                let left = files_of(&episodes);
+                if left.iter().any(|file| self.files.contains(&file.id)) {
+                    Settled::NotDone
+                } else {
+                    Settled::Done(deleted(self.item, self.item.fingerprint.size_bytes).into())
+                }
+            }
+            Err(error) => {
+                let Self { instance, item, .. } = self;
+                tracing::warn!(instance = instance.name, id = item.id, %error, "failed to settle a deletion");
+                Settled::Unknown
+            }
+        }
+    }
+
+    async fn episodes(&self) -> Result<Vec<Episode>, ArrError> {
+        self.instance.client.season_episodes(self.item.id, self.number).await
+    }
+}
+
+fn nothing_on_disk(show: &Series, number: u32) -> CallFailure {
+    let season = deletion::season(number);
+    refusal(
+        "nothing_on_disk",
+        json!({ "title": show.title, "season": number, "hint": "nothing of it can be deleted" }),
+        Some(format!("There are no files of {season} of {}.", super::answers::named(&show.title, show.year))),
+    )
+}
+
+fn still_wanted(item: &FrozenItem) -> CallFailure {
+    refusal(
+        "still_wanted",
+        json!({ "title": item.fingerprint.title, "hint": "Sonarr would fetch it again, so nothing was deleted" }),
+        Some(format!("Sonarr would fetch {} again, so I kept it.", deletion::name(item))),
+    )
+}

@@ -1,0 +1,296 @@
+//! Less than a title goes: a season, a copy that is bad, a download. Asked about like any deletion.
+
+use dialarr::arr::fake::activity::download;
+use dialarr::arr::fake::item::{movie, series};
+use dialarr::llm::scripted::Line;
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::harness::TestApp;
+use crate::harness::model::{calls, finds, removes, says};
+
+const NO_TITLES: [&str; 0] = [];
+
+fn yesterday() -> Timestamp {
+    "2026-03-05T10:00:00Z".parse().unwrap()
+}
+
+fn removes_season(series: i64, season: u32) -> [Line; 2] {
+    [finds("the bear"), removes(&json!([{ "type": "series", "id": series, "season": season }]))]
+}
+
+fn replaces_movie(id: i64) -> [Line; 2] {
+    [finds("dune"), calls("replace_copy", json!({ "type": "movie", "id": id }))]
+}
+
+fn removes_download(instance: &str, id: i64, replace: bool) -> [Line; 2] {
+    let arguments = json!({ "id": id, "instance": instance, "replace": replace });
+    [calls("check_status", json!({})), calls("remove_download", arguments)]
+}
+
+impl TestApp {
+    /// A show of three seasons on disk, of which Ann wants the second gone: the question is out.
+    async fn asked_about_season_two(&self) -> i64 {
+        let show = series("The Bear").year(2022).seasons(3).episodes(6).size_gb(12.0);
+        let bear = self.sonarr().add(show);
+        self.model_plays(removes_season(bear, 2));
+        assert_eq!(
+            self.sms("delete season 2 of the bear").await,
+            "Delete season 2 of The Bear (2022), 2 files, 4 GB, and stop looking for it? Reply YES or NO."
+        );
+        bear
+    }
+
+    /// A film that was fetched yesterday, of which Ann wants another copy: the question is out.
+    async fn asked_for_another_dune(&self) -> i64 {
+        let dune = self.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+        self.radarr().imported("Dune", yesterday());
+        self.radarr().can_find("Dune");
+        self.model_plays(replaces_movie(dune));
+        assert_eq!(
+            self.sms("dune has no sound, get another copy").await,
+            "Delete this copy of Dune (2021), 21.4 GB, and look for another one? Reply YES or NO."
+        );
+        dune
+    }
+}
+
+#[tokio::test]
+async fn a_season_goes_and_is_not_fetched_again() {
+    let app = TestApp::start().await;
+    let bear = app.asked_about_season_two().await;
+    assert_eq!(app.sonarr().record().deleted_files, NO_TITLES);
+
+    assert_eq!(app.sms("yes").await, "Deleted season 2 of The Bear (2022). Freed 4 GB.");
+    let show = app.sonarr().item(bear).unwrap();
+    assert_eq!(show.episodes_on_disk(), [(1, 1), (1, 2), (3, 1), (3, 2)]);
+    assert_eq!(show.monitored_episodes(), [(1, 1), (1, 2), (3, 1), (3, 2)]);
+    app.sonarr().can_find("The Bear S02");
+    app.sonarr().rss();
+    assert_eq!(app.sonarr().record().searches, NO_TITLES);
+    assert_eq!(app.sms("yes").await, "Already done: season 2 of The Bear (2022) is deleted.");
+}
+
+#[tokio::test]
+async fn a_single_episode_that_is_wanted_does_not_bring_its_season_back() {
+    let app = TestApp::start().await;
+    let bear = app.asked_about_season_two().await;
+    app.sonarr().edit(bear, |show| *show = show.clone().unmonitored_episode(2, 1));
+
+    app.sms("yes").await;
+    assert_eq!(app.sonarr().item(bear).unwrap().monitored_episodes(), [(1, 1), (1, 2), (3, 1), (3, 2)]);
+}
+
+#[tokio::test]
+async fn a_season_with_a_new_file_is_kept_and_asked_about_afresh() {
+    let app = TestApp::start().await;
+    let show = series("The Bear").year(2022).seasons(3).episodes(6).size_gb(10.0).off_disk(2, 2);
+    let bear = app.sonarr().add(show);
+    app.model_plays(removes_season(bear, 2));
+    app.sms("delete season 2 of the bear").await;
+    app.sonarr().queue(download("The Bear S02E02").size_gb(2.0));
+    app.sonarr().finish("The Bear S02E02");
+
+    assert_eq!(
+        app.sms("yes").await,
+        "Season 2 of The Bear (2022) changed since I asked, so I kept it. \
+         Delete season 2 of The Bear (2022), 2 files, 4 GB, and stop looking for it? Reply YES or NO."
+    );
+    assert_eq!(app.sonarr().item(bear).unwrap().episodes_on_disk().len(), 6);
+    assert_eq!(app.sms("yes").await, "Deleted season 2 of The Bear (2022). Freed 4 GB.");
+}
+
+#[tokio::test]
+async fn a_season_without_files_is_not_asked_about() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(series("The Bear").year(2022).seasons(2));
+    app.model_plays(removes_season(bear, 2).into_iter().chain([says("There is nothing to delete.")]));
+    assert_eq!(app.sms("delete season 2 of the bear").await, "There is nothing to delete.");
+    assert_eq!(app.sonarr().item(bear).unwrap().monitored_episodes().len(), 16);
+}
+
+#[tokio::test]
+async fn a_season_is_deleted_whole_though_an_answer_is_lost() {
+    let app = TestApp::start().await;
+    let bear = app.asked_about_season_two().await;
+    app.sonarr().do_next_write_but_answer(502);
+
+    assert_eq!(app.sms("yes").await, "Deleted season 2 of The Bear (2022). Freed 4 GB.");
+    assert_eq!(app.sonarr().item(bear).unwrap().episodes_on_disk().len(), 4);
+}
+
+#[tokio::test]
+async fn a_bad_copy_goes_is_blocked_and_another_one_is_fetched() {
+    let app = TestApp::start().await;
+    let dune = app.asked_for_another_dune().await;
+    assert_eq!(app.radarr().record().deleted_files, NO_TITLES);
+
+    assert_eq!(app.sms("yes").await, "Deleted this copy of Dune (2021). I am looking for another copy.");
+    let record = app.radarr().record();
+    assert_eq!((record.deleted_files, record.searches), (vec!["Dune".to_owned()], vec!["Dune".to_owned()]));
+    assert_eq!(record.blocklist, ["Dune.1080p.WEB.H264-DEMO"]);
+    assert!(app.radarr().item(dune).unwrap().monitored);
+    app.radarr().finish("Dune");
+    assert!(app.radarr().item(dune).unwrap().size_bytes > 0, "the other copy was on its way");
+}
+
+#[tokio::test]
+async fn a_server_that_replaces_nothing_by_itself_is_asked_to_search() {
+    let app = TestApp::start().await;
+    app.radarr().replaces_failed(false);
+    app.asked_for_another_dune().await;
+
+    app.sms("yes").await;
+    let record = app.radarr().record();
+    assert_eq!((record.searches.len(), record.blocklist.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_copy_that_was_put_there_by_hand_has_nothing_to_block() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4).unmonitored());
+    app.model_plays(replaces_movie(dune));
+    app.sms("dune is broken, replace it").await;
+
+    assert_eq!(app.sms("yes").await, "Deleted this copy of Dune (2021). I am looking for another copy.");
+    let record = app.radarr().record();
+    assert_eq!((record.searches.len(), record.blocklist.len()), (1, 0));
+    assert!(app.radarr().item(dune).unwrap().monitored);
+}
+
+#[tokio::test]
+async fn a_bad_copy_is_replaced_once_though_answers_are_lost() {
+    for lost in 0..2 {
+        let app = TestApp::start().await;
+        app.asked_for_another_dune().await;
+        for _ in 0..lost {
+            app.radarr().spare_next_write();
+        }
+        app.radarr().do_next_write_but_answer(502);
+
+        assert_eq!(
+            app.sms("yes").await,
+            "Deleted this copy of Dune (2021). I am looking for another copy.",
+            "{lost}"
+        );
+        let record = app.radarr().record();
+        assert_eq!((record.deleted_files.len(), record.blocklist.len()), (1, 1), "{lost}");
+    }
+}
+
+#[tokio::test]
+async fn a_copy_that_was_replaced_meanwhile_is_kept() {
+    let app = TestApp::start().await;
+    let dune = app.asked_for_another_dune().await;
+    app.radarr().edit(dune, |film| film.size_bytes = 40_000_000_000);
+
+    assert_eq!(
+        app.sms("yes").await,
+        "This copy of Dune (2021) changed since I asked, so I kept it. \
+         Delete this copy of Dune (2021), 40 GB, and look for another one? Reply YES or NO."
+    );
+    assert_eq!(app.radarr().record().deleted_files, NO_TITLES);
+}
+
+#[tokio::test]
+async fn only_the_bad_episode_is_replaced() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(series("The Bear").year(2022).seasons(2).episodes(6).size_gb(6.0));
+    app.sonarr().imported("The Bear S02E03", yesterday());
+    app.sonarr().can_find("The Bear S02E03");
+    let replace = json!({ "type": "series", "id": bear, "season": 2, "episodes": [3] });
+    app.model_plays([finds("the bear"), calls("replace_copy", replace)]);
+    assert_eq!(
+        app.sms("the bear s2e3 is out of sync").await,
+        "Delete this copy of The Bear (2022) S02E03, 1 GB, and look for another one? Reply YES or NO."
+    );
+
+    assert_eq!(
+        app.sms("yes").await,
+        "Deleted this copy of The Bear (2022) S02E03. I am looking for another copy."
+    );
+    let record = app.sonarr().record();
+    assert_eq!(record.deleted_files, ["The Bear S02E03"]);
+    assert_eq!(record.blocklist, ["The.Bear.S02E03.1080p.WEB.H264-DEMO"]);
+    assert_eq!(record.searches, ["The Bear S02E03"]);
+    assert_eq!(app.sonarr().item(bear).unwrap().episodes_on_disk().len(), 5);
+}
+
+#[tokio::test]
+async fn of_a_show_the_season_has_to_be_named() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(series("The Bear").year(2022).seasons(2).size_gb(6.0));
+    let replace = calls("replace_copy", json!({ "type": "series", "id": bear }));
+    app.model_plays([finds("the bear"), replace, says("Which season?")]);
+    assert_eq!(app.sms("my copy of the bear is bad").await, "Which season?");
+}
+
+#[tokio::test]
+async fn a_stuck_download_is_taken_away_and_replaced() {
+    let app = TestApp::start().await;
+    app.radarr().add(movie("Dune").year(2021));
+    app.radarr().stuck("Dune", "No files found");
+    app.radarr().can_find("Dune");
+    app.model_plays(removes_download("radarr", 1000, true));
+    assert_eq!(
+        app.sms("that stuck download, get another one").await,
+        "Remove the download of Dune (2021) and look for another copy? Reply YES or NO."
+    );
+
+    assert_eq!(app.sms("yes").await, "Removed the download of Dune (2021). I am looking for another copy.");
+    let record = app.radarr().record();
+    assert_eq!((record.discarded, record.searches), (vec!["Dune".to_owned()], vec!["Dune".to_owned()]));
+    assert_eq!(record.blocklist, ["Dune.1080p.WEB.H264-DEMO"]);
+}
+
+#[tokio::test]
+async fn an_unwanted_download_is_taken_away_and_nothing_is_looked_for() {
+    let app = TestApp::start().await;
+    app.sonarr().add(series("The Bear").seasons(2));
+    app.sonarr().download("The Bear S02", 40, 30);
+    app.sonarr().can_find("The Bear S02");
+    app.model_plays(removes_download("sonarr", 1001, false));
+    assert_eq!(
+        app.sms("cancel the bear download").await,
+        "Remove the download of The Bear season 2, and look for no other copy now? Reply YES or NO."
+    );
+
+    assert_eq!(app.sms("yes").await, "Removed the download of The Bear season 2.");
+    let record = app.sonarr().record();
+    assert_eq!((record.discarded, record.searches), (vec!["The Bear S02".to_owned()], vec![]));
+}
+
+#[tokio::test]
+async fn a_download_that_has_arrived_meanwhile_is_not_touched() {
+    let app = TestApp::start().await;
+    app.radarr().add(movie("Dune").year(2021));
+    app.radarr().download("Dune", 90, 1);
+    app.model_plays(removes_download("radarr", 1000, false));
+    app.sms("kill that download").await;
+    app.radarr().finish("Dune");
+
+    assert_eq!(app.sms("yes").await, "The download of Dune (2021): already gone.");
+    assert_eq!(app.radarr().record().discarded, NO_TITLES);
+}
+
+#[tokio::test]
+async fn a_download_is_taken_away_once_though_the_answer_is_lost() {
+    let app = TestApp::start().await;
+    app.radarr().add(movie("Dune").year(2021));
+    app.radarr().download("Dune", 40, 30);
+    app.model_plays(removes_download("radarr", 1000, true));
+    app.sms("kill that download and get another").await;
+    app.radarr().do_next_write_but_answer(502);
+
+    assert_eq!(app.sms("yes").await, "Removed the download of Dune (2021). I am looking for another copy.");
+    assert_eq!(app.radarr().record().discarded, ["Dune"]);
+}
+
+#[tokio::test]
+async fn nothing_is_replaced_that_nobody_found_fault_with() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(replaces_movie(dune).into_iter().chain([says("It is there.")]));
+    assert_eq!(app.sms("how are you today").await, "It is there.");
+    assert_eq!(app.radarr().record().deleted_files, NO_TITLES);
+}
