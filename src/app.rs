@@ -23,6 +23,7 @@ use crate::store::users::{self, Newcomer};
 use crate::store::{boot, stream};
 use crate::tools::Tool;
 use crate::tools::actions::React;
+use crate::tools::details::MediaDetails;
 use crate::tools::discarding::RemoveDownload;
 use crate::tools::discover::{FindInLibrary, SearchMedia};
 use crate::tools::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases};
@@ -33,6 +34,8 @@ use crate::tools::removal::RemoveMedia;
 use crate::tools::replacing::ReplaceCopy;
 use crate::tools::requests::RequestRemoval;
 use crate::tools::series::AddSeries;
+use crate::tools::servers::ServerStatus;
+use crate::tools::why_missing::WhyMissing;
 use crate::upkeep::{DELTAS_KEPT, Upkeep};
 use crate::web::{Trust, Webhooks};
 
@@ -267,13 +270,16 @@ impl App {
 }
 
 /// Every tool there is; what a user is offered of them is a matter of rights.
-fn tools(library: &Arc<Library>) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn tools(library: &Arc<Library>) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(SearchMedia::new(library.clone())),
         Arc::new(FindInLibrary::new(library.clone())),
         Arc::new(AddMovie::new(library.clone())),
         Arc::new(AddSeries::new(library.clone())),
+        Arc::new(MediaDetails::new(library.clone())),
+        Arc::new(WhyMissing::new(library.clone())),
         Arc::new(CheckStatus::new(library.clone())),
+        Arc::new(ServerStatus::new(library.clone())),
         Arc::new(UpcomingReleases::new(library.clone())),
         Arc::new(RecentlyAdded::new(library.clone())),
         Arc::new(RemoveMedia::new(library.clone())),

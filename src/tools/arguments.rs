@@ -36,7 +36,7 @@ pub fn offer_instances(schema: &mut Value, pointer: &str, names: &[&str]) {
     if names.len() < 2 {
         properties.remove("instance");
     } else if let Some(instance) = properties.get_mut("instance") {
-        instance["enum"] = names.iter().map(|name| json!(name)).chain([Value::Null]).collect();
+        instance["enum"] = names.iter().map(|name| json!(name)).collect();
     }
 }
 
@@ -108,9 +108,21 @@ fn strip_noise(schema: &mut Value) {
             }
             map.remove("format");
             map.remove("default");
+            // What the schema does not know is dropped, and what may be null may as well be left out.
+            map.remove("additionalProperties");
+            if let Some(kind) = map.get_mut("type")
+                && let Some(only) =
+                    kind.as_array().and_then(|names| names.iter().find(|name| *name != "null"))
+            {
+                *kind = only.clone();
+            }
+            if let Some(Value::Array(words)) = map.get_mut("enum") {
+                words.retain(|word| !word.is_null());
+            }
             map.values_mut().for_each(strip_noise);
             if let Some(Value::Array(choices)) = map.get_mut("anyOf") {
                 *choices = choices.drain(..).flat_map(flattened).collect();
+                choices.retain(|choice| choice["type"] != "null");
             }
         }
         Value::Array(values) => values.iter_mut().for_each(strip_noise),
@@ -414,14 +426,14 @@ mod tests {
     #[test]
     fn one_instance_is_no_choice() {
         let with = |names: &[&str]| {
-            let mut schema = json!({"properties": {"instance": {"type": ["string", "null"]}}});
+            let mut schema = json!({"properties": {"instance": {"type": "string"}}});
             offer_instances(&mut schema, "", names);
             schema
         };
         assert_eq!(with(&["radarr"]), json!({"properties": {}}));
         assert_eq!(
             with(&["radarr", "radarr-4k"]),
-            json!({"properties": {"instance": {"type": ["string", "null"], "enum": ["radarr", "radarr-4k", null]}}})
+            json!({"properties": {"instance": {"type": "string", "enum": ["radarr", "radarr-4k"]}}})
         );
     }
 }

@@ -259,7 +259,7 @@ fn download_json(instance: &str, download: &Download) -> Value {
     json
 }
 
-fn download_told(download: &Download) -> String {
+pub(super) fn download_told(download: &Download) -> String {
     let title = clean_title(&download.title);
     match (&download.state, download.time_left) {
         (DownloadState::Downloading, Some(left)) => {

@@ -6,6 +6,7 @@ pub mod answers;
 pub mod approval;
 pub mod arguments;
 mod copy;
+pub mod details;
 pub mod discarding;
 pub mod discover;
 pub mod downloads;
@@ -20,8 +21,11 @@ pub mod replacing;
 pub mod requests;
 mod season_files;
 pub mod series;
+pub mod servers;
 #[cfg(test)]
 mod tests;
+mod why;
+pub mod why_missing;
 
 use std::time::Duration;
 

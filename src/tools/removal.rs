@@ -44,9 +44,8 @@ struct Args {
 struct Item {
     #[serde(rename = "type")]
     kind: MediaKind,
-    /// From find_in_library.
+    /// With its type and instance from find_in_library.
     id: i64,
-    /// Which library.
     instance: Option<String>,
     /// Of a show: only the files of this season.
     #[schemars(range(min = 0))]

@@ -34,9 +34,7 @@ pub struct ReplaceCopy {
 struct Args {
     #[serde(rename = "type")]
     kind: MediaKind,
-    /// From find_in_library.
     id: i64,
-    /// Which library.
     instance: Option<String>,
     /// Of a show.
     #[schemars(range(min = 0))]

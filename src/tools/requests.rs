@@ -32,9 +32,8 @@ pub struct RequestRemoval {
 struct Args {
     #[serde(rename = "type")]
     kind: MediaKind,
-    /// From find_in_library.
+    /// With its type and instance from find_in_library.
     id: i64,
-    /// Which library.
     instance: Option<String>,
 }
 

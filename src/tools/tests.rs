@@ -8,9 +8,10 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::discover::{FindInLibrary, SearchMedia};
-use super::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases, recently_added, status, upcoming};
+use super::downloads::{recently_added, status, upcoming};
 use super::library::{Instance, Library};
 use super::movies::AddMovie;
+use super::registry::Registry;
 use super::removal::RemoveMedia;
 use super::series::AddSeries;
 use super::{Allowance, Ran, Settled, Tool, ToolError, Uses, World};
@@ -72,18 +73,8 @@ impl House {
         house
     }
 
-    fn tools(&self) -> Vec<Box<dyn Tool>> {
-        let library = || Arc::clone(&self.library);
-        vec![
-            Box::new(SearchMedia::new(library())),
-            Box::new(FindInLibrary::new(library())),
-            Box::new(AddMovie::new(library())),
-            Box::new(AddSeries::new(library())),
-            Box::new(CheckStatus::new(library())),
-            Box::new(UpcomingReleases::new(library())),
-            Box::new(RecentlyAdded::new(library())),
-            Box::new(RemoveMedia::new(library())),
-        ]
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        crate::app::tools(&self.library)
     }
 
     async fn search(&self, args: Value) -> Result<CallResult, ToolError> {
@@ -543,20 +534,21 @@ fn a_check_names_the_ids_that_must_have_been_shown() {
     );
 }
 
+/// What an admin and a member are offered, as it is sent.
 #[test]
 fn all_that_the_model_is_told_of_the_tools_is_small() {
+    let admin = world().rights;
+    let member = Rights { role: Role::Member, delete: false, four_k: false, ..admin };
     for house in [House::furnished(), House::with_four_k()] {
-        let specs: Vec<Value> = house
-            .tools()
-            .iter()
-            .map(|tool| tool.spec())
-            .map(|spec| {
+        for rights in [admin, member] {
+            let specs = Registry::new(house.tools()).offered(rights);
+            let sent = specs.iter().map(|spec| {
                 json!({"type": "function", "function": {"name": spec.name,
                 "description": spec.description, "parameters": spec.parameters}})
-            })
-            .collect();
-        let length = Value::from(specs).to_string().len();
-        assert!(length < 5_000, "{length}");
+            });
+            let length = sent.collect::<Value>().to_string().len();
+            assert!(length < 6_500, "{length}");
+        }
     }
 }
 

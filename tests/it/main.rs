@@ -6,6 +6,7 @@
 mod cli;
 mod confirmation;
 mod copies;
+mod details;
 mod harness;
 mod household;
 mod inbound;

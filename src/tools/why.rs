@@ -1,0 +1,412 @@
+//! Why something is not there: the first thing on its way from the wish to the disk that is not as it should be. Pure;
+//! `why_missing.rs` fetches what it is told.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use super::answers::clean_complaint;
+use super::downloads::download_told;
+use crate::arr::history::{HistoryEntry, HistoryEvent};
+use crate::arr::server::Ailment;
+use crate::arr::{Download, DownloadState};
+use crate::conversation::text;
+use crate::conversation::transcript::Rights;
+
+/// Less than this is no room for a film.
+const LITTLE_ROOM: u64 = 5_000_000_000;
+
+/// What is known of one title, or of the part of it that is missing.
+#[derive(Debug, Clone)]
+pub struct Facts<'a> {
+    /// `Dune (2021)`, `The Bear (2022) S02E03`, `3 episodes of The Bear (2022)`.
+    pub name: &'a str,
+    /// Bytes on the disk, where it is there.
+    pub on_disk: Option<u64>,
+    pub wanted: bool,
+    pub out: Out,
+    pub last_search: Option<Timestamp>,
+    pub download: Option<&'a Download>,
+    /// Newest first, of the missing part alone.
+    pub history: &'a [HistoryEntry],
+    /// Of the folder that it belongs into; `None` where nobody knows.
+    pub free_bytes: Option<u64>,
+    pub ailments: &'a [Ailment],
+    /// The quality that is looked for; empty where nobody knows.
+    pub quality: &'a str,
+}
+
+/// When it is told, and to whom.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'a> {
+    pub zone: &'a TimeZone,
+    pub now: Timestamp,
+    pub rights: Rights,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Out {
+    Yes,
+    /// The day that it is expected on.
+    On(Option<Date>),
+}
+
+/// The first thing that stands in the way, in the order in which a title gets to the disk.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Why<'a> {
+    Here(u64),
+    NotWanted,
+    NotOut(Option<Date>),
+    /// It was fetched, and is stuck for want of room.
+    NoRoomForImport(&'a Download),
+    /// It was fetched, and will not go into the library.
+    ImportBlocked(&'a Download, &'a str),
+    DownloadFailed(&'a Download, &'a str),
+    Underway(&'a Download),
+    /// The disk that it belongs on is full.
+    NoRoom(u64),
+    /// What the server says keeps it from finding anything.
+    Unwell(&'a Ailment),
+    /// A copy was taken, failed, and there is no other yet.
+    LastFailed(&'a HistoryEntry),
+    /// A copy was taken, and is neither on its way nor there.
+    Vanished(&'a HistoryEntry),
+    NeverSearched,
+    /// Every copy that was found was turned down, or none was found.
+    NothingFits(Timestamp),
+}
+
+impl<'a> Why<'a> {
+    pub fn of(facts: &Facts<'a>) -> Self {
+        if let Some(bytes) = facts.on_disk {
+            return Self::Here(bytes);
+        }
+        if let Some(download) = facts.download {
+            return Self::of_download(download);
+        }
+        if !facts.wanted {
+            return Self::NotWanted;
+        }
+        if let Out::On(day) = facts.out {
+            return Self::NotOut(day);
+        }
+        if let Some(free) = facts.free_bytes.filter(|free| *free < LITTLE_ROOM) {
+            return Self::NoRoom(free);
+        }
+        if let Some(ailment) = facts.ailments.iter().find(|ailment| stops_searches(ailment)) {
+            return Self::Unwell(ailment);
+        }
+        match facts.history.iter().find(|entry| is_telling(entry.event)) {
+            Some(entry) if entry.event == HistoryEvent::Failed => return Self::LastFailed(entry),
+            Some(entry) if entry.event == HistoryEvent::Grabbed => return Self::Vanished(entry),
+            Some(_) | None => {}
+        }
+        facts.last_search.map_or(Self::NeverSearched, Self::NothingFits)
+    }
+
+    fn of_download(download: &'a Download) -> Self {
+        match &download.state {
+            DownloadState::Stuck(reason) if speaks_of_room(reason) => Self::NoRoomForImport(download),
+            DownloadState::Stuck(reason) => Self::ImportBlocked(download, reason),
+            DownloadState::Failed(reason) => Self::DownloadFailed(download, reason),
+            DownloadState::Downloading
+            | DownloadState::Queued
+            | DownloadState::Paused
+            | DownloadState::Delayed
+            | DownloadState::Importing
+            | DownloadState::ClientDown => Self::Underway(download),
+        }
+    }
+
+    /// For the model.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Here(_) => "on_disk",
+            Self::NotWanted => "not_monitored",
+            Self::NotOut(_) => "not_released",
+            Self::NoRoomForImport(_) | Self::NoRoom(_) => "no_space",
+            Self::ImportBlocked(..) => "import_blocked",
+            Self::DownloadFailed(..) | Self::LastFailed(_) => "download_failed",
+            Self::Underway(_) => "downloading",
+            Self::Unwell(_) => "server_problem",
+            Self::Vanished(_) => "grabbed_and_lost",
+            Self::NeverSearched => "not_searched",
+            Self::NothingFits(_) => "nothing_acceptable_found",
+        }
+    }
+
+    /// The tool that can do something about it.
+    pub fn next_tool(&self) -> Option<&'static str> {
+        match self {
+            Self::ImportBlocked(..) | Self::DownloadFailed(..) => Some("remove_download"),
+            Self::NotWanted
+            | Self::LastFailed(_)
+            | Self::Vanished(_)
+            | Self::NeverSearched
+            | Self::NothingFits(_) => Some("get_more"),
+            Self::NotOut(_) => Some("tell_me_when_ready"),
+            Self::Here(_)
+            | Self::NoRoomForImport(_)
+            | Self::Underway(_)
+            | Self::NoRoom(_)
+            | Self::Unwell(_) => None,
+        }
+    }
+
+    /// One sentence, and what can be done by the one who asks.
+    pub fn told(&self, facts: &Facts<'_>, moment: &Moment<'_>) -> String {
+        let (name, zone) = (facts.name, moment.zone);
+        let day = |at: Timestamp| day_told(&at.to_zoned(zone.clone()), &moment.now.to_zoned(zone.clone()));
+        let offered = |may: bool, question: &'static str| if may { question } else { "An admin can help." };
+        let add = |question| offered(moment.rights.may_add(), question);
+        let delete = |question| offered(moment.rights.may_delete(), question);
+        match self {
+            Self::Here(bytes) => format!("{name} is there, {}.", text::size(*bytes)),
+            Self::NotWanted => {
+                let offer = add("Shall I switch it on?");
+                format!("{name} is not looked for, because it is switched off. {offer}")
+            }
+            Self::NotOut(Some(date)) => {
+                let date = date.strftime("%a %b %-d, %Y");
+                format!("{name} is not out before {date}. It is fetched when it is.")
+            }
+            Self::NotOut(None) => {
+                format!("{name} is not out yet, and has no date. It is fetched when it is.")
+            }
+            Self::NoRoomForImport(_) => {
+                format!(
+                    "{name} is downloaded, and there is no room for it on the disk. Something has to go first."
+                )
+            }
+            Self::ImportBlocked(_, reason) => {
+                let offer = delete("Shall I get another copy?");
+                format!("{name} is downloaded, and stuck{}. {offer}", because(reason))
+            }
+            Self::DownloadFailed(_, reason) => {
+                let offer = delete("Shall I get another copy?");
+                format!("The download of {name} failed{}. {offer}", because(reason))
+            }
+            Self::Underway(download) => format!("It is on its way: {}.", download_told(download)),
+            Self::NoRoom(free) => {
+                let free = text::size(*free);
+                format!("There is no room for {name}: only {free} are free. Something has to go first.")
+            }
+            Self::Unwell(ailment) => {
+                format!(
+                    "{name} can't be found right now{}. An admin has to look at it.",
+                    because(&ailment.message)
+                )
+            }
+            Self::LastFailed(entry) => {
+                let (day, why) = (day(entry.at), because(&entry.reason));
+                format!("The last copy of {name} failed {day}{why}. {}", add("Shall I look for another one?"))
+            }
+            Self::Vanished(entry) => {
+                let (day, offer) = (day(entry.at), add("Shall I look for another one?"));
+                format!("A copy of {name} was taken {day} and never arrived. {offer}")
+            }
+            Self::NeverSearched => {
+                format!("{name} was not looked for yet. {}", add("Shall I look now?"))
+            }
+            Self::NothingFits(at) => {
+                let what = if facts.quality.is_empty() {
+                    "no copy that fits".to_owned()
+                } else {
+                    format!("no copy in {}", facts.quality)
+                };
+                let offer = add("Shall I look again?");
+                format!("{name} was last looked for {}: there was {what}. {offer}", day(*at))
+            }
+        }
+    }
+}
+
+/// Events that say how the last copy fared.
+fn is_telling(event: HistoryEvent) -> bool {
+    matches!(
+        event,
+        HistoryEvent::Grabbed | HistoryEvent::Imported | HistoryEvent::Failed | HistoryEvent::FileDeleted
+    )
+}
+
+/// Checks by the names that Sonarr and Radarr give them.
+fn stops_searches(ailment: &Ailment) -> bool {
+    ["Indexer", "DownloadClient", "RootFolder", "Mount"].iter().any(|part| ailment.source.contains(part))
+}
+
+fn speaks_of_room(reason: &str) -> bool {
+    let reason = reason.to_lowercase();
+    ["free space", "disk space", "enough space", "no space"].iter().any(|words| reason.contains(words))
+}
+
+fn because(reason: &str) -> String {
+    let reason = clean_complaint(reason);
+    if reason.is_empty() { String::new() } else { format!(" ({reason})") }
+}
+
+/// `today`, `yesterday`, `on Mar 3`.
+fn day_told(at: &Zoned, now: &Zoned) -> String {
+    match at.date().until(now.date()).map(|span| span.get_days()) {
+        Ok(0) => "today".to_owned(),
+        Ok(1) => "yesterday".to_owned(),
+        Ok(_) | Err(_) => format!("on {}", at.strftime("%b %-d")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+    use crate::arr::DownloadOf;
+    use crate::arr::server::AilmentLevel;
+    use crate::conversation::transcript::Role;
+
+    fn now() -> Timestamp {
+        "2026-03-06T19:00:00Z".parse().unwrap()
+    }
+
+    const ADMIN: Rights = Rights { role: Role::Admin, add: true, delete: true, four_k: true };
+    const DUNE: Facts<'static> = Facts {
+        name: "Dune (2021)",
+        on_disk: None,
+        wanted: true,
+        out: Out::Yes,
+        last_search: None,
+        download: None,
+        history: &[],
+        free_bytes: Some(1_000_000_000_000),
+        ailments: &[],
+        quality: "HD-1080p",
+    };
+
+    fn download(state: DownloadState) -> Download {
+        Download {
+            rows: vec![1000],
+            id: "A".to_owned(),
+            release: "Dune.1080p".to_owned(),
+            of: DownloadOf::Movie(1),
+            title: "Dune (2021)".to_owned(),
+            state,
+            size_bytes: 10e9,
+            left_bytes: 4e9,
+            time_left: None,
+        }
+    }
+
+    fn entry(event: HistoryEvent, reason: &str) -> HistoryEntry {
+        HistoryEntry {
+            id: 1,
+            at: "2026-03-05T10:00:00Z".parse().unwrap(),
+            event,
+            of: 1,
+            download: "A".to_owned(),
+            release: "Dune.1080p".to_owned(),
+            quality: String::new(),
+            episode: None,
+            reason: reason.to_owned(),
+        }
+    }
+
+    #[track_caller]
+    fn check(facts: &Facts<'_>, code: &str, told: &str) {
+        let why = Why::of(facts);
+        let admin = Moment { zone: &TimeZone::UTC, now: now(), rights: ADMIN };
+        assert_eq!((why.code(), why.told(facts, &admin).as_str()), (code, told));
+        assert!(told.len() <= 160, "{told}");
+    }
+
+    #[test]
+    fn the_first_thing_in_the_way_is_told_with_what_can_be_done() {
+        check(&Facts { on_disk: Some(21_400_000_000), ..DUNE }, "on_disk", "Dune (2021) is there, 21.4 GB.");
+        check(
+            &Facts { wanted: false, out: Out::On(None), ..DUNE },
+            "not_monitored",
+            "Dune (2021) is not looked for, because it is switched off. Shall I switch it on?",
+        );
+        check(
+            &Facts { out: Out::On(Some(date(2026, 12, 18))), free_bytes: Some(0), ..DUNE },
+            "not_released",
+            "Dune (2021) is not out before Fri Dec 18, 2026. It is fetched when it is.",
+        );
+        check(
+            &Facts { out: Out::On(None), ..DUNE },
+            "not_released",
+            "Dune (2021) is not out yet, and has no date. It is fetched when it is.",
+        );
+        check(
+            &Facts { free_bytes: Some(900_000_000), ..DUNE },
+            "no_space",
+            "There is no room for Dune (2021): only 0.9 GB are free. Something has to go first.",
+        );
+        check(&DUNE, "not_searched", "Dune (2021) was not looked for yet. Shall I look now?");
+        check(
+            &Facts { last_search: Some(now()), ..DUNE },
+            "nothing_acceptable_found",
+            "Dune (2021) was last looked for today: there was no copy in HD-1080p. Shall I look again?",
+        );
+    }
+
+    #[test]
+    fn a_download_says_where_it_is() {
+        let told = |state, code, words: &str| {
+            check(&Facts { download: Some(&download(state)), ..DUNE }, code, words);
+        };
+        told(DownloadState::Downloading, "downloading", "It is on its way: Dune (2021) 60%.");
+        told(
+            DownloadState::Stuck("Not enough free space: /movies".to_owned()),
+            "no_space",
+            "Dune (2021) is downloaded, and there is no room for it on the disk. Something has to go first.",
+        );
+        told(
+            DownloadState::Stuck("No files are eligible".to_owned()),
+            "import_blocked",
+            "Dune (2021) is downloaded, and stuck (No files are eligible). Shall I get another copy?",
+        );
+        told(
+            DownloadState::Failed(String::new()),
+            "download_failed",
+            "The download of Dune (2021) failed. Shall I get another copy?",
+        );
+    }
+
+    #[test]
+    fn the_history_says_how_the_last_copy_fared() {
+        let history = [entry(HistoryEvent::Other, ""), entry(HistoryEvent::Failed, "Out of retention")];
+        check(
+            &Facts { history: &history, last_search: Some(now()), ..DUNE },
+            "download_failed",
+            "The last copy of Dune (2021) failed yesterday (Out of retention). Shall I look for another one?",
+        );
+        check(
+            &Facts { history: &[entry(HistoryEvent::Grabbed, "")], ..DUNE },
+            "grabbed_and_lost",
+            "A copy of Dune (2021) was taken yesterday and never arrived. Shall I look for another one?",
+        );
+        // One that was deleted since is simply missing.
+        check(
+            &Facts { history: &[entry(HistoryEvent::FileDeleted, "")], ..DUNE },
+            "not_searched",
+            "Dune (2021) was not looked for yet. Shall I look now?",
+        );
+    }
+
+    #[test]
+    fn only_what_keeps_a_server_from_finding_is_blamed() {
+        let ailment = |source: &str, message: &str| Ailment {
+            level: AilmentLevel::Error,
+            source: source.to_owned(),
+            message: message.to_owned(),
+        };
+        check(
+            &Facts { ailments: &[ailment("IndexerStatusCheck", "All indexers are unavailable")], ..DUNE },
+            "server_problem",
+            "Dune (2021) can't be found right now (All indexers are unavailable). An admin has to look at it.",
+        );
+        check(
+            &Facts { ailments: &[ailment("UpdateCheck", "New update is available")], ..DUNE },
+            "not_searched",
+            "Dune (2021) was not looked for yet. Shall I look now?",
+        );
+    }
+}

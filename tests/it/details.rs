@@ -1,0 +1,190 @@
+//! What is known of a title and of the servers, and why something is not there.
+
+use dialarr::arr::fake::activity::download;
+use dialarr::arr::fake::item::{movie, series};
+use jiff::Timestamp;
+use jiff::civil::date;
+use serde_json::{Value, json};
+
+use crate::harness::model::{calls, finds, says};
+use crate::harness::{BOB, Has, TestApp};
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+impl TestApp {
+    /// The model finds a title and asks one tool about it; the tool's own sentence is texted.
+    async fn asked(&self, title: &str, tool: &str, arguments: Value) -> String {
+        self.model_plays([finds(title), calls(tool, arguments), says(""), says("")]);
+        let told = self.sms("tell me about it").await;
+        // The search has a sentence of its own, which comes first.
+        told.split_once(". ")
+            .filter(|(first, _)| first.starts_with("In the library"))
+            .map_or_else(|| told.clone(), |(_, rest)| rest.to_owned())
+    }
+
+    async fn why_is_movie_missing(&self, title: &str, id: i64) -> String {
+        self.asked(title, "why_missing", json!({ "type": "movie", "id": id })).await
+    }
+}
+
+#[tokio::test]
+async fn a_movie_is_told_with_its_quality_size_and_day() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    assert_eq!(
+        app.asked("dune", "media_details", json!({ "type": "movie", "id": dune })).await,
+        "Dune (2021): on disk in WEBDL-1080p, 21.4 GB. Added Jan 1, 2024."
+    );
+}
+
+#[tokio::test]
+async fn a_show_is_told_season_by_season() {
+    let app = TestApp::start().await;
+    let show = series("The Bear").year(2022).seasons(2).episodes(6).size_gb(5.0).off_disk(2, 3);
+    let bear = app.sonarr().add(show.airs(2, 3, at("2026-11-24T01:00:00Z")));
+    assert_eq!(
+        app.asked("the bear", "media_details", json!({ "type": "series", "id": bear })).await,
+        "The Bear (2022): 2 seasons, 5 of 6 episodes on disk, 5 GB. The next episode airs Tue Nov 24 at 01:00."
+    );
+    assert_eq!(
+        app.asked("the bear", "media_details", json!({ "type": "series", "id": bear, "season": 2 })).await,
+        "2 of 3 episodes of season 2 of The Bear (2022) are on disk. The next one airs Tue Nov 24 at 01:00."
+    );
+    let season: Value = serde_json::from_str(app.results().last().unwrap()).unwrap();
+    assert_eq!(
+        season["episodes"],
+        json!([
+            "E01 Episode 1: on disk",
+            "E02 Episode 2: on disk",
+            "E03 Episode 3: airs Tue Nov 24 at 01:00"
+        ])
+    );
+}
+
+#[tokio::test]
+async fn a_season_that_a_show_has_not_is_no_failure_of_sonarr() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(series("The Bear").year(2022).seasons(2));
+    let details = json!({ "type": "series", "id": bear, "season": 9 });
+    app.model_plays([finds("the bear"), calls("media_details", details), says("It has two seasons.")]);
+    assert_eq!(app.sms("season 9 of the bear?").await, "It has two seasons.");
+    assert!(app.results().last().unwrap().contains("no_such_season"));
+}
+
+#[tokio::test]
+async fn why_a_movie_is_missing_is_one_sentence() {
+    let app = TestApp::start().await;
+    let radarr = app.radarr();
+    let dune = radarr.add(movie("Dune").year(2021));
+    assert_eq!(
+        app.why_is_movie_missing("dune", dune).await,
+        "Dune (2021) was not looked for yet. Shall I look now?"
+    );
+    radarr.edit(dune, |film| film.details.last_search = Some(at("2026-11-19T18:00:00Z")));
+    assert_eq!(
+        app.why_is_movie_missing("dune", dune).await,
+        "Dune (2021) was last looked for yesterday: there was no copy in HD-1080p. Shall I look again?"
+    );
+    radarr.ail("error", "IndexerStatusCheck", "All indexers are unavailable due to failures");
+    assert_eq!(
+        app.why_is_movie_missing("dune", dune).await,
+        "Dune (2021) can't be found right now (All indexers are unavailable due to failures). An admin has to look at it."
+    );
+    radarr.queue(download("Dune").stuck("No files found are eligible for import"));
+    assert_eq!(
+        app.why_is_movie_missing("dune", dune).await,
+        "Dune (2021) is downloaded, and stuck (No files found are eligible for import). Shall I get another copy?"
+    );
+}
+
+#[tokio::test]
+async fn a_movie_that_nobody_wants_or_that_is_not_out_says_so() {
+    let app = TestApp::start().await;
+    let radarr = app.radarr();
+    let heat = radarr.add(movie("Heat").year(1995).unmonitored());
+    let dune = radarr.add(movie("Dune: Part Three").year(2026).unreleased().digital(date(2026, 12, 18)));
+    assert_eq!(
+        app.why_is_movie_missing("heat", heat).await,
+        "Heat (1995) is not looked for, because it is switched off. Shall I switch it on?"
+    );
+    assert_eq!(
+        app.why_is_movie_missing("dune", dune).await,
+        "Dune: Part Three (2026) is not out before Fri Dec 18, 2026. It is fetched when it is."
+    );
+}
+
+#[tokio::test]
+async fn one_who_may_not_add_is_not_offered_it() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::NoRights).await;
+    let dune = app.radarr().add(movie("Dune").year(2021));
+    let why = json!({ "type": "movie", "id": dune });
+    app.model_plays([finds("dune"), calls("why_missing", why), says(""), says("")]);
+    assert!(
+        app.sms_from(BOB, "why is dune not here")
+            .await
+            .ends_with("Dune (2021) was not looked for yet. An admin can help.")
+    );
+}
+
+#[tokio::test]
+async fn of_a_show_the_missing_part_is_told() {
+    let app = TestApp::start().await;
+    let show = series("The Bear").year(2022).seasons(2).episodes(6).size_gb(5.0);
+    let bear = app.sonarr().add(show.off_disk(2, 1).off_disk(2, 3).airs(2, 3, at("2027-04-10T01:00:00Z")));
+    let why = |more: Value| {
+        let mut arguments = json!({ "type": "series", "id": bear });
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        arguments
+    };
+    assert_eq!(
+        app.asked("the bear", "why_missing", why(json!({}))).await,
+        "The Bear (2022) S02E01 was not looked for yet. Shall I look now?"
+    );
+    assert_eq!(
+        app.asked("the bear", "why_missing", why(json!({ "season": 2, "episode": 3 }))).await,
+        "The Bear (2022) S02E03 is not out before Sat Apr 10, 2027. It is fetched when it is."
+    );
+    assert_eq!(
+        app.asked("the bear", "why_missing", why(json!({ "season": 1 }))).await,
+        "The Bear (2022) S01E01, E02, E03 is there, 3.8 GB."
+    );
+    app.sonarr().download("The Bear S02E01", 40, 12);
+    assert_eq!(
+        app.asked("the bear", "why_missing", why(json!({ "season": 2 }))).await,
+        "It is on its way: The Bear S02E01 40%, 12 min left."
+    );
+}
+
+#[tokio::test]
+async fn a_reason_is_told_though_the_server_does_not_say_how_it_is() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021));
+    app.radarr().ail("error", "UpdateCheck", "New update");
+    assert_eq!(
+        app.why_is_movie_missing("dune", dune).await,
+        "Dune (2021) was not looked for yet. Shall I look now?"
+    );
+}
+
+#[tokio::test]
+async fn room_and_complaints_are_told_without_paths() {
+    let app = TestApp::start().await;
+    app.radarr().ail("error", "RootFolderCheck", "Missing root folder: /mnt/films");
+    app.radarr().ail("notice", "UpdateCheck", "New update is available");
+    app.model_plays([calls("server_status", json!({})), says(""), says("")]);
+    assert_eq!(
+        app.sms("how much space is left").await,
+        "Radarr: 1.2 TB free, no folder for it. It says: Missing root folder. Sonarr: 1.2 TB free, no problems."
+            .replace(", no folder for it", "")
+    );
+    app.sonarr().down(true);
+    app.radarr().heal();
+    app.model_plays([calls("server_status", json!({})), says(""), says("")]);
+    assert_eq!(
+        app.sms("and now").await,
+        "Radarr: 1.2 TB free, no problems. Sonarr can't be reached right now."
+    );
+}
