@@ -12,8 +12,8 @@ use super::problems::Problems;
 use super::reader::{Reader, Reading, parse_secret};
 use super::variables::{self, Variable};
 use super::{
-    Config, ConfirmCode, Conversation, Credentials, Libraries, Library, Limits, Llm, Log, LogFormat, People,
-    TokenField, Twilio,
+    Config, ConfirmCode, Conversation, Credentials, Libraries, Library, Limits, Llm, Log, LogFormat,
+    Notifications, People, TokenField, Twilio,
 };
 use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
@@ -40,9 +40,14 @@ impl Config {
         let public_url = reader.url(variables::PUBLIC_URL);
         let admin = reader.phone(variables::ADMIN_PHONE);
         let prices = prices(&mut reader);
+        let notification_url = reader.url(variables::NOTIFICATION_URL).given();
         let config = Self {
             listen: SocketAddr::new(host.or(Ipv4Addr::UNSPECIFIED.into()), port.or(3000)),
             twilio: twilio(&mut reader, &public_url, &admin),
+            notifications: Notifications {
+                secret: reader.secret(variables::NOTIFICATION_SECRET).given(),
+                url: notification_url.or_else(|| public_url.as_given().cloned()),
+            },
             public_url: public_url.given(),
             database: reader.text(variables::DATABASE_URL).or("dialarr.db".to_owned()).into(),
             time_zone: reader.read(variables::TZ, parse_zone).given().unwrap_or_else(TimeZone::system),

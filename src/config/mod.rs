@@ -66,6 +66,7 @@ pub struct Config {
     /// `None`: the keyword brain answers.
     pub llm: Option<Llm>,
     pub libraries: Libraries,
+    pub notifications: Notifications,
     pub people: People,
     pub conversation: Conversation,
     pub limits: Limits,
@@ -129,6 +130,15 @@ pub struct Libraries {
 pub struct Library {
     pub url: Url,
     pub api_key: SecretString,
+}
+
+/// How Sonarr and Radarr report to us.
+#[derive(Debug, Clone)]
+pub struct Notifications {
+    /// What they must present; `None`: nothing they report is taken in.
+    pub secret: Option<SecretString>,
+    /// The base URL under which they reach us, by default that of the webhooks.
+    pub url: Option<Url>,
 }
 
 /// Whom we know before anyone has texted.

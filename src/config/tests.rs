@@ -141,6 +141,16 @@ fn bases_of_urls_keep_their_path_and_lose_their_last_slash() {
 }
 
 #[test]
+fn reports_come_in_under_the_public_url_unless_another_is_named() {
+    let reports_to = |lines: &str| good(lines).notifications.url.map(String::from);
+    assert_eq!(reports_to("NOTIFICATION_SECRET=0123456789abcdef"), None);
+    let public = "PUBLIC_URL=https://sms.example.org/dialarr/";
+    assert_eq!(reports_to(public).as_deref(), Some("https://sms.example.org/dialarr"));
+    let both = format!("{public}\nNOTIFICATION_URL=http://dialarr:3000");
+    assert_eq!(reports_to(&both).as_deref(), Some("http://dialarr:3000/"));
+}
+
+#[test]
 fn a_url_with_a_password_is_refused_since_logs_would_show_it() {
     check(
         "RADARR_URL=http://me:hunter2@radarr:7878\nRADARR_API_KEY=0123",
@@ -183,10 +193,11 @@ fn debug_output_shows_no_secret_and_no_whole_phone_number() {
         LLM_MODEL=gpt-5.4-mini
         SONARR_URL=http://sonarr:8989
         SONARR_API_KEY=sonarrsecret
+        NOTIFICATION_SECRET=reportsecret
         PHONE_WHITELIST=+15550100124,+15550100125"
     ));
     let shown = format!("{config:#?}");
-    let kept = ["firsttoken", "keysecret", "llmsecret", "sonarrsecret", "5550100"];
+    let kept = ["firsttoken", "keysecret", "llmsecret", "sonarrsecret", "reportsecret", "5550100"];
     let leaked: Vec<&str> = kept.into_iter().filter(|secret| shown.contains(secret)).collect();
     assert_eq!(leaked, Vec::<&str>::new(), "{shown}");
 }
