@@ -5,7 +5,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::api::Api;
-use super::{ArrError, Removal, remark};
+use super::{ArrError, Profile, Removal, RootFolder, SystemStatus, remark, wire};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum App {
+    Sonarr,
+    Radarr,
+}
 
 /// One server, whichever of the two it is.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +62,29 @@ pub enum CommandState {
     Failed(String),
 }
 
+impl App {
+    /// As it calls itself.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sonarr => "Sonarr",
+            Self::Radarr => "Radarr",
+        }
+    }
+}
+
 impl Server<'_> {
+    pub async fn status(self) -> Result<SystemStatus, ArrError> {
+        Ok(self.0.get::<wire::SystemStatus>("system/status", &[]).await?.into())
+    }
+
+    pub async fn profiles(self) -> Result<Vec<Profile>, ArrError> {
+        self.0.list::<wire::Profile, _>("qualityprofile", &[]).await
+    }
+
+    pub async fn root_folders(self) -> Result<Vec<RootFolder>, ArrError> {
+        self.0.list::<wire::RootFolder, _>("rootfolder", &[]).await
+    }
+
     /// Takes the whole download that `row` belongs to out of the queue and out of the download client.
     pub async fn discard(self, row: i64, how: Discard) -> Result<Removal, ArrError> {
         let (blocklist, skip_redownload) = match how {

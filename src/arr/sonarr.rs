@@ -110,15 +110,15 @@ impl Sonarr {
     }
 
     pub async fn profiles(&self) -> Result<Vec<Profile>, ArrError> {
-        self.api.list::<wire::Profile, _>("qualityprofile", &[]).await
+        self.server().profiles().await
     }
 
     pub async fn root_folders(&self) -> Result<Vec<RootFolder>, ArrError> {
-        self.api.list::<wire::RootFolder, _>("rootfolder", &[]).await
+        self.server().root_folders().await
     }
 
     pub async fn status(&self) -> Result<SystemStatus, ArrError> {
-        Ok(self.api.get::<wire::SystemStatus>("system/status", &[]).await?.into())
+        self.server().status().await
     }
 }
 

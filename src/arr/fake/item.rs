@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use serde_json::{Value, json};
 
 const GB: f64 = 1e9;
 const EPISODES_IN_A_SEASON: u32 = 8;
@@ -36,6 +37,8 @@ pub struct Item<D> {
     pub added: Timestamp,
     /// What its files are like: `WEBDL-1080p`.
     pub file_quality: String,
+    /// Where its picture is, outside.
+    pub poster: Option<String>,
     pub details: D,
 }
 
@@ -131,6 +134,7 @@ impl<D> Item<D> {
             rating: 7.1,
             added: LONG_AGO,
             file_quality: "WEBDL-1080p".to_owned(),
+            poster: None,
             details,
         }
     }
@@ -195,6 +199,18 @@ impl<D> Item<D> {
     pub fn file_quality(mut self, quality: &str) -> Self {
         quality.clone_into(&mut self.file_quality);
         self
+    }
+
+    pub fn poster(mut self, url: &str) -> Self {
+        self.poster = Some(url.to_owned());
+        self
+    }
+
+    /// The pictures as both servers list them.
+    pub(super) fn images(&self) -> Value {
+        let describe =
+            |url| json!({ "coverType": "poster", "url": "/MediaCover/poster.jpg", "remoteUrl": url });
+        self.poster.iter().map(describe).collect()
     }
 
     pub(super) fn folder_name(&self) -> String {

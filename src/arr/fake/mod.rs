@@ -9,6 +9,7 @@ mod answers;
 mod changing;
 #[cfg(test)]
 mod clients;
+mod connections;
 pub mod demo_library;
 mod demo_movies;
 mod demo_series;

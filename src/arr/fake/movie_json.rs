@@ -104,7 +104,7 @@ fn common(item: &FakeMovie) -> Value {
         "genres": item.genres,
         "collection": collection,
         "tags": [],
-        "images": [],
+        "images": item.images(),
         "ratings": { "tmdb": { "votes": 1200, "value": item.rating, "type": "user" } },
         "popularity": item.popularity,
     })

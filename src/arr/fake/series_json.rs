@@ -198,7 +198,7 @@ fn common(item: &FakeSeries) -> Value {
         "languageProfileId": 1,
         "genres": item.genres,
         "tags": [],
-        "images": [],
+        "images": item.images(),
         "ratings": { "votes": (item.popularity * 100.0).round(), "value": item.rating },
     })
 }

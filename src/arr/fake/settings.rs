@@ -7,6 +7,7 @@ use axum::routing::get;
 use serde_json::{Value, json};
 
 use super::answers::ok;
+use super::connections;
 use super::world::Fake;
 
 pub(super) fn routes<D: Clone + Send + 'static>(fake: Fake<D>) -> Router {
@@ -17,7 +18,8 @@ pub(super) fn routes<D: Clone + Send + 'static>(fake: Fake<D>) -> Router {
         .route("/health", get(health::<D>))
         .route("/diskspace", get(disks::<D>))
         .route("/config/downloadclient", get(download_clients::<D>))
-        .with_state(fake)
+        .with_state(fake.clone())
+        .merge(connections::routes(fake))
 }
 
 async fn profiles<D: Clone>(State(fake): State<Fake<D>>) -> Response {

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::activity::{FakeDownload, Happened, download};
 use super::answers::{Asked, Failure};
+use super::connections::Connections;
 use super::gate::{Fault, Gate};
 use super::item::Item;
 use super::search::{same_name, split_year};
@@ -57,6 +58,7 @@ pub(super) struct World<D> {
     /// Catalogue id and profile of what was added through the API.
     pub added: Vec<(i64, String)>,
     pub removed: Vec<i64>,
+    pub connections: Connections,
     pub clock: Clock,
     last_id: i64,
 }
@@ -106,6 +108,7 @@ impl<D: Clone> Fake<D> {
             last_download: 0,
             added: Vec::new(),
             removed: Vec::new(),
+            connections: Connections::default(),
             clock,
             last_id: 0,
         };

@@ -1,0 +1,63 @@
+//! The picture of a movie or show, as the catalogue names it.
+
+use serde::Deserialize;
+
+use super::ArrError;
+use super::server::Server;
+
+/// What a catalogue shows of a title.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pictured {
+    pub title: String,
+    /// 0 where the catalogue knows none.
+    pub year: u16,
+    /// An address outside, as the server tells it; `None` where there is no picture.
+    pub poster: Option<String>,
+    catalog_id: i64,
+}
+
+impl Server<'_> {
+    /// Of a Radarr: by its number at TMDB.
+    pub async fn movie_poster(self, tmdb: i64) -> Result<Option<Pictured>, ArrError> {
+        let hits: Vec<Pictured> = self.0.lookup::<Hit, _>("movie/lookup", &format!("tmdb:{tmdb}")).await?;
+        Ok(hits.into_iter().find(|hit| hit.catalog_id == tmdb))
+    }
+
+    /// Of a Sonarr: by its number at TheTVDB.
+    pub async fn series_poster(self, tvdb: i64) -> Result<Option<Pictured>, ArrError> {
+        let hits: Vec<Pictured> = self.0.lookup::<Hit, _>("series/lookup", &format!("tvdb:{tvdb}")).await?;
+        Ok(hits.into_iter().find(|hit| hit.catalog_id == tvdb))
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Hit {
+    tmdb_id: Option<i64>,
+    tvdb_id: Option<i64>,
+    title: Option<String>,
+    year: Option<i64>,
+    remote_poster: Option<String>,
+    images: Option<Vec<Image>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Image {
+    cover_type: Option<String>,
+    remote_url: Option<String>,
+}
+
+impl From<Hit> for Pictured {
+    fn from(wire: Hit) -> Self {
+        let images = wire.images.unwrap_or_default();
+        let poster = images.into_iter().find(|image| image.cover_type.as_deref() == Some("poster"));
+        Self {
+            title: wire.title.unwrap_or_default(),
+            year: wire.year.and_then(|year| u16::try_from(year).ok()).unwrap_or_default(),
+            poster: wire.remote_poster.or(poster.and_then(|image| image.remote_url)),
+            // A show of Sonarr carries its number at TMDB as well.
+            catalog_id: wire.tvdb_id.or(wire.tmdb_id).unwrap_or_default(),
+        }
+    }
+}
