@@ -3,6 +3,7 @@ DROP TABLE notices;
 DROP TABLE arr_events;
 DROP TABLE follows;
 DROP TABLE requests;
+ALTER TABLE outbox DROP COLUMN media_url;
 ALTER TABLE tool_call_items DROP COLUMN extent;
 ALTER TABLE users DROP COLUMN quiet_to;
 ALTER TABLE users DROP COLUMN quiet_from;

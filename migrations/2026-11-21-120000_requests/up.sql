@@ -6,6 +6,8 @@ ALTER TABLE users ADD COLUMN quiet_to INTEGER CHECK (quiet_to BETWEEN 0 AND 23);
 
 ALTER TABLE tool_call_items ADD COLUMN extent TEXT CHECK (extent IS NULL OR json_valid(extent));   -- what of the title goes; none: all of it
 
+ALTER TABLE outbox ADD COLUMN media_url TEXT;   -- a picture that goes along with the body
+
 CREATE TABLE requests (              -- who asked for what; a queued one is tried again until it is added or given up
   id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
   user_id INTEGER NOT NULL REFERENCES users(id),

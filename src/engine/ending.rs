@@ -78,6 +78,11 @@ impl WayBack {
         NewText { key: format!("{key}:user:{}", self.user.id), ..self.text("", TextKind::Notice, body) }
     }
 
+    /// A picture with its name. Like a notice it never comes between a question and its answer.
+    pub(super) fn picture(&self, key: &str, name: &str, url: &str) -> NewText {
+        NewText { media: Some(url.to_owned()), ..self.notice(key, name) }
+    }
+
     fn text(&self, part: &str, kind: TextKind, body: String) -> NewText {
         let segments = u32::try_from(Segments::of(&body).count).unwrap_or(u32::MAX);
         NewText {
@@ -88,6 +93,7 @@ impl WayBack {
             to: self.to.clone(),
             from: self.from.clone(),
             body,
+            media: None,
             segments,
         }
     }

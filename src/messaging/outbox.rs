@@ -281,6 +281,6 @@ impl Relay {
 }
 
 fn outgoing(due: Due) -> Outgoing {
-    let Due { id, attempt, to, from, body } = due;
-    Outgoing { id, attempt, to, from, body, media: Vec::new() }
+    let Due { id, attempt, to, from, body, media } = due;
+    Outgoing { id, attempt, to, from, body, media: media.into_iter().collect() }
 }

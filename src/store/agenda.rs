@@ -1,6 +1,6 @@
 //! What there is to send or to look for at this moment, and what waits for its time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use diesel::prelude::*;
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::Conn;
 use super::codec::ms;
 use super::outbox::OPEN;
-use super::schema::{outbox, pending_actions};
+use super::schema::{outbox, pending_actions, turns};
 use crate::conversation::transcript::OutboxId;
 
 /// What the relay is to do at this moment.
@@ -30,14 +30,16 @@ pub enum Todo {
 
 /// `look_after`: when a text is looked for, counted from when its fate became unknown.
 pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResult<Agenda> {
-    type Row = (i64, i64, String, String, i64, i64, Option<i64>);
+    type Row = (i64, i64, String, bool, String, i64, i64, Option<i64>);
     let rows: Vec<Row> = outbox::table
         .filter(OPEN)
-        .order((outbox::user_id, outbox::id))
+        // A picture is an extra: no words wait for it.
+        .order((outbox::user_id, outbox::media_url.is_not_null(), outbox::id))
         .select((
             outbox::id,
             outbox::user_id,
             outbox::kind,
+            outbox::media_url.is_not_null(),
             outbox::state,
             outbox::not_before,
             outbox::looks,
@@ -50,7 +52,15 @@ pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResu
         true => asked(conn, now)?,
         false => HashMap::new(),
     };
-    for (id, user, kind, state, not_before, looks, unknown_at) in rows {
+    let answered = match rows.iter().any(|(_, _, _, picture, ..)| *picture) {
+        true => being_answered(conn)?,
+        false => HashSet::new(),
+    };
+    for (id, user, kind, picture, state, not_before, looks, unknown_at) in rows {
+        if picture && answered.contains(&user) {
+            // The words leave first; the end of their turn rings.
+            continue;
+        }
         if kind == "notice"
             && state == "queued"
             && let Some(until) = asked.get(&user)
@@ -80,6 +90,12 @@ pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResu
         }
     }
     Ok(agenda)
+}
+
+/// Whose turn is under way.
+fn being_answered(conn: &mut Conn) -> QueryResult<HashSet<i64>> {
+    let live = turns::table.filter(turns::finished_at.is_null()).select(turns::user_id);
+    Ok(live.load::<i64>(conn)?.into_iter().collect())
 }
 
 fn earlier(a: Option<i64>, b: Option<i64>) -> Option<i64> {

@@ -37,6 +37,8 @@ pub struct NewText {
     pub to: Address,
     pub from: Address,
     pub body: String,
+    /// The address of a picture that goes along.
+    pub media: Option<String>,
     pub segments: u32,
 }
 
@@ -55,6 +57,7 @@ pub fn queue(conn: &mut Conn, text: &NewText, now: Timestamp) -> QueryResult<Out
             outbox::to_addr.eq(text.to.as_str()),
             outbox::from_addr.eq(text.from.as_str()),
             outbox::body.eq(&text.body),
+            outbox::media_url.eq(&text.media),
             outbox::segments.eq(i64::from(text.segments)),
             outbox::state.eq("queued"),
             outbox::deadline_at.eq(ms(now + SEND_WITHIN)),
@@ -84,6 +87,7 @@ pub struct Due {
     pub to: Address,
     pub from: Address,
     pub body: String,
+    pub media: Option<String>,
 }
 
 /// What a claim of a row gave.
@@ -120,18 +124,19 @@ pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim
         return Ok(Claim::Dropped);
     }
     let epoch = super::boot::epoch(conn)?;
-    let (to, from, body): (String, String, String) = diesel::update(outbox::table.find(id.0))
-        .set((
-            outbox::state.eq("attempting"),
-            outbox::attempts.eq(attempts + 1),
-            outbox::attempt_at.eq(ms(now)),
-            outbox::epoch.eq(epoch),
-            outbox::updated_at.eq(ms(now)),
-        ))
-        .returning((outbox::to_addr, outbox::from_addr, outbox::body))
-        .get_result(conn)?;
+    let (to, from, body, media): (String, String, String, Option<String>) =
+        diesel::update(outbox::table.find(id.0))
+            .set((
+                outbox::state.eq("attempting"),
+                outbox::attempts.eq(attempts + 1),
+                outbox::attempt_at.eq(ms(now)),
+                outbox::epoch.eq(epoch),
+                outbox::updated_at.eq(ms(now)),
+            ))
+            .returning((outbox::to_addr, outbox::from_addr, outbox::body, outbox::media_url))
+            .get_result(conn)?;
     let attempt = number(attempts + 1)?;
-    Ok(Claim::Send(Due { id, attempt, to: Address::new(to), from: Address::new(from), body }))
+    Ok(Claim::Send(Due { id, attempt, to: Address::new(to), from: Address::new(from), body, media }))
 }
 
 /// What the carrier told of a text it took.
@@ -256,7 +261,7 @@ pub struct Sought {
 }
 
 pub fn sought(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<Sought>> {
-    type Row = (i64, String, String, String, i64, i64);
+    type Row = (i64, String, String, String, Option<String>, i64, i64);
     let row: Option<Row> = outbox::table
         .find(id.0)
         .filter(outbox::state.eq("unknown"))
@@ -265,19 +270,20 @@ pub fn sought(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<Sought>> {
             outbox::to_addr,
             outbox::from_addr,
             outbox::body,
+            outbox::media_url,
             outbox::created_at,
             outbox::looks,
         ))
         .first(conn)
         .optional()?;
-    let Some((attempts, to, from, body, created_at, looks)) = row else { return Ok(None) };
+    let Some((attempts, to, from, body, media, created_at, looks)) = row else { return Ok(None) };
     let reported: Option<String> = delivery_events::table
         .filter(delivery_events::outbox_id.eq(id.0))
         .select(delivery_events::provider_sid)
         .first(conn)
         .optional()?;
     let attempt = number(attempts)?;
-    let due = Due { id, attempt, to: Address::new(to), from: Address::new(from), body };
+    let due = Due { id, attempt, to: Address::new(to), from: Address::new(from), body, media };
     Ok(Some(Sought { due, since: time(created_at)?, reported, looks }))
 }
 
@@ -439,6 +445,7 @@ mod tests {
             to: Address::new("+15550100001"),
             from: Address::new("+15550100000"),
             body: "Hello.".into(),
+            media: None,
             segments: 1,
         };
         queue(conn, &text, NOW).unwrap()

@@ -206,6 +206,7 @@ diesel::table! {
         created_at -> BigInt,
         updated_at -> BigInt,
         accepted_at -> Nullable<BigInt>,
+        media_url -> Nullable<Text>,
     }
 }
 

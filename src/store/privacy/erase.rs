@@ -85,7 +85,10 @@ pub(super) fn received(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
 pub(super) fn sent(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
     let texts = outbox::id.eq_any(ids!(outbox, scope));
     let settled = outbox::state.eq_any(["accepted", "failed", "suppressed"]);
-    diesel::update(outbox::table.filter(texts.and(settled))).set(outbox::body.eq("")).execute(conn).map(drop)
+    diesel::update(outbox::table.filter(texts.and(settled)))
+        .set((outbox::body.eq(""), outbox::media_url.eq(None::<String>)))
+        .execute(conn)
+        .map(drop)
 }
 
 pub(super) fn reactions(conn: &mut Conn, scope: Scope) -> QueryResult<()> {

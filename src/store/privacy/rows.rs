@@ -132,6 +132,8 @@ pub(super) struct Sent {
     #[diesel(column_name = from_addr)]
     from: String,
     body: String,
+    #[diesel(column_name = media_url)]
+    picture: Option<String>,
     segments: i64,
     state: String,
     delivery: Option<String>,

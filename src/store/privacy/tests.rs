@@ -31,7 +31,7 @@ use crate::store::{Conn, calls, conversations as talks, history, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
-const EVERYWHERE: [&str; 18] = [
+const EVERYWHERE: [&str; 19] = [
     "approvals.fingerprint",
     "audit_log.detail",
     "blocks.content",
@@ -40,6 +40,7 @@ const EVERYWHERE: [&str; 18] = [
     "inbound_events.media",
     "llm_steps.error",
     "outbox.body",
+    "outbox.media_url",
     "pending_actions.summary",
     "reactions.emoji",
     "stream_events.delta",
@@ -64,7 +65,8 @@ fn person(conn: &mut Conn, phone: &str, newcomer: Newcomer) -> UserId {
 fn household(conn: &mut Conn) -> (UserId, UserId) {
     let (ann, sam) = (person(conn, ANN, Newcomer::Admin), person(conn, SAM, Newcomer::Member));
     run(conn, "UPDATE users SET display_name = 'Walrus' WHERE role = 'member'");
-    let told = NewText { body: "New number +1 555 010 0077, \"Walrus\"".into(), ..reply(ann, ANN, None) };
+    let body = "New number +1 555 010 0077, \"Walrus\"".into();
+    let told = NewText { body, media: None, ..reply(ann, ANN, None) };
     let told = outbox::queue(conn, &told, at(0)).unwrap();
     outbox::accepted(conn, told, &Taken { sid: "SM-ann", created_at: None }, &terms(), at(0)).unwrap();
     (sam, ann)
@@ -87,6 +89,7 @@ fn reply(user: UserId, phone: &str, turn: Option<TurnId>) -> NewText {
         to: Address::new(phone),
         from: Address::new("+15550100000"),
         body: "Hello walrus.".into(),
+        media: Some("https://walrus.invalid/poster.jpg".into()),
         segments: 1,
     }
 }
@@ -302,7 +305,7 @@ fn erased_talk_leaves_no_word_and_can_still_be_read() {
     erase_talk(&mut conn, sam, at(1)).unwrap();
 
     // The question is closed but on its way; what Ann was told is hers.
-    let left = ["audit_log.detail", "outbox.body", "users.display_name"];
+    let left = ["audit_log.detail", "outbox.body", "outbox.media_url", "users.display_name"];
     assert_eq!(places(&mut conn, "walrus"), left);
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM outbox WHERE user_id = 2 AND body <> ''"), 1);
     assert_eq!(count(&mut conn, rows), before);

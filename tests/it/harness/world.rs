@@ -167,7 +167,8 @@ impl World {
         let (key, body, kind) = (format!("notice:{body}"), body.to_owned(), TextKind::Reply);
         let queue = move |conn: &mut _| {
             let user = users::ensure(conn, &phone, Newcomer::Member, now)?;
-            outbox::queue(conn, &NewText { key, user, turn: None, kind, to, from, body, segments: 1 }, now)
+            let text = NewText { key, user, turn: None, kind, to, from, body, media: None, segments: 1 };
+            outbox::queue(conn, &text, now)
         };
         self.app.as_ref().unwrap().db.write(queue).await.unwrap();
     }
