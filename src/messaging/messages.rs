@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::twilio::Twilio;
 use super::{Accepted, LookError, Outgoing};
-use crate::conversation::transcript::{Address, ChannelKind, Media, Received, Via};
+use crate::conversation::transcript::{Address, ChannelKind, Media, PhoneNumber, Received, Via};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Pages that are read of one list; a list whose next page never ends must not hang us.
@@ -36,8 +36,15 @@ struct Entry {
     num_media: Option<String>,
     date_created: Option<String>,
     uri: Option<String>,
+    error_code: Option<u32>,
     #[serde(skip)]
     created_at: Option<Timestamp>,
+}
+
+impl Entry {
+    fn created(&self) -> Option<Timestamp> {
+        DateTimeParser::new().parse_timestamp(self.date_created.as_deref()?).ok()
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -47,7 +54,29 @@ struct Page {
     next_page_uri: Option<String>,
 }
 
+/// What became of a text of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fate {
+    /// Twilio's word, such as `delivered`.
+    pub status: String,
+    pub error_code: Option<u32>,
+    pub at: Option<Timestamp>,
+}
+
 impl Twilio {
+    /// What became of the last texts from `number`, a page of them, newest first.
+    pub async fn last_fates(&self, number: &PhoneNumber) -> Result<Vec<Fate>, LookError> {
+        let query = [("From", number.as_str()), ("PageSize", PAGE_SIZE)];
+        let query = serde_urlencoded::to_string(query).map_err(|error| LookError(error.to_string()))?;
+        let page = self.read_page(&format!("{}?{query}", self.messages_url())).await?;
+        let ours = page.messages.into_iter().filter(|entry| entry.direction.starts_with("outbound"));
+        let fate = |entry: Entry| {
+            let at = entry.created();
+            Fate { status: entry.status, error_code: entry.error_code, at }
+        };
+        Ok(ours.map(fate).collect())
+    }
+
     /// Messages to the receiver of `text` that could be it: ours, with its words, no older than its first attempt.
     pub(super) async fn candidates(
         &self,
@@ -106,10 +135,7 @@ impl Twilio {
             let over = messages.is_empty();
             for mut entry in messages {
                 // An entry without a readable time is kept: it may be the one that is looked for.
-                entry.created_at = entry
-                    .date_created
-                    .as_deref()
-                    .and_then(|date| DateTimeParser::new().parse_timestamp(date).ok());
+                entry.created_at = entry.created();
                 if far_enough(&entry) {
                     return Ok(entries);
                 }

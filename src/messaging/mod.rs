@@ -2,7 +2,8 @@
 
 pub mod error_codes;
 pub mod fake;
-mod messages;
+pub mod messages;
+pub mod numbers;
 pub mod outbox;
 pub mod recovery;
 pub mod segments;

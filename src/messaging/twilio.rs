@@ -67,7 +67,21 @@ impl Twilio {
     }
 
     pub(super) fn messages_url(&self) -> String {
-        self.account.messages_url()
+        self.account.url("Messages.json")
+    }
+
+    /// Where a resource of the account is.
+    pub(super) fn account_url(&self, resource: &str) -> String {
+        self.account.url(resource)
+    }
+
+    /// Messaging services have a host of their own, except behind a proxy or in a test.
+    pub(super) fn messaging_host(&self) -> String {
+        self.account.api_url.trim_end_matches('/').replacen("//api.", "//messaging.", 1)
+    }
+
+    pub(super) fn sender(&self) -> &Sender {
+        &self.account.sender
     }
 
     pub(super) fn authorization(&self) -> String {
@@ -101,7 +115,7 @@ impl Twilio {
         form.extend(text.media.iter().map(|url| ("MediaUrl", url.as_str())));
         let form = serde_urlencoded::to_string(form)
             .map_err(|error| SendError::Permanent { code: None, meaning: error.to_string() })?;
-        Request::post(account.messages_url())
+        Request::post(account.url("Messages.json"))
             .header(AUTHORIZATION, account.authorization())
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(form.into())
@@ -130,9 +144,9 @@ impl Channel for Twilio {
 }
 
 impl TwilioAccount {
-    fn messages_url(&self) -> String {
+    fn url(&self, resource: &str) -> String {
         let api_url = self.api_url.trim_end_matches('/');
-        format!("{api_url}/2010-04-01/Accounts/{}/Messages.json", self.account_sid)
+        format!("{api_url}/2010-04-01/Accounts/{}/{resource}", self.account_sid)
     }
 
     fn authorization(&self) -> String {
@@ -178,17 +192,23 @@ struct Refusal {
     message: Option<String>,
 }
 
-fn refused(response: &Response<Bytes>) -> SendError {
-    let status = response.status();
+/// Twilio's code for a refusal and what it means, in words that hold no phone number.
+pub(super) fn meaning(response: &Response<Bytes>) -> (Option<u32>, String) {
     // A proxy's page or an empty body tells nothing beyond the status.
     let Refusal { code, message } = serde_json::from_slice(response.body()).unwrap_or_default();
-    let known = code.and_then(look_up);
-    let meaning = match (known, message) {
+    let meaning = match (code.and_then(look_up), message) {
         (Some(known), _) => known.meaning.to_owned(),
         // The message may quote a phone number.
         (None, Some(message)) => message.replace(|each: char| each.is_ascii_digit(), "*"),
-        (None, None) => format!("HTTP {status}"),
+        (None, None) => format!("HTTP {}", response.status()),
     };
+    (code, meaning)
+}
+
+fn refused(response: &Response<Bytes>) -> SendError {
+    let status = response.status();
+    let (code, meaning) = meaning(response);
+    let known = code.and_then(look_up);
     let class = match known {
         // Whatever the code says, a server that failed may have done its work before.
         _ if status.is_server_error() => Class::Ambiguous,

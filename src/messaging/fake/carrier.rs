@@ -11,6 +11,7 @@ use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
+use super::numbers::Settings;
 use super::person::{InboundForm, signed_form};
 use crate::clock::Clock;
 use crate::conversation::transcript::Address;
@@ -136,6 +137,11 @@ impl FakeTwilio {
         self.state().faults.push_back(Fault::Refuse { status, code });
     }
 
+    /// From here on every text with a picture is refused with this status and code.
+    pub fn refuse_pictures(&self, status: u16, code: u32) {
+        self.state().no_pictures = Some((status, code));
+    }
+
     /// The next text is never answered, and nothing is created.
     pub fn hang_next(&self) {
         self.state().faults.push_back(Fault::Hang);
@@ -188,6 +194,8 @@ pub(super) struct State {
     pub faults: VecDeque<Fault>,
     pub latency: Duration,
     pub endless: bool,
+    pub no_pictures: Option<(u16, u32)>,
+    pub settings: Settings,
     opted_out: BTreeSet<String>,
     minted: u64,
 }

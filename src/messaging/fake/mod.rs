@@ -2,6 +2,7 @@
 //! What it does follows Twilio's documentation and captured traffic; nothing was compared with a live account.
 
 mod carrier;
+mod numbers;
 mod person;
 mod rest;
 

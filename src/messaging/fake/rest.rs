@@ -55,6 +55,12 @@ impl FakeTwilio {
             Err(refusal) => Err(refusal),
             Ok("Messages.json") if request.method() == Method::POST => self.create(request.body()).await,
             Ok("Messages.json") if request.method() == Method::GET => self.list(request.uri()),
+            Ok(path) if let Some(below) = path.strip_prefix("IncomingPhoneNumbers") => {
+                self.number_resource(below, request)
+            }
+            Ok(path) if let Some(sid) = path.strip_prefix("Services/") => {
+                Ok(self.service_resource(sid, request))
+            }
             Ok(path) if request.method() == Method::GET => self.one(path),
             Ok(_) => Err((405, 20004)),
         };
@@ -79,7 +85,9 @@ impl FakeTwilio {
             return Err((401, 20003));
         }
         let below = format!("/2010-04-01/Accounts/{sid}/");
-        request.uri().path().strip_prefix(&below).ok_or((404, 20404))
+        let path = request.uri().path();
+        // Messaging services belong to an API of their own.
+        path.strip_prefix(&below).or_else(|| path.strip_prefix("/v1/")).ok_or((404, 20404))
     }
 
     async fn create(&self, form: &[u8]) -> Result<(u16, Value), Refusal> {
@@ -125,6 +133,8 @@ impl FakeTwilio {
             Err((400, 21619))
         } else if body.encode_utf16().count() > MAX_BODY_UNITS {
             Err((400, 21617))
+        } else if let (Some(refusal), false) = (self.state().no_pictures, media.is_empty()) {
+            Err(refusal)
         } else if media.len() > MAX_MEDIA {
             Err((400, 21623))
         } else if !callback.iter().all(is_url) {

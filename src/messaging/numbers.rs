@@ -1,0 +1,141 @@
+//! Our number at Twilio and the messaging service it may be in: what they can do, and where they bring texts.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{Method, Request};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::twilio::{Sender, Twilio, meaning};
+use crate::conversation::transcript::PhoneNumber;
+use crate::http::HttpError;
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why Twilio's settings could not be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountError {
+    #[error("reach Twilio: {0}")]
+    Unreachable(#[from] HttpError),
+    /// In words, with the code that Twilio gave.
+    #[error("have Twilio accept it: {meaning}")]
+    Refused { code: Option<u32>, meaning: String },
+    #[error("read Twilio's answer: {0}")]
+    Unreadable(String),
+}
+
+/// A number of the account.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Number {
+    pub sid: String,
+    #[serde(default)]
+    phone_number: String,
+    #[serde(default)]
+    pub capabilities: Capabilities,
+    /// Empty where nothing is set, like all that follows.
+    #[serde(default, deserialize_with = "text_or_nothing")]
+    pub sms_url: String,
+    #[serde(default, deserialize_with = "text_or_nothing")]
+    pub sms_method: String,
+    #[serde(default, deserialize_with = "text_or_nothing")]
+    pub sms_fallback_url: String,
+    #[serde(default, deserialize_with = "text_or_nothing")]
+    pub sms_fallback_method: String,
+    /// While there is one, the addresses above do not count.
+    #[serde(default, deserialize_with = "text_or_nothing")]
+    pub sms_application_sid: String,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Capabilities {
+    #[serde(alias = "SMS")]
+    pub sms: bool,
+    #[serde(alias = "MMS")]
+    pub mms: bool,
+}
+
+/// What Twilio calls a messaging service. Its own addresses count for all its numbers, unless it leaves that to them.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct SenderPool {
+    #[serde(default, deserialize_with = "text_or_nothing")]
+    pub inbound_request_url: String,
+    #[serde(default)]
+    pub use_inbound_webhook_on_number: bool,
+}
+
+#[derive(Deserialize)]
+struct Numbers {
+    incoming_phone_numbers: Vec<Number>,
+}
+
+impl Twilio {
+    /// `None` if the account has no such number.
+    pub async fn number(&self, number: &PhoneNumber) -> Result<Option<Number>, AccountError> {
+        let query = form(&[("PhoneNumber", number.as_str())])?;
+        let url = format!("{}?{query}", self.account_url("IncomingPhoneNumbers.json"));
+        let found: Numbers = self.exchange(Method::GET, &url, String::new()).await?;
+        // The filter also matches parts of numbers.
+        let ours = |found: &Number| found.phone_number == number.as_str();
+        Ok(found.incoming_phone_numbers.into_iter().find(ours))
+    }
+
+    /// Sets these fields of a number, and leaves the others.
+    pub async fn set_number(&self, sid: &str, fields: &[(&str, &str)]) -> Result<(), AccountError> {
+        let url = self.account_url(&format!("IncomingPhoneNumbers/{sid}.json"));
+        self.exchange::<Number>(Method::POST, &url, form(fields)?).await.map(drop)
+    }
+
+    /// `None` where texts are sent by the number itself.
+    pub async fn messaging_service(&self) -> Result<Option<SenderPool>, AccountError> {
+        match self.service_url() {
+            Some(url) => self.exchange(Method::GET, &url, String::new()).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// From here on each number of the messaging service brings texts to its own address.
+    pub async fn leave_texts_to_numbers(&self) -> Result<(), AccountError> {
+        let Some(url) = self.service_url() else { return Ok(()) };
+        let fields = form(&[("UseInboundWebhookOnNumber", "true")])?;
+        self.exchange::<SenderPool>(Method::POST, &url, fields).await.map(drop)
+    }
+
+    fn service_url(&self) -> Option<String> {
+        match self.sender() {
+            Sender::Number => None,
+            Sender::MessagingService(sid) => Some(format!("{}/v1/Services/{sid}", self.messaging_host())),
+        }
+    }
+
+    async fn exchange<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        url: &str,
+        body: String,
+    ) -> Result<T, AccountError> {
+        let request = Request::builder()
+            .method(method)
+            .uri(url)
+            .header(AUTHORIZATION, self.authorization())
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Bytes::from(body))
+            .map_err(|error| HttpError::NotSent(error.into()))?;
+        let response = self.http().send(request, TIMEOUT).await?;
+        if !response.status().is_success() {
+            let (code, meaning) = meaning(&response);
+            return Err(AccountError::Refused { code, meaning });
+        }
+        serde_json::from_slice(response.body()).map_err(|error| AccountError::Unreadable(error.to_string()))
+    }
+}
+
+fn form(fields: &[(&str, &str)]) -> Result<String, AccountError> {
+    serde_urlencoded::to_string(fields).map_err(|error| AccountError::Unreadable(error.to_string()))
+}
+
+fn text_or_nothing<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.unwrap_or_default())
+}
