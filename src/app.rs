@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::conversation::transcript::{Address, PhoneNumber, Received};
+pub(crate) use crate::engine::Pictures;
 use crate::engine::{Engine, Parts, Settings};
 use crate::failpoint;
 use crate::llm::Model;
@@ -29,6 +30,7 @@ use crate::tools::discover::{FindInLibrary, SearchMedia};
 use crate::tools::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases};
 use crate::tools::library::Library;
 use crate::tools::movies::AddMovie;
+use crate::tools::posters::SendPoster;
 use crate::tools::registry::Registry;
 use crate::tools::removal::RemoveMedia;
 use crate::tools::replacing::ReplaceCopy;
@@ -109,6 +111,7 @@ impl App {
         } = blueprint;
         let now = clock.now();
         let pace = settings.pace;
+        let tools = tools(&Arc::new(library), settings.pictures);
         let terms = Terms { confirm_for, zone: settings.zone.clone() };
         let waits = Waits { terms: terms.clone(), looks: pace.looks };
         db.write(move |conn| {
@@ -129,7 +132,7 @@ impl App {
             settings,
             model,
             keyword: Arc::new(KeywordBrain),
-            tools: Registry::new(tools(&Arc::new(library))),
+            tools: Registry::new(tools),
             outbox: doorbell.clone(),
         });
         let relay = Relay::new(db.clone(), clock.clone(), channels, doorbell, waits);
@@ -270,8 +273,8 @@ impl App {
 }
 
 /// Every tool there is; what a user is offered of them is a matter of rights.
-pub(crate) fn tools(library: &Arc<Library>) -> Vec<Arc<dyn Tool>> {
-    vec![
+pub(crate) fn tools(library: &Arc<Library>, pictures: Pictures) -> Vec<Arc<dyn Tool>> {
+    let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(SearchMedia::new(library.clone())),
         Arc::new(FindInLibrary::new(library.clone())),
         Arc::new(AddMovie::new(library.clone())),
@@ -287,5 +290,10 @@ pub(crate) fn tools(library: &Arc<Library>) -> Vec<Arc<dyn Tool>> {
         Arc::new(ReplaceCopy::new(library.clone())),
         Arc::new(RequestRemoval::new(library.clone())),
         Arc::new(React),
-    ]
+    ];
+    match pictures {
+        Pictures::Sent => tools.push(Arc::new(SendPoster::new(library.clone()))),
+        Pictures::Kept => {}
+    }
+    tools
 }

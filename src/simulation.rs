@@ -23,7 +23,7 @@ use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::{Address, PhoneNumber};
 use crate::conversation::triage::Routing;
 use crate::conversation::turn::Limits;
-use crate::engine::{Codes, Quotas, Settings, SmsReactions};
+use crate::engine::{Codes, Pictures, Quotas, Settings, SmsReactions};
 use crate::http::{Http, InProcess};
 use crate::llm::Model;
 use crate::messaging::fake::{FakeAccount, FakeTwilio};
@@ -195,6 +195,7 @@ pub fn settings(zone: TimeZone) -> Settings {
         budget: Budget::default(),
         routing: Routing::Heuristic,
         reactions: SmsReactions::Silent,
+        pictures: Pictures::Sent,
         number: Some(Address::new(OUR_NUMBER)),
         pace: Pace::STANDARD,
     }

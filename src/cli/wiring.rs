@@ -15,7 +15,7 @@ use crate::conversation::consent::Language;
 use crate::conversation::deletion::CodePolicy;
 use crate::conversation::transcript::Address;
 use crate::conversation::turn::Limits;
-use crate::engine::{Codes, Quotas, Settings};
+use crate::engine::{Codes, Pictures, Quotas, Settings};
 use crate::http::Http;
 use crate::llm::Model;
 use crate::llm::dialect::{Setting, TokenField};
@@ -93,6 +93,8 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
         budget: config.limits.budget,
         routing: conversation.routing,
         reactions: conversation.reactions,
+        // The terminal shows their addresses, whoever it is.
+        pictures: config.twilio.as_ref().map_or(Pictures::Sent, |twilio| twilio.pictures),
         number: config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str())),
         pace: config::pace(),
     })

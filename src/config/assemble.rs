@@ -19,7 +19,7 @@ use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::PhoneNumber;
 use crate::conversation::triage::Routing;
-use crate::engine::SmsReactions;
+use crate::engine::{Pictures, SmsReactions};
 use crate::telemetry;
 
 const TWILIO_API_URL: &str = "https://api.twilio.com";
@@ -88,6 +88,7 @@ fn twilio(
     let key_secret = reader.secret(variables::TWILIO_API_KEY_SECRET);
     let service_sid = reader.sid(variables::TWILIO_MESSAGING_SERVICE_SID, "MG");
     let api_url = reader.url(variables::TWILIO_API_URL);
+    let pictures = reader.choice(variables::TWILIO_MMS, &[("on", Pictures::Sent), ("off", Pictures::Kept)]);
     let no_number = account_sid.is_absent() && auth_tokens.is_absent() && phone_number.is_absent();
     if no_number && key_sid.is_absent() && key_secret.is_absent() && service_sid.is_absent() {
         return None;
@@ -117,6 +118,7 @@ fn twilio(
         credentials: Credentials { user, password },
         api_url: url_or(api_url, TWILIO_API_URL)?,
         public_url: public_url.as_given()?.clone(),
+        pictures: pictures.or(Pictures::Sent),
     })
 }
 

@@ -21,7 +21,7 @@ use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::PhoneNumber;
 use crate::conversation::triage::Routing;
-use crate::engine::SmsReactions;
+use crate::engine::{Pictures, SmsReactions};
 use crate::pace::Pace;
 pub use problems::{Problem, Problems};
 
@@ -87,6 +87,7 @@ pub struct Twilio {
     pub api_url: Url,
     /// What signatures are checked against and status callbacks are built on.
     pub public_url: Url,
+    pub pictures: Pictures,
 }
 
 #[derive(Debug, Clone)]

@@ -27,6 +27,7 @@ variables! {
     TWILIO_API_KEY_SECRET = "0123456789abcdef",
     TWILIO_MESSAGING_SERVICE_SID = "MG0123456789abcdef0123456789abcdef",
     TWILIO_API_URL = "https://api.twilio.com",
+    TWILIO_MMS = "off",
     LLM_API_KEY = "sk-0123456789",
     LLM_BASE_URL = "http://localhost:11434/v1",
     LLM_MODEL = "gpt-5.4-mini",

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::ending::WayBack;
 use super::run::Scene;
 use super::{Settings, ending};
 use crate::conversation::action::Action;
@@ -9,7 +10,7 @@ use crate::conversation::frozen::FrozenItem;
 use crate::conversation::transcript::{CallRow, EventId, User};
 use crate::conversation::{deletion, naming};
 use crate::store::approvals::{self, Matter, NewApproval};
-use crate::store::{Conn, QueryResult, quotas, reactions, undone_if_failed};
+use crate::store::{Conn, QueryResult, outbox, quotas, reactions, undone_if_failed};
 use crate::tools::Deed;
 
 /// Whose deed it is.
@@ -36,7 +37,7 @@ pub(super) fn perform(
 ) -> QueryResult<()> {
     match deed {
         Deed::Act(action) => {
-            act(conn, doer, action, now);
+            act(conn, doer, action, settings, now);
             Ok(())
         }
         Deed::Count(added) => quotas::count(conn, doer.user.id, doer.call, *added, now),
@@ -45,10 +46,16 @@ pub(super) fn perform(
 }
 
 /// An action that fails must not keep the answer from going out.
-fn act(conn: &mut Conn, doer: &Doer, action: &Action, now: Timestamp) {
+fn act(conn: &mut Conn, doer: &Doer, action: &Action, settings: &Settings, now: Timestamp) {
     let done = undone_if_failed(conn, |conn| match (action, doer.last) {
         (Action::React(emoji), Some(on)) => reactions::react(conn, doer.user.id, on, emoji, now),
         (Action::React(_), None) => Ok(()),
+        (Action::SendPoster(poster), _) => {
+            let way = WayBack::to_user(conn, &doer.user, settings.number.as_ref())?;
+            let picture =
+                way.picture(&format!("poster:{}", doer.call), &poster.name, poster.address.as_str());
+            outbox::queue_once(conn, &picture, now)
+        }
     });
     if let Err(error) = done {
         tracing::error!(%error, call = %doer.call, ?action, "an action failed");

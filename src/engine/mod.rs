@@ -68,6 +68,7 @@ pub struct Settings {
     pub budget: Budget,
     pub routing: Routing,
     pub reactions: SmsReactions,
+    pub pictures: Pictures,
     /// Our own number, for those who have not texted yet; `None` without an account.
     pub number: Option<Address>,
     pub pace: Pace,
@@ -88,6 +89,13 @@ impl Quotas {
         };
         Self { movies: of(self.movies, own.movies), seasons: of(self.seasons, own.seasons) }
     }
+}
+
+/// Whether people are sent pictures: not every number can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pictures {
+    Sent,
+    Kept,
 }
 
 /// What is sent of a reaction that stands for a whole answer: texts cannot carry one.

@@ -14,6 +14,7 @@ pub mod library;
 pub mod movies;
 mod outcomes;
 mod place;
+pub mod posters;
 pub mod ranking;
 pub mod registry;
 pub mod removal;

@@ -74,7 +74,7 @@ impl House {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        crate::app::tools(&self.library)
+        crate::app::tools(&self.library, crate::app::Pictures::Sent)
     }
 
     async fn search(&self, args: Value) -> Result<CallResult, ToolError> {

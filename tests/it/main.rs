@@ -15,6 +15,7 @@ mod lifecycle;
 mod missed;
 mod people;
 mod plans;
+mod posters;
 mod privacy;
 mod quotas;
 mod replay;

@@ -1,0 +1,127 @@
+//! Posters: a picture of its own beside the answer, from two hosts alone, and never in the way of words.
+
+use dialarr::arr::fake::item::{movie, series};
+use dialarr::engine::Pictures;
+use dialarr::llm::scripted::Line;
+use serde_json::json;
+
+use crate::harness::TestApp;
+use crate::harness::model::{calls, calls_together, offered, removes, says};
+
+const DUNE: i64 = 438_631;
+const AT_TMDB: &str = "https://image.tmdb.org/t/p/original/dune.jpg";
+/// The same in a size that carriers take.
+const SMALLER: &str = "https://image.tmdb.org/t/p/w500/dune.jpg";
+
+/// With Dune in the catalogue, whose picture is at `url`.
+async fn with_poster(url: &str) -> TestApp {
+    let app = TestApp::start().await;
+    app.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE).poster(url));
+    app
+}
+
+fn sends_the_poster(words: &str) -> [Line; 3] {
+    let [searches, sends] =
+        [calls("search_media", json!({ "query": "dune" })), calls("send_poster", json!({ "tmdb": DUNE }))];
+    [searches, sends, says(words)]
+}
+
+/// Every text to Ann, with its pictures.
+fn heard(app: &TestApp) -> Vec<String> {
+    let told = |(body, media): (String, Vec<String>)| [vec![body], media].concat().join(" ");
+    app.twilio().sent().into_iter().map(|text| told((text.body, text.media))).collect()
+}
+
+#[tokio::test]
+async fn a_poster_is_a_picture_of_its_own_beside_the_answer() {
+    let app = with_poster(AT_TMDB).await;
+    app.model_plays(sends_the_poster("Here you are."));
+    app.sms("show me the poster of dune").await;
+    assert_eq!(heard(&app), ["Here you are.".to_owned(), format!("Dune (2021) {SMALLER}")]);
+    assert_eq!(app.results().last().unwrap(), r#"{"status":"on_its_way","title":"Dune","year":2021}"#);
+}
+
+#[tokio::test]
+async fn a_show_has_its_poster_from_thetvdb() {
+    let app = TestApp::start().await;
+    let url = "https://artworks.thetvdb.com/banners/posters/371980-1.jpg";
+    app.sonarr().catalog(series("Severance").year(2022).tvdb(371_980).poster(url));
+    app.model_plays([
+        calls("search_media", json!({ "query": "severance" })),
+        calls("send_poster", json!({ "tvdb": 371_980 })),
+        says(""),
+    ]);
+    app.sms("severance poster").await;
+    assert_eq!(
+        heard(&app),
+        ["The poster of Severance (2022) is on its way.".to_owned(), format!("Severance (2022) {url}")]
+    );
+}
+
+#[tokio::test]
+async fn a_picture_of_another_host_is_not_sent() {
+    let app = with_poster("https://evil.example/dune.jpg").await;
+    app.model_plays(sends_the_poster("I have no poster of it."));
+    app.sms("show me the poster of dune").await;
+    assert_eq!(heard(&app), ["I have no poster of it."]);
+    let told = r#"{"error":"no_poster","hint":"the catalogue has no picture of it"}"#;
+    assert_eq!(app.results().last().unwrap(), told);
+}
+
+#[tokio::test]
+async fn only_what_was_shown_can_be_pictured() {
+    let app = with_poster(AT_TMDB).await;
+    app.model_plays([calls("send_poster", json!({ "tmdb": DUNE })), says("Which one?")]);
+    app.sms("show me a poster").await;
+    assert_eq!(heard(&app), ["Which one?"]);
+}
+
+#[tokio::test]
+async fn a_poster_that_cannot_be_sent_does_not_keep_words_back() {
+    let app = with_poster(AT_TMDB).await;
+    app.model_plays(sends_the_poster("Here you are."));
+    app.twilio().refuse_pictures(400, 21_620);
+    app.sms("show me the poster of dune").await;
+    assert_eq!(heard(&app), ["Here you are."]);
+    assert_eq!(app.outbox().await, ["failed 1 Dune (2021)", "accepted 1 Here you are."]);
+}
+
+#[tokio::test]
+async fn a_poster_whose_fate_is_open_does_not_keep_words_back() {
+    let app = with_poster(AT_TMDB).await;
+    app.model_plays(sends_the_poster("Here you are."));
+    app.twilio().refuse_pictures(503, 20_503);
+    app.sms("show me the poster of dune").await;
+    assert_eq!(app.outbox().await, ["unknown 1 Dune (2021)", "accepted 1 Here you are."]);
+    app.model_plays([says("Gladly.")]);
+    assert_eq!(app.sms("thank you, what else is like it?").await, "Gladly.");
+}
+
+#[tokio::test]
+async fn a_poster_does_not_come_between_a_question_and_its_answer() {
+    let app = TestApp::start().await;
+    let dune = movie("Dune").year(2021).tmdb(DUNE).poster(AT_TMDB).size_gb(21.4);
+    let dune = app.radarr().add(dune);
+    app.model_plays([
+        calls_together(&[
+            ("search_media", json!({ "query": "dune" })),
+            ("find_in_library", json!({ "query": "dune" })),
+        ]),
+        calls("send_poster", json!({ "tmdb": DUNE })),
+        removes(&json!([{ "type": "movie", "id": dune }])),
+    ]);
+    let question = app.sms("show me dune once more and delete it").await;
+    assert_eq!(question, "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.");
+    assert_eq!(heard(&app), [question]);
+    let answer = app.sms("yes").await;
+    assert_eq!(answer, "Deleted Dune (2021). Freed 21.4 GB.\nDune (2021)");
+    assert_eq!(app.radarr().removals(), [dune]);
+}
+
+#[tokio::test]
+async fn a_number_that_cannot_send_pictures_is_not_asked_to() {
+    let app = TestApp::with(|settings| settings.pictures = Pictures::Kept).await;
+    app.model_plays([says("I can't send pictures.")]);
+    app.sms("show me the poster of dune").await;
+    assert!(!offered(&app.last_request()).contains(&"send_poster"));
+}
