@@ -4,6 +4,7 @@ mod chat;
 mod demo;
 mod eval;
 mod serve;
+mod setup;
 mod users;
 mod wiring;
 
@@ -39,6 +40,8 @@ pub enum Command {
     Serve,
     /// Talk in the terminal, with the real configuration and libraries
     Chat,
+    /// Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
+    Setup(setup::Setup),
     /// List, change, export and forget the people who text, also while the service runs
     #[command(subcommand)]
     Users(users::Users),
@@ -79,6 +82,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             }
             Command::Serve => serve::run(&configured()?).await,
             Command::Chat => chat::run(&configured()?).await,
+            Command::Setup(asked) => setup::run(&configured()?, asked).await,
             Command::Users(command) => users::run(&configured()?, command),
             Command::Backup { file } => backup(&configured()?, file),
             Command::Eval { file } => {

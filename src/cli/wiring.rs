@@ -6,8 +6,10 @@ use std::sync::Arc;
 use anyhow::Context;
 use jiff::SignedDuration;
 
+use super::setup::connect::Hook;
 use crate::app::{Blueprint, Missed};
 use crate::arr::radarr::Radarr;
+use crate::arr::server::{App, Server};
 use crate::arr::sonarr::Sonarr;
 use crate::clock::Clock;
 use crate::config::{self, Config, ConfirmCode};
@@ -100,7 +102,7 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
     })
 }
 
-fn model(llm: &config::Llm) -> anyhow::Result<Arc<dyn Model>> {
+pub(super) fn model(llm: &config::Llm) -> anyhow::Result<Arc<dyn Model>> {
     let settings = OpenAiSettings {
         base_url: llm.base_url.clone(),
         key: llm.api_key.clone(),
@@ -114,6 +116,63 @@ fn model(llm: &config::Llm) -> anyhow::Result<Arc<dyn Model>> {
         patience: Patience::default(),
     };
     Ok(Arc::new(OpenAi::new(settings).context("set up the model")?))
+}
+
+/// A configured Sonarr or Radarr, as setup and doctor see it.
+pub(super) struct Peer {
+    /// As in [`Instance::name`].
+    name: &'static str,
+    /// The name that people know.
+    pub(super) label: &'static str,
+    client: Client,
+}
+
+enum Client {
+    Sonarr(Sonarr),
+    Radarr(Radarr),
+}
+
+impl Peer {
+    pub(super) fn app(&self) -> App {
+        match self.client {
+            Client::Sonarr(_) => App::Sonarr,
+            Client::Radarr(_) => App::Radarr,
+        }
+    }
+
+    pub(super) fn server(&self) -> Server<'_> {
+        match &self.client {
+            Client::Sonarr(sonarr) => sonarr.server(),
+            Client::Radarr(radarr) => radarr.server(),
+        }
+    }
+}
+
+pub(super) fn peers(libraries: &config::Libraries, http: &Http) -> Vec<Peer> {
+    let all = [
+        ("sonarr", "Sonarr", App::Sonarr, &libraries.sonarr),
+        ("radarr", "Radarr", App::Radarr, &libraries.radarr),
+        ("sonarr-4k", "Sonarr 4K", App::Sonarr, &libraries.sonarr_four_k),
+        ("radarr-4k", "Radarr 4K", App::Radarr, &libraries.radarr_four_k),
+    ];
+    let configured = all.into_iter().filter_map(|(name, label, app, library)| {
+        let config::Library { url, api_key } = library.clone()?;
+        let client = match app {
+            App::Sonarr => Client::Sonarr(Sonarr::new(http.clone(), url, api_key)),
+            App::Radarr => Client::Radarr(Radarr::new(http.clone(), url, api_key)),
+        };
+        Some(Peer { name, label, client })
+    });
+    configured.collect()
+}
+
+/// Where a server is to report; `None` if nobody said with which secret, or where we are.
+pub(super) fn hook(config: &Config, peer: &Peer) -> Option<Hook> {
+    let notifications = &config.notifications;
+    let (base, secret) = notifications.url.as_ref().zip(notifications.secret.clone())?;
+    let mut address = base.clone();
+    address.set_path(&format!("{}/webhook/{}", base.path().trim_end_matches('/'), peer.name));
+    Some(Hook { address, secret })
 }
 
 fn library(libraries: &config::Libraries, http: &Http) -> Library {
@@ -149,7 +208,7 @@ fn library(libraries: &config::Libraries, http: &Http) -> Library {
     }
 }
 
-fn carrier(twilio: &config::Twilio, http: &Http) -> Twilio {
+pub(super) fn carrier(twilio: &config::Twilio, http: &Http) -> Twilio {
     let account = TwilioAccount {
         api_url: twilio.api_url.as_str().to_owned(),
         account_sid: twilio.account_sid.clone(),

@@ -21,6 +21,7 @@ mod quotas;
 mod replay;
 mod requests;
 mod routing;
+mod setup;
 mod spend;
 mod texts;
 mod tidy;

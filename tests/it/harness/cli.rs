@@ -21,6 +21,10 @@ impl Cli {
         std::fs::write(self.folder.path().join(name), text).unwrap();
     }
 
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
     pub(crate) fn read(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.folder.path().join(name)).unwrap()
     }

@@ -3,6 +3,7 @@
 pub(crate) mod cli;
 pub(crate) mod model;
 mod operator;
+pub(crate) mod served;
 mod setup;
 mod stored;
 pub(crate) mod wire;

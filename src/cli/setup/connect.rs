@@ -1,0 +1,173 @@
+//! The Connect webhook of a Sonarr or Radarr: how it should be, how it is, and making it so.
+
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+use url::Url;
+
+use super::change::Change;
+use super::{Outcome, Secret, Work};
+use crate::arr::ArrError;
+use crate::arr::connection::{Connection, Seen};
+use crate::arr::server::App;
+use crate::cli::wiring::Peer;
+
+const NAME: &str = "Dialarr";
+/// The name that goes with the secret; our webhook looks at the secret alone.
+const USERNAME: &str = "dialarr";
+const TOKEN_HEADER: &str = "X-Dialarr-Token";
+/// How the servers write the method POST.
+const POST: i64 = 1;
+
+/// Where a server is to report, and with which secret.
+#[derive(Debug, Clone)]
+pub(in crate::cli) struct Hook {
+    pub(in crate::cli) address: Url,
+    pub(in crate::cli) secret: SecretString,
+}
+
+/// What there is, or what would be made, and what about it is not as it should be.
+pub(in crate::cli) struct Plan {
+    pub(in crate::cli) connection: Connection,
+    pub(in crate::cli) changes: Vec<Change>,
+    /// Further webhooks to the same place.
+    pub(in crate::cli) doubles: usize,
+}
+
+/// Shows or does what a server's webhook needs.
+pub(super) async fn set_up(peer: &Peer, hook: &Hook, work: Work) -> Outcome {
+    let Plan { mut connection, mut changes, .. } = match plan(peer, hook).await {
+        Ok(plan) => plan,
+        Err(error) => return failed(Vec::new(), &error, peer, hook),
+    };
+    if work.secret == Secret::Renew && connection.id().is_some() {
+        changes.push(Change::new("secret", "cannot be read", "sent again"));
+    }
+    if changes.is_empty() || !work.applies() {
+        return Outcome::planned(changes);
+    }
+    amend(&mut connection, peer.app(), hook);
+    let saved = peer.server().save(&connection).await;
+    if let Err(error) = &saved
+        && !error.outcome_unknown()
+    {
+        return failed(changes, error, peer, hook);
+    }
+    match (plan(peer, hook).await, saved) {
+        (Ok(left), _) if left.changes.is_empty() && left.connection.id().is_some() => Outcome::Done(changes),
+        (_, Err(error)) | (Err(error), Ok(())) => failed(changes, &error, peer, hook),
+        (Ok(left), Ok(())) => Outcome::unchanged(changes, &left.changes),
+    }
+}
+
+/// Looks up the webhook and compares it.
+pub(in crate::cli) async fn plan(peer: &Peer, hook: &Hook) -> Result<Plan, ArrError> {
+    let ours: Vec<Connection> = peer
+        .server()
+        .connections()
+        .await?
+        .into_iter()
+        .filter(|connection| is_ours(connection, hook))
+        .collect();
+    let doubles = ours.len().saturating_sub(1);
+    let found = match ours.into_iter().next() {
+        Some(connection) => connection,
+        None => peer.server().blank_webhook().await?.ok_or(ArrError::NotFound)?,
+    };
+    let changes = changes(&found, peer.app(), hook);
+    Ok(Plan { connection: found, changes, doubles })
+}
+
+/// Known by its name, or by where it leads. All others are somebody else's, and are left alone.
+fn is_ours(connection: &Connection, hook: &Hook) -> bool {
+    let leads_here =
+        || connection.text("url").and_then(|url| Url::parse(url).ok()).as_ref() == Some(&hook.address);
+    connection.is_webhook() && (connection.name().eq_ignore_ascii_case(NAME) || leads_here())
+}
+
+fn changes(connection: &Connection, app: App, hook: &Hook) -> Vec<Change> {
+    let address = hook.address.as_str();
+    let method = match connection.number("method") {
+        Some(POST) | None => "POST",
+        Some(_) => "PUT",
+    };
+    let tags = if connection.tags() == 0 { "" } else { "only tagged titles" };
+    let secret = match (connection.secret("password"), connection.header(TOKEN_HEADER)) {
+        // Nobody can tell whether it is the right one.
+        (Seen::Masked, _) | (Seen::Nothing, Seen::Masked) => None,
+        (Seen::Plain(known), _) | (Seen::Nothing, Seen::Plain(known)) => (known
+            != hook.secret.expose_secret())
+        .then(|| Change::new("secret", "another one", "NOTIFICATION_SECRET")),
+        (Seen::Nothing, Seen::Nothing) => Some(Change::new("secret", "", "NOTIFICATION_SECRET")),
+    };
+    [
+        Change::of_address("address", connection.text("url").unwrap_or_default(), address),
+        Change::between("method", method, "POST"),
+        secret,
+        Change::between("tells of", &in_words(&connection.events()), &in_words(&wanted(connection, app))),
+        Change::between("restricted to", tags, ""),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn amend(connection: &mut Connection, app: App, hook: &Hook) {
+    if connection.id().is_none() {
+        connection.rename(NAME);
+    }
+    let events = wanted(connection, app);
+    connection.tell_only(&events);
+    connection.set("url", &json!(hook.address.as_str()));
+    connection.set("method", &json!(POST));
+    if connection.text("username").is_none() {
+        connection.set("username", &json!(USERNAME));
+    }
+    // What is masked would stay as it is, right or wrong.
+    connection.set("password", &json!(hook.secret.expose_secret()));
+}
+
+/// What we want to hear, as far as this version can tell it. A season pack is one import that is complete, and many
+/// that are not; where only those are told, they have to do.
+fn wanted(connection: &Connection, app: App) -> Vec<&'static str> {
+    let imported = match app {
+        App::Sonarr if connection.can_be_told("onImportComplete") => "onImportComplete",
+        App::Sonarr | App::Radarr => "onDownload",
+    };
+    let wanted = [imported, "onManualInteractionRequired", "onHealthIssue", "onHealthRestored"];
+    wanted.into_iter().filter(|event| connection.can_be_told(event)).collect()
+}
+
+/// `onImportComplete` as `import complete`, in the order of the alphabet.
+fn in_words(events: &[&str]) -> String {
+    let words = |event: &&str| {
+        let mut words = String::new();
+        for letter in event.trim_start_matches("on").chars() {
+            if letter.is_ascii_uppercase() && !words.is_empty() {
+                words.push(' ');
+            }
+            words.push(letter.to_ascii_lowercase());
+        }
+        words
+    };
+    let mut told: Vec<String> = events.iter().map(words).collect();
+    told.sort_unstable();
+    told.join(", ")
+}
+
+fn failed(changes: Vec<Change>, error: &ArrError, peer: &Peer, hook: &Hook) -> Outcome {
+    let app = peer.app().name();
+    let hint = match error {
+        ArrError::Refused(_) => format!(
+            "{app} sends a test before it saves; Dialarr must be running, and {app} must reach it at {}",
+            hook.address
+        ),
+        ArrError::NotFound => format!("update {app}: this version knows no webhooks"),
+        ArrError::Unauthorized => format!("copy the API key from {app}: Settings, General, Security"),
+        ArrError::WrongUrl(_) => format!("check the URL of {app} and its URL base"),
+        ArrError::Unreachable(_) | ArrError::NoAnswer(_) | ArrError::Unavailable(_) => {
+            format!("check that {app} runs and can be reached from here")
+        }
+        ArrError::Server { .. } | ArrError::Unreadable(_) => format!("look into the log of {app}"),
+    };
+    Outcome::Failed { changes, why: error.to_string(), hint }
+}

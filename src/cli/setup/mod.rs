@@ -1,0 +1,174 @@
+//! `dialarr setup`: shows what Sonarr, Radarr and Twilio would have to be told of Dialarr, and with `--apply` tells them.
+
+mod change;
+pub(super) mod connect;
+pub(super) mod number;
+
+use anyhow::Context;
+use clap::Args;
+
+use super::wiring::{self, Peer};
+use crate::config::{self, Config};
+use crate::http::Http;
+use change::Change;
+use number::Addresses;
+
+#[derive(Debug, Args, PartialEq, Eq)]
+pub struct Setup {
+    /// Do it, and read it back; without this it is only shown
+    #[arg(long)]
+    apply: bool,
+    /// Send the secret again, which cannot be compared; for use after NOTIFICATION_SECRET was changed
+    #[arg(long)]
+    renew_secret: bool,
+}
+
+/// What the command was asked to do.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    mode: Mode,
+    secret: Secret,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Show,
+    Apply,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Secret {
+    Keep,
+    Renew,
+}
+
+impl Work {
+    fn applies(self) -> bool {
+        self.mode == Mode::Apply
+    }
+}
+
+/// What became of one part of the setup.
+enum Outcome {
+    Skipped {
+        why: String,
+        hint: String,
+    },
+    AsItShouldBe,
+    Planned(Vec<Change>),
+    /// And read back.
+    Done(Vec<Change>),
+    /// `why` fits after "failed to".
+    Failed {
+        changes: Vec<Change>,
+        why: String,
+        hint: String,
+    },
+}
+
+impl Outcome {
+    fn planned(changes: Vec<Change>) -> Self {
+        if changes.is_empty() { Self::AsItShouldBe } else { Self::Planned(changes) }
+    }
+
+    /// It was accepted, and reading it back shows otherwise.
+    fn unchanged(changes: Vec<Change>, left: &[Change]) -> Self {
+        let left: Vec<String> = left.iter().map(ToString::to_string).collect();
+        Self::Failed {
+            changes,
+            why: format!("see it changed: still {}", left.join("; ")),
+            hint: "set it by hand, as README.md describes".to_owned(),
+        }
+    }
+
+    fn print(&self, what: &str) {
+        match self {
+            Self::Skipped { why, hint } => {
+                say(&format!("{what}: skipped, {why}"));
+                say(&format!("  hint: {hint}"));
+            }
+            Self::AsItShouldBe => say(&format!("{what}: nothing to change")),
+            Self::Planned(changes) => list(what, changes),
+            Self::Done(changes) => {
+                list(what, changes);
+                say(&format!("{what}: done"));
+            }
+            Self::Failed { changes, why, hint } => {
+                list(what, changes);
+                say(&format!("{what}: failed to {why}"));
+                say(&format!("  hint: {hint}"));
+            }
+        }
+    }
+}
+
+fn list(what: &str, changes: &[Change]) {
+    changes.iter().for_each(|change| say(&format!("{what}: {change}")));
+}
+
+#[expect(clippy::print_stdout, reason = "what it says is what the command is for")]
+fn say(line: &str) {
+    println!("{line}");
+}
+
+pub(super) async fn run(config: &Config, asked: &Setup) -> anyhow::Result<()> {
+    let work = Work {
+        mode: if asked.apply { Mode::Apply } else { Mode::Show },
+        secret: if asked.renew_secret { Secret::Renew } else { Secret::Keep },
+    };
+    let http = Http::network().context("set up the HTTP client; hint: install ca-certificates")?;
+    let mut told = Vec::new();
+    for peer in wiring::peers(&config.libraries, &http) {
+        let what = format!("{} webhook", peer.label);
+        let outcome = match wiring::hook(config, &peer) {
+            Some(hook) => connect::set_up(&peer, &hook, work).await,
+            None => no_hook(config, &peer),
+        };
+        outcome.print(&what);
+        told.push(outcome);
+    }
+    match &config.twilio {
+        Some(twilio) => told.extend(at_twilio(twilio, &http, work).await),
+        None => {
+            let outcome = Outcome::Skipped {
+                why: "no account is configured".to_owned(),
+                hint: "set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER".to_owned(),
+            };
+            outcome.print("Twilio number");
+            told.push(outcome);
+        }
+    }
+    conclude(&told)
+}
+
+async fn at_twilio(twilio: &config::Twilio, http: &Http, work: Work) -> Vec<Outcome> {
+    let client = wiring::carrier(twilio, http);
+    let addresses = Addresses::below(twilio.public_url.as_str());
+    let phone = &twilio.phone_number;
+    let number = number::set_up(&client, phone, &addresses, work).await;
+    number.print(&format!("Twilio number {}", phone.masked()));
+    let service = number::set_up_service(&client, &addresses, work).await;
+    if let Some(service) = &service {
+        service.print("Twilio messaging service");
+    }
+    [number].into_iter().chain(service).collect()
+}
+
+fn no_hook(config: &Config, peer: &Peer) -> Outcome {
+    let (why, hint) = if config.notifications.secret.is_none() {
+        ("no secret is configured", "set NOTIFICATION_SECRET to a long random word".to_owned())
+    } else {
+        ("no address is configured", format!("set NOTIFICATION_URL to where {} reaches Dialarr", peer.label))
+    };
+    Outcome::Skipped { why: why.to_owned(), hint }
+}
+
+fn conclude(told: &[Outcome]) -> anyhow::Result<()> {
+    if told.iter().any(|outcome| matches!(outcome, Outcome::Planned(_))) {
+        say("Nothing was changed yet");
+        say("  hint: dialarr setup --apply");
+    }
+    let failed = told.iter().filter(|outcome| matches!(outcome, Outcome::Failed { .. })).count();
+    anyhow::ensure!(failed == 0, "set up {failed} of {}", told.len());
+    Ok(())
+}

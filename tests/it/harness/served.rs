@@ -1,0 +1,114 @@
+//! Simulated peers behind sockets, for the built program that is to find them.
+
+use std::collections::BTreeMap;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::post;
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::clock::Clock;
+use dialarr::conversation::transcript::Address;
+use dialarr::messaging::fake::{FakeAccount, FakeTwilio};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use super::cli::{Cli, Ended};
+
+pub(crate) const ACCOUNT: &str = "AC00000000000000000000000000000000";
+pub(crate) const TOKEN: &str = "a-simulated-token";
+pub(crate) const SECRET: &str = "a-long-random-word";
+
+/// A household with everything, configured to the full.
+pub(crate) struct Street {
+    pub(crate) sonarr: FakeSonarr,
+    pub(crate) radarr: FakeRadarr,
+    pub(crate) twilio: FakeTwilio,
+    pub(crate) cli: Cli,
+    environment: BTreeMap<&'static str, String>,
+}
+
+impl Street {
+    pub(crate) async fn open() -> Self {
+        let clock = Clock::System;
+        let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
+        let account = FakeAccount {
+            account_sid: ACCOUNT.to_owned(),
+            auth_token: TOKEN.to_owned().into(),
+            number: Address::new("+15550100000"),
+            public_url: "https://sms.example.org".to_owned(),
+        };
+        let twilio = FakeTwilio::new(account, clock);
+        let urls = [serve(radarr.router()).await, serve(sonarr.router()).await, serve(twilio.router()).await];
+        let [radarr_url, sonarr_url, twilio_url] = urls;
+        let environment = [
+            ("PUBLIC_URL", "https://sms.example.org".to_owned()),
+            ("ADMIN_PHONE", "+15550100002".to_owned()),
+            ("TWILIO_ACCOUNT_SID", ACCOUNT.to_owned()),
+            ("TWILIO_AUTH_TOKEN", TOKEN.to_owned()),
+            ("TWILIO_PHONE_NUMBER", "+15550100000".to_owned()),
+            ("TWILIO_API_URL", twilio_url),
+            ("SONARR_URL", sonarr_url),
+            ("SONARR_API_KEY", sonarr.key().to_owned()),
+            ("RADARR_URL", radarr_url),
+            ("RADARR_API_KEY", radarr.key().to_owned()),
+            ("NOTIFICATION_URL", "http://dialarr:3000".to_owned()),
+            ("NOTIFICATION_SECRET", SECRET.to_owned()),
+        ];
+        Self { sonarr, radarr, twilio, cli: Cli::new(), environment: environment.into() }
+    }
+
+    /// Sets a variable of the configuration; an empty value counts as not set.
+    pub(crate) fn set(&mut self, variable: &'static str, value: &str) {
+        self.environment.insert(variable, value.to_owned());
+    }
+
+    pub(crate) fn get(&self, variable: &'static str) -> &str {
+        &self.environment[variable]
+    }
+
+    /// Runs the program to its end, while the peers answer.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
+        let environment: Vec<(&str, &str)> =
+            self.environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        tokio::task::block_in_place(|| self.cli.run(arguments, &environment))
+    }
+}
+
+/// What a model's server makes of a request.
+#[derive(Clone, Copy)]
+pub(crate) enum Answers {
+    WithTheCall,
+    WithWords,
+}
+
+/// A model's server that reads no more than `context` tokens of a request, and says so by its count alone.
+pub(crate) fn model(answers: Answers, context: usize) -> Router {
+    let answer = move |body: String| async move {
+        let delta = match answers {
+            Answers::WithTheCall => json!({ "tool_calls": [{ "index": 0, "id": "c1", "type": "function",
+                "function": { "name": "check_status", "arguments": "{}" } }] }),
+            Answers::WithWords => json!({ "content": "Nothing is downloading." }),
+        };
+        let read = (body.len() / 4).min(context);
+        let chunk = json!({ "id": "r1",
+            "choices": [{ "index": 0, "delta": delta, "finish_reason": "stop" }],
+            "usage": { "prompt_tokens": read, "completion_tokens": 10, "total_tokens": read + 10 } });
+        ([(CONTENT_TYPE, "text/event-stream")], format!("data: {chunk}\n\ndata: [DONE]\n\n"))
+    };
+    Router::new().route("/v1/chat/completions", post(answer))
+}
+
+/// Whoever turns away what has no signature, as Dialarr does.
+pub(crate) fn door() -> Router {
+    Router::new().route("/webhook/twilio", post(|| async { StatusCode::FORBIDDEN }))
+}
+
+/// Serves on loopback for as long as the test runs, and gives the URL.
+pub(crate) async fn serve(router: Router) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}

@@ -1,0 +1,168 @@
+//! `dialarr setup`: what it says it would change, what it changes, and what it leaves alone.
+
+use serde_json::json;
+
+use crate::harness::served::{SECRET, Street, TOKEN};
+
+/// What the number brings texts to once all is set up.
+const SET_UP: [&str; 5] = [
+    "sms_application_sid=",
+    "sms_fallback_method=POST",
+    "sms_fallback_url=https://sms.example.org/webhook/twilio",
+    "sms_method=POST",
+    "sms_url=https://sms.example.org/webhook/twilio#rc=3&rp=5xx,ct,rt&rt=5000",
+];
+const SONARR_WEBHOOK: &str = "Dialarr http://dialarr:3000/webhook/sonarr dialarr:a-long-random-word \
+                              onHealthIssue,onHealthRestored,onImportComplete,onManualInteractionRequired";
+const RADARR_WEBHOOK: &str = "Dialarr http://dialarr:3000/webhook/radarr dialarr:a-long-random-word \
+                              onDownload,onHealthIssue,onHealthRestored,onManualInteractionRequired";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_shows_what_it_would_change_and_changes_nothing() {
+    let street = Street::open().await;
+    street.twilio.set_number_field("sms_url", "https://me:hunter2@old.example/sms?token=hush");
+    let ended = street.run(&["setup"]);
+    assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(ended.output, @r"
+    Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
+    Sonarr webhook: secret: none -> NOTIFICATION_SECRET
+    Sonarr webhook: tells of: none -> health issue, health restored, import complete, manual interaction required
+    Radarr webhook: address: none -> http://dialarr:3000/webhook/radarr
+    Radarr webhook: secret: none -> NOTIFICATION_SECRET
+    Radarr webhook: tells of: none -> download, health issue, health restored, manual interaction required
+    Twilio number +***00: webhook: https://old.example/sms?... -> https://sms.example.org/webhook/twilio#rc=3&rp=5xx,ct,rt&rt=5000
+    Twilio number +***00: fallback: none -> https://sms.example.org/webhook/twilio
+    Nothing was changed yet
+      hint: dialarr setup --apply
+    ");
+    let kept =
+        (street.sonarr.connections(), street.radarr.connections(), street.twilio.changes_of_settings());
+    assert_eq!(kept, (Vec::new(), Vec::new(), 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn applied_twice_it_changes_nothing_the_second_time() {
+    let street = Street::open().await;
+    let ended = street.run(&["setup", "--apply"]);
+    assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
+    let told = [SECRET, TOKEN, street.sonarr.key(), "5550100000"];
+    assert!(!told.iter().any(|secret| ended.output.contains(secret)), "{}", ended.output);
+    let all = || (street.sonarr.connections(), street.radarr.connections(), street.twilio.number_fields());
+    let set_up = SET_UP.map(str::to_owned).to_vec();
+    assert_eq!(all(), (vec![SONARR_WEBHOOK.to_owned()], vec![RADARR_WEBHOOK.to_owned()], set_up));
+
+    let (before, changes) = (all(), street.twilio.changes_of_settings());
+    let again = street.run(&["setup", "--apply"]);
+    assert_eq!((again.code, again.errors.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(again.output, @r"
+    Sonarr webhook: nothing to change
+    Radarr webhook: nothing to change
+    Twilio number +***00: nothing to change
+    ");
+    assert_eq!((all(), street.twilio.changes_of_settings()), (before, changes));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_of_others_are_left_as_they_are() {
+    let street = Street::open().await;
+    street.sonarr.connect("Discord", "http://bot:8080/webhook/sonarr", &["onGrab", "onDownload"]);
+    street.run(&["setup", "--apply"]);
+    assert_eq!(
+        street.sonarr.connections(),
+        ["Discord http://bot:8080/webhook/sonarr : onDownload,onGrab", SONARR_WEBHOOK]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_of_ours_is_repaired_and_not_made_a_second_time() {
+    let street = Street::open().await;
+    let id = street.sonarr.connect("dialarr", "http://old:3000/webhook/sonarr", &["onGrab"]);
+    street.sonarr.change_connection(id, "method", &json!(2));
+    let ended = street.run(&["setup", "--apply"]);
+    insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
+    Sonarr webhook: address: http://old:3000/webhook/sonarr -> http://dialarr:3000/webhook/sonarr
+    Sonarr webhook: method: PUT -> POST
+    Sonarr webhook: secret: none -> NOTIFICATION_SECRET
+    Sonarr webhook: tells of: grab -> health issue, health restored, import complete, manual interaction required
+    Sonarr webhook: done
+    ");
+    assert_eq!(street.sonarr.connections(), [SONARR_WEBHOOK.replacen("Dialarr", "dialarr", 1)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_cannot_be_read_is_sent_again_when_asked_to() {
+    let mut street = Street::open().await;
+    street.run(&["setup", "--apply"]);
+    street.set("NOTIFICATION_SECRET", "another-word");
+    street.run(&["setup", "--apply"]);
+    assert_eq!(street.radarr.connections(), [RADARR_WEBHOOK]);
+    let ended = street.run(&["setup", "--apply", "--renew-secret"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    assert_eq!(street.radarr.connections(), [RADARR_WEBHOOK.replace(SECRET, "another-word")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_fails_does_not_keep_the_rest_from_being_set_up() {
+    let street = Street::open().await;
+    street.sonarr.refuse_webhooks("Connection refused (dialarr:3000)");
+    let ended = street.run(&["setup", "--apply"]);
+    assert_eq!(ended.code, Some(1));
+    insta::assert_snapshot!(ended.errors, @r"
+    error: failed to set up 1 of 3
+    ");
+    insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
+    Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
+    Sonarr webhook: secret: none -> NOTIFICATION_SECRET
+    Sonarr webhook: tells of: none -> health issue, health restored, import complete, manual interaction required
+    Sonarr webhook: failed to have it accept the request: Unable to send test message. Error: Connection refused (dialarr:3000)
+      hint: Sonarr sends a test before it saves; Dialarr must be running, and Sonarr must reach it at http://dialarr:3000/webhook/sonarr
+    ");
+    assert_eq!(street.sonarr.connections(), Vec::<String>::new());
+    assert_eq!(street.radarr.connections(), [RADARR_WEBHOOK]);
+    assert_eq!(street.twilio.number_fields(), SET_UP);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_messaging_service_leaves_texts_to_its_number() {
+    let mut street = Street::open().await;
+    street.set("TWILIO_MESSAGING_SERVICE_SID", "MG00000000000000000000000000000001");
+    street.twilio.set_service_field("inbound_request_url", "https://old.example/sms");
+    let ended = street.run(&["setup", "--apply"]);
+    insta::assert_snapshot!(lines_of(&ended.output, "Twilio messaging service"), @r"
+    Twilio messaging service: texts go to: https://old.example/sms -> the webhook of the number
+    Twilio messaging service: done
+    ");
+    assert_eq!(
+        street.twilio.service_fields(),
+        ["inbound_request_url=https://old.example/sms", "use_inbound_webhook_on_number=true"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_secret_or_an_account_that_part_is_skipped() {
+    let mut street = Street::open().await;
+    for variable in ["NOTIFICATION_SECRET", "TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "TWILIO_PHONE_NUMBER"]
+    {
+        street.set(variable, "");
+    }
+    let ended = street.run(&["setup"]);
+    assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(ended.output, @r"
+    Sonarr webhook: skipped, no secret is configured
+      hint: set NOTIFICATION_SECRET to a long random word
+    Radarr webhook: skipped, no secret is configured
+      hint: set NOTIFICATION_SECRET to a long random word
+    Twilio number: skipped, no account is configured
+      hint: set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER
+    ");
+}
+
+/// The lines about one thing, with their hints.
+fn lines_of(output: &str, what: &str) -> String {
+    let mut about = false;
+    let lines = output.lines().filter(|line| {
+        about = if line.starts_with("  hint") { about } else { line.starts_with(what) };
+        about
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
