@@ -2,6 +2,7 @@
 
 mod chat;
 mod demo;
+mod doctor;
 mod eval;
 mod serve;
 mod setup;
@@ -40,6 +41,8 @@ pub enum Command {
     Serve,
     /// Talk in the terminal, with the real configuration and libraries
     Chat,
+    /// Check everything that has to work, and tell what to do about what does not
+    Doctor(doctor::Doctor),
     /// Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
     Setup(setup::Setup),
     /// List, change, export and forget the people who text, also while the service runs
@@ -82,6 +85,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             }
             Command::Serve => serve::run(&configured()?).await,
             Command::Chat => chat::run(&configured()?).await,
+            Command::Doctor(asked) => {
+                telemetry::start(&Log { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;
+                doctor::run(Config::load(), asked).await
+            }
             Command::Setup(asked) => setup::run(&configured()?, asked).await,
             Command::Users(command) => users::run(&configured()?, command),
             Command::Backup { file } => backup(&configured()?, file),

@@ -74,7 +74,7 @@ pub fn unknown(conn: &mut Conn, received: Vec<Received>) -> QueryResult<Vec<Rece
 }
 
 /// Taken in, and not taken up by a turn.
-const PENDING: Written = Written("inbound_events.state = 'pending'");
+pub(super) const PENDING: Written = Written("inbound_events.state = 'pending'");
 
 /// Texts that wait begin together: each further one postpones all, up to a limit from the first.
 fn wait_for_each_other(conn: &mut Conn, user: UserId, at: i64, pace: Pace) -> QueryResult<()> {

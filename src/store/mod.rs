@@ -10,6 +10,7 @@ mod codec;
 pub mod conversations;
 pub mod db;
 pub mod deliveries;
+pub mod examine;
 pub mod follows;
 pub mod history;
 pub mod household;

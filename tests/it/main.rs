@@ -7,6 +7,7 @@ mod cli;
 mod confirmation;
 mod copies;
 mod details;
+mod doctor;
 mod harness;
 mod household;
 mod inbound;

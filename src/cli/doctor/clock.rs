@@ -1,0 +1,70 @@
+//! Is our clock right? Whoever answers over HTTP says what time it is.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http::header::DATE;
+use jiff::fmt::rfc2822::DateTimeParser;
+use jiff::{SignedDuration, Timestamp};
+use url::Url;
+
+use super::Finding;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::http::Http;
+
+const TIMEOUT: Duration = Duration::from_secs(5);
+const MOST: SignedDuration = SignedDuration::from_secs(30);
+
+/// Compares it with Twilio's, or else with that of the model's server.
+pub(super) async fn check(config: &Config, http: &Http) -> Option<Finding> {
+    let twilio = config.twilio.as_ref().map(|twilio| (&twilio.api_url, "Twilio"));
+    let model = config.llm.as_ref().map(|llm| (&llm.base_url, "the model's server"));
+    let (url, whose) = twilio.or(model)?;
+    Some(match time_at(url, http).await {
+        Some(theirs) => judge(Clock::System.now().duration_since(theirs), whose),
+        None => Finding::warning(
+            format!("clock: not compared, {whose} did not tell the time"),
+            "see that a time service such as systemd-timesyncd runs",
+        ),
+    })
+}
+
+/// What the answer is does not matter.
+async fn time_at(url: &Url, http: &Http) -> Option<Timestamp> {
+    let request = Request::get(url.as_str()).body(Bytes::new()).ok()?;
+    let response = http.send(request, TIMEOUT).await.ok()?;
+    let date = response.headers().get(DATE)?.to_str().ok()?;
+    DateTimeParser::new().parse_timestamp(date).ok()
+}
+
+fn judge(ahead: SignedDuration, whose: &str) -> Finding {
+    let off = ahead.abs();
+    if off <= MOST {
+        return Finding::ok(format!("clock: within {} s of that of {whose}", MOST.as_secs()));
+    }
+    let way = if ahead.is_negative() { "behind" } else { "ahead of" };
+    Finding::warning(
+        format!("clock: {} s {way} that of {whose}", off.as_secs()),
+        "set it, and see that a time service such as systemd-timesyncd runs: texts are ordered by time",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_minute_is_forgiven() {
+        let told =
+            [30, -30, 31, -3600].map(|seconds| judge(SignedDuration::from_secs(seconds), "Twilio").what);
+        let expected = [
+            "clock: within 30 s of that of Twilio",
+            "clock: within 30 s of that of Twilio",
+            "clock: 31 s ahead of that of Twilio",
+            "clock: 3600 s behind that of Twilio",
+        ];
+        assert_eq!(told, expected);
+    }
+}

@@ -1,0 +1,136 @@
+//! One Sonarr or Radarr: whether it can be used, what it says of itself, and whether it will report to us.
+
+use super::{Finding, size};
+use crate::arr::server::{Ailment, AilmentLevel, App};
+use crate::arr::{ArrError, RootFolder, SystemStatus};
+use crate::cli::setup::connect::{self, Plan};
+use crate::cli::wiring::{self, Peer};
+use crate::config::Config;
+
+pub(super) async fn check(config: &Config, peer: &Peer) -> Vec<Finding> {
+    let (label, app, server) = (peer.label, peer.app(), peer.server());
+    let status = match server.status().await {
+        Ok(status) => status,
+        // What else could be asked would fail alike.
+        Err(error) => return vec![unusable(label, &error)],
+    };
+    let first = identity(label, app, &status);
+    if status.app_name != app.name() {
+        return vec![first];
+    }
+    let (folders, profiles, ailments, webhook) =
+        tokio::join!(server.root_folders(), server.profiles(), server.health(), reports(config, peer));
+    let mut findings = vec![first];
+    findings
+        .push(folders.map_or_else(|error| unusable(label, &error), |folders| root_folders(label, &folders)));
+    findings.push(match profiles {
+        Ok(profiles) if profiles.is_empty() => Finding::failure(
+            format!("{label}: no quality profile"),
+            "make one: Settings, Profiles; without it nothing can be added",
+        ),
+        Ok(profiles) => Finding::ok(format!("{label}: quality profiles: {}", profiles.len())),
+        Err(error) => unusable(label, &error),
+    });
+    match ailments {
+        Ok(ailments) => findings.extend(health(label, &ailments)),
+        Err(error) => findings.push(unusable(label, &error)),
+    }
+    findings.push(webhook);
+    findings
+}
+
+fn identity(label: &str, app: App, status: &SystemStatus) -> Finding {
+    let SystemStatus { app_name, version, .. } = status;
+    let (name, oldest) = match app {
+        App::Sonarr => (app.name(), 4),
+        App::Radarr => (app.name(), 5),
+    };
+    if app_name != name {
+        let found = if app_name.is_empty() { "something else" } else { app_name };
+        let what = format!("{label}: {found} answers at its URL");
+        return Finding::failure(what, format!("the URLs may be mixed up; set the one of {name}"));
+    }
+    match version.split('.').next().and_then(|major| major.parse::<u32>().ok()) {
+        Some(major) if major < oldest => Finding::warning(
+            format!("{label}: version {version} is older than {oldest}"),
+            format!("update {name}; what Dialarr does was made for {oldest} and later"),
+        ),
+        Some(_) => Finding::ok(format!("{label}: reachable, version {version}")),
+        None => Finding::warning(format!("{label}: reachable, of unknown version"), format!("update {name}")),
+    }
+}
+
+fn root_folders(label: &str, folders: &[RootFolder]) -> Finding {
+    let hint = "see Settings, Media Management, Root Folders: whether the disk is mounted and may be written";
+    let unreachable = folders.iter().filter(|folder| folder.free_bytes.is_none()).count();
+    let most_free = folders.iter().filter_map(|folder| folder.free_bytes).max();
+    match (most_free, unreachable) {
+        (None, 0) => Finding::failure(format!("{label}: no root folder"), hint),
+        (None, _) => Finding::failure(format!("{label}: no root folder is accessible"), hint),
+        (Some(free), 0) => Finding::ok(format!("{label}: root folders accessible, {} free", size(free))),
+        (Some(_), _) => Finding::warning(
+            format!("{label}: {unreachable} of {} root folders not accessible", folders.len()),
+            hint,
+        ),
+    }
+}
+
+/// What it says itself, however bad: most of it does not keep texts from being answered.
+fn health(label: &str, ailments: &[Ailment]) -> Vec<Finding> {
+    let told: Vec<Finding> = ailments
+        .iter()
+        .filter(|ailment| ailment.level > AilmentLevel::Notice)
+        .map(|ailment| {
+            let what = format!("{label}: it says: {}", ailment.message.trim_end_matches('.'));
+            Finding::warning(what, "see System, Status there")
+        })
+        .collect();
+    if told.is_empty() {
+        vec![Finding::ok(format!("{label}: finds nothing wrong with itself"))]
+    } else {
+        told
+    }
+}
+
+async fn reports(config: &Config, peer: &Peer) -> Finding {
+    let label = peer.label;
+    let Some(hook) = wiring::hook(config, peer) else {
+        return Finding::warning(
+            format!("{label}: its webhook is off, so nobody is told when something is ready"),
+            "set NOTIFICATION_SECRET and NOTIFICATION_URL (or PUBLIC_URL), then dialarr setup --apply",
+        );
+    };
+    match connect::plan(peer, &hook).await {
+        Ok(Plan { changes, doubles: 0, connection }) if changes.is_empty() => {
+            match peer.server().test(&connection).await {
+                Ok(()) => Finding::ok(format!("{label}: webhook set, and its test came through")),
+                Err(error) => Finding::warning(
+                    format!("{label}: webhook set, but its test did not come through: failed to {error}"),
+                    "start dialarr serve; after a change of NOTIFICATION_SECRET: dialarr setup --apply --renew-secret",
+                ),
+            }
+        }
+        Ok(Plan { changes, doubles, .. }) if changes.is_empty() => Finding::warning(
+            format!("{label}: {} webhooks lead here, so all is told more than once", doubles + 1),
+            "remove all but one: Settings, Connect",
+        ),
+        Ok(Plan { changes, .. }) => {
+            let differ: Vec<String> = changes.iter().map(ToString::to_string).collect();
+            Finding::warning(format!("{label}: webhook: {}", differ.join("; ")), "dialarr setup --apply")
+        }
+        Err(error) => unusable(label, &error),
+    }
+}
+
+fn unusable(label: &str, error: &ArrError) -> Finding {
+    let hint = match error {
+        ArrError::Unreachable(_) | ArrError::NoAnswer(_) => "check its URL, and whether it runs",
+        ArrError::Unavailable(_) => "wait until it has started, then try again",
+        ArrError::Unauthorized => "copy its API key again: Settings, General, Security",
+        ArrError::WrongUrl(_) => "check its URL; a URL base such as /sonarr belongs to it",
+        ArrError::Refused(_) | ArrError::NotFound | ArrError::Server { .. } | ArrError::Unreadable(_) => {
+            "look into its log, and update it"
+        }
+    };
+    Finding::failure(format!("{label}: failed to {error}"), hint)
+}

@@ -1,0 +1,122 @@
+//! The model: whether it answers, calls tools, and reads as much as it is sent.
+
+use std::fmt::Write;
+
+use serde_json::json;
+
+use super::{Doctor, Finding};
+use crate::cli::wiring;
+use crate::config::Llm;
+use crate::conversation::prompt::{Message, ModelRequest, ToolChoice};
+use crate::conversation::transcript::{Audience, Tier, ToolSpec};
+use crate::llm::{Model, ModelError, StepOut};
+
+/// As long as the longest requests that turns make.
+const LONG_BYTES: usize = 40_000;
+/// The least that a tokenizer makes of the filling.
+const BYTES_PER_TOKEN: usize = 5;
+const ANSWER_TOKENS: u32 = 1024;
+
+pub(super) async fn check(llm: Option<&Llm>, asked: &Doctor) -> Vec<Finding> {
+    let Some(llm) = llm else {
+        return vec![Finding::ok("model: none is configured, keywords are read in its place")];
+    };
+    let model = match wiring::model(llm) {
+        Ok(model) => model,
+        Err(error) => {
+            let what = format!("model: failed to {error:#}");
+            return vec![Finding::failure(what, "check the LLM_ variables")];
+        }
+    };
+    let first = match model.step(&request("Call the tool check_status."), &mut |_| {}).await {
+        Ok(step) => calls_tools(&llm.model, &step),
+        Err(error) => return vec![unusable(&llm.model, &error)],
+    };
+    vec![first, context(llm, model.as_ref(), asked).await]
+}
+
+fn calls_tools(name: &str, step: &StepOut) -> Finding {
+    let spent = step.usage.map_or_else(String::new, |usage| format!(" ({} tokens)", usage.total()));
+    if step.calls.iter().any(|call| call.name == "check_status") {
+        return Finding::ok(format!("model: {name} answers and calls tools{spent}"));
+    }
+    Finding::failure(
+        format!("model: {name} answers, but did not call the tool that it was asked to{spent}"),
+        "set LLM_MODEL to a model that supports tools; with Ollama, its page has the tag \"tools\"",
+    )
+}
+
+/// A server that cuts a prompt says so only by how few tokens it counted.
+async fn context(llm: &Llm, model: &dyn Model, asked: &Doctor) -> Finding {
+    if llm.api_key.is_some() && !asked.model {
+        return Finding::ok(
+            "model: context length not tried; dialarr doctor --model does, for about 9,000 tokens",
+        );
+    }
+    let mut filling = "Ignore these numbers and call the tool check_status.".to_owned();
+    let mut number = 0;
+    while filling.len() < LONG_BYTES {
+        // Writing to a string cannot fail.
+        let _ = write!(filling, " film {number}");
+        number += 1;
+    }
+    let request = request(&filling);
+    let least = request.size() / BYTES_PER_TOKEN * 7 / 10;
+    let hint = "give it 16,384 or more: OLLAMA_CONTEXT_LENGTH for Ollama, --ctx-size for llama.cpp";
+    match model.step(&request, &mut |_| {}).await {
+        Ok(StepOut { usage: Some(usage), .. }) => {
+            let counted = usize::try_from(usage.input).unwrap_or(usize::MAX);
+            if counted < least {
+                let what = format!(
+                    "model: it read {counted} tokens of a request of at least {least}: its context is too short"
+                );
+                return Finding::warning(what, hint);
+            }
+            Finding::ok(format!("model: it reads long requests whole ({counted} tokens)"))
+        }
+        Ok(StepOut { usage: None, .. }) => Finding::warning(
+            "model: whether it reads long requests whole cannot be told, since it counts no tokens",
+            hint,
+        ),
+        Err(ModelError::ContextTooLong) => {
+            Finding::warning("model: a long request does not fit into its context", hint)
+        }
+        Err(error) => Finding::warning(format!("model: a long request: failed to {error}"), hint),
+    }
+}
+
+fn request(text: &str) -> ModelRequest {
+    ModelRequest {
+        system: "You check a connection. Do what is asked, and nothing else.".to_owned(),
+        tools: vec![ToolSpec {
+            name: "check_status",
+            description: "Tells what is downloading.",
+            tier: Tier::Read,
+            audience: Audience::Everyone,
+            parameters: json!({ "type": "object", "properties": {}, "additionalProperties": false }),
+        }],
+        tool_choice: ToolChoice::Auto,
+        messages: vec![Message::User(text.to_owned())],
+        max_output_tokens: ANSWER_TOKENS,
+    }
+}
+
+fn unusable(name: &str, error: &ModelError) -> Finding {
+    let what = format!("model: {name}: failed to {error}");
+    match error {
+        ModelError::RateLimited { .. } => {
+            Finding::warning(what, "try again later, or raise the limit of the key")
+        }
+        ModelError::Unavailable(_) | ModelError::Timeout => Finding::failure(
+            what,
+            "check LLM_BASE_URL, and whether the server runs; until then keywords are read",
+        ),
+        ModelError::Garbled(_) => Finding::failure(what, "try another LLM_MODEL"),
+        ModelError::ContextTooLong => Finding::failure(what, "give it a context of 16,384 tokens or more"),
+        ModelError::Unauthorized(_) => Finding::failure(what, "check LLM_API_KEY and what it may use"),
+        ModelError::QuotaSpent(_) => Finding::failure(what, "add credit to the account of the key"),
+        ModelError::Rejected(_) => {
+            Finding::failure(what, "check LLM_MODEL and LLM_BASE_URL; the model must support tools")
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Our number at Twilio: whether texts come in and go out, and why they did not lately.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use jiff::{SignedDuration, Timestamp};
+use url::{Host, Url};
+
+use super::Finding;
+use crate::cli::setup::number::{Addresses, advice};
+use crate::cli::wiring;
+use crate::clock::Clock;
+use crate::config::{self, Config};
+use crate::engine::Pictures;
+use crate::http::Http;
+use crate::messaging::error_codes::{Class, look_up};
+use crate::messaging::messages::Fate;
+use crate::messaging::numbers::{AccountError, Capabilities, Number, SenderPool};
+use crate::messaging::twilio::WEBHOOK_PATH;
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Older failures say little of today.
+const RECENT: SignedDuration = SignedDuration::from_hours(7 * 24);
+const TWILIO_HOST: &str = "api.twilio.com";
+/// Names that mean something at home alone.
+const HOME: [&str; 5] = [".local", ".lan", ".home", ".internal", ".home.arpa"];
+const SETUP: &str = "dialarr setup --apply";
+
+pub(super) async fn check(config: &Config, http: &Http) -> Vec<Finding> {
+    let Some(twilio) = &config.twilio else {
+        return vec![Finding::warning(
+            "Twilio: no account is configured, so nobody can text",
+            "set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works without",
+        )];
+    };
+    let client = wiring::carrier(twilio, http);
+    let (number, service, fates, door) = tokio::join!(
+        client.number(&twilio.phone_number),
+        client.messaging_service(),
+        client.last_fates(&twilio.phone_number),
+        knock(twilio, http),
+    );
+    let addresses = Addresses::below(twilio.public_url.as_str());
+    let masked = twilio.phone_number.masked();
+    let mut findings = Vec::new();
+    match number {
+        Ok(Some(number)) => {
+            findings.extend(of_number(&number, &addresses, &masked));
+            findings.push(pictures(number.capabilities, twilio.pictures));
+        }
+        Ok(None) => findings.push(Finding::failure(
+            format!("Twilio: the account has no number {masked}"),
+            "check TWILIO_PHONE_NUMBER and TWILIO_ACCOUNT_SID",
+        )),
+        Err(error) => {
+            findings.push(refused(&error));
+            // Whatever else was asked failed for the same reason.
+            return findings;
+        }
+    }
+    findings.extend(of_service(service, &addresses));
+    // A stand-in for Twilio may be anywhere.
+    if twilio.api_url.host_str() == Some(TWILIO_HOST) {
+        findings.extend(from_outside(&twilio.public_url));
+    }
+    findings.push(door);
+    findings.push(match fates {
+        Ok(fates) => deliveries(&fates, Clock::System.now()),
+        Err(error) => Finding::warning(
+            format!("Twilio: failed to {error}"),
+            "texts that could not be delivered are in the log of the console at Twilio",
+        ),
+    });
+    findings
+}
+
+fn of_number(number: &Number, addresses: &Addresses, masked: &str) -> Vec<Finding> {
+    let able = if number.capabilities.sms {
+        Finding::ok(format!("Twilio: the number {masked} is ours and can text"))
+    } else {
+        Finding::failure(
+            format!("Twilio: the number {masked} cannot text"),
+            "buy one that can: Capabilities, SMS",
+        )
+    };
+    let changes = addresses.changes(number);
+    let webhook = if changes.is_empty() {
+        Finding::ok("Twilio: webhook and fallback of the number set")
+    } else {
+        let differ: Vec<String> = changes.iter().map(ToString::to_string).collect();
+        Finding::failure(format!("Twilio: number: {}", differ.join("; ")), SETUP)
+    };
+    vec![able, webhook]
+}
+
+fn pictures(able: Capabilities, wanted: Pictures) -> Finding {
+    match (able.mms, wanted) {
+        (true, Pictures::Sent) => Finding::ok("Twilio: the number can send posters"),
+        (false, Pictures::Sent) => {
+            Finding::warning("Twilio: the number cannot send posters", "set TWILIO_MMS=off")
+        }
+        (_, Pictures::Kept) => Finding::ok("Twilio: posters are not sent"),
+    }
+}
+
+fn of_service(service: Result<Option<SenderPool>, AccountError>, addresses: &Addresses) -> Option<Finding> {
+    let service = match service {
+        Ok(service) => service?,
+        Err(error) => return Some(refused(&error)),
+    };
+    let changes = addresses.service_changes(&service);
+    Some(match changes.first() {
+        None => Finding::ok("Twilio: the messaging service brings texts here"),
+        Some(change) => Finding::failure(format!("Twilio: messaging service: {change}"), SETUP),
+    })
+}
+
+/// What keeps Twilio from an address, or others from not reading along.
+fn from_outside(public_url: &Url) -> Option<Finding> {
+    let at_home = match public_url.host()? {
+        Host::Ipv4(address) => address.is_private() || address.is_loopback() || address.is_link_local(),
+        Host::Ipv6(address) => address.is_loopback() || address.is_unique_local(),
+        Host::Domain(name) => !name.contains('.') || HOME.iter().any(|suffix| name.ends_with(suffix)),
+    };
+    if at_home {
+        return Some(Finding::failure(
+            format!("webhook: Twilio cannot reach {public_url}, an address at home"),
+            "set PUBLIC_URL to the address of a proxy or tunnel; docs/OPERATIONS.md has examples",
+        ));
+    }
+    (public_url.scheme() != "https").then(|| {
+        Finding::warning(
+            format!("webhook: {public_url} is not https, so whoever is on the way can read texts"),
+            "put a proxy or tunnel with a certificate before it",
+        )
+    })
+}
+
+/// A request without a signature is turned away by Dialarr, and by nobody else in the same way.
+async fn knock(twilio: &config::Twilio, http: &Http) -> Finding {
+    let url = format!("{}{WEBHOOK_PATH}", twilio.public_url.as_str().trim_end_matches('/'));
+    let answer = match Request::post(&url).body(Bytes::new()) {
+        Ok(request) => http.send(request, TIMEOUT).await.map(|response| response.status()),
+        Err(error) => {
+            let what = format!("webhook: {url} is no address ({error})");
+            return Finding::failure(what, "set PUBLIC_URL");
+        }
+    };
+    let seen_from_here = "start dialarr serve; if it runs, check the proxy or tunnel (some routers do not let their \
+         own network in by its public name, then try from elsewhere)";
+    match answer {
+        Ok(StatusCode::FORBIDDEN) => Finding::ok(format!("webhook: {url} leads here")),
+        Ok(status) => {
+            Finding::warning(format!("webhook: {url} answers {}, not 403", status.as_u16()), seen_from_here)
+        }
+        Err(error) => Finding::warning(format!("webhook: failed to {error} at {url}"), seen_from_here),
+    }
+}
+
+/// What an operator has to mend, seen in the last texts. One that was delivered since shows that it was mended.
+fn deliveries(fates: &[Fate], now: Timestamp) -> Finding {
+    let recent = fates.iter().filter(|fate| fate.at.is_none_or(|at| now.duration_since(at) <= RECENT));
+    let recent: Vec<&Fate> = recent.collect();
+    let known = |fate: &&&Fate| {
+        let known = fate.error_code.and_then(look_up);
+        known.filter(|known| known.class == Class::Misconfigured)
+    };
+    let Some(worst) = recent.iter().find_map(|fate| known(&fate)) else {
+        return Finding::ok("Twilio: no text of the last week failed for want of a registration");
+    };
+    let failed = recent.iter().filter(|fate| fate.error_code == Some(worst.code)).count();
+    let what = format!(
+        "Twilio: {failed} of the last {} texts failed: {} ({})",
+        recent.len(),
+        worst.meaning,
+        worst.code
+    );
+    let hint = "see \"When texts do not arrive\" in docs/OPERATIONS.md";
+    let place = |wanted: &dyn Fn(&Fate) -> bool| recent.iter().position(|fate| wanted(fate));
+    let delivered = place(&|fate| fate.status == "delivered");
+    let broken = place(&|fate| fate.error_code == Some(worst.code));
+    // The newest come first.
+    match (delivered, broken) {
+        (Some(delivered), Some(broken)) if delivered < broken => Finding::warning(what, hint),
+        _ => Finding::failure(what, hint),
+    }
+}
+
+fn refused(error: &AccountError) -> Finding {
+    Finding::failure(format!("Twilio: failed to {error}"), advice(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Grade;
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-11-21T12:00:00Z".parse().unwrap()
+    }
+
+    fn fate(hours_ago: i64, status: &str, error_code: Option<u32>) -> Fate {
+        let at = Some(now() - SignedDuration::from_hours(hours_ago));
+        Fate { status: status.to_owned(), error_code, at }
+    }
+
+    #[track_caller]
+    fn check(fates: &[Fate], grade: Grade, what: &str) {
+        let finding = deliveries(fates, now());
+        assert_eq!((finding.grade, finding.what.as_str()), (grade, what));
+    }
+
+    #[test]
+    fn an_unregistered_number_is_a_failure_until_something_was_delivered() {
+        let blocked = fate(2, "undelivered", Some(30034));
+        let what = "Twilio: 1 of the last 2 texts failed: the number is not registered for A2P 10DLC (30034)";
+        check(&[blocked.clone(), fate(3, "delivered", None)], Grade::Failure, what);
+        check(&[fate(1, "delivered", None), blocked], Grade::Warning, what);
+    }
+
+    #[test]
+    fn an_address_at_home_is_out_of_twilios_reach() {
+        let grade = |url: &str| from_outside(&url.parse().unwrap()).map(|finding| finding.grade);
+        for url in [
+            "https://localhost:3000",
+            "https://192.168.1.4",
+            "http://nas",
+            "https://nas.lan",
+            "https://[::1]",
+        ] {
+            assert_eq!(grade(url), Some(Grade::Failure), "{url}");
+        }
+        assert_eq!(grade("http://sms.example.org"), Some(Grade::Warning));
+        assert_eq!(grade("https://sms.example.org/dialarr"), None);
+    }
+
+    #[test]
+    fn old_failures_and_those_of_one_phone_are_left_alone() {
+        let fine = "Twilio: no text of the last week failed for want of a registration";
+        check(&[fate(1, "undelivered", Some(30005)), fate(200, "failed", Some(30034))], Grade::Ok, fine);
+    }
+}

@@ -1,0 +1,178 @@
+//! What a file on disk is, seen from beside a service that may be using it. Neither migrates nor locks.
+
+use std::collections::BTreeSet;
+
+use diesel::migration::MigrationSource;
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use diesel::sqlite::Sqlite;
+use jiff::{SignedDuration, Timestamp};
+
+use super::codec::ms;
+use super::db::MIGRATIONS;
+use super::ledger::PENDING;
+use super::outbox::OPEN;
+use super::schema::{inbound_events, outbox};
+use super::{Conn, QueryResult};
+
+/// The tables of a file, compared with those that this program works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tables {
+    AsHere,
+    /// To be brought up to date.
+    Older,
+    /// It has some that this program does not know.
+    Newer,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ExamineError {
+    #[error("open it: {0}")]
+    Open(#[from] ConnectionError),
+    #[error("query it: {0}")]
+    Query(#[from] diesel::result::Error),
+    #[error("list the known migrations: {0}")]
+    Known(String),
+}
+
+/// What a look at a file showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Examined {
+    pub tables: Tables,
+    /// The first thing that SQLite finds wrong with the file.
+    pub damage: Option<String>,
+    /// `None` where the tables are not those of this program.
+    pub backlog: Option<Backlog>,
+}
+
+/// What should have been done a while ago.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backlog {
+    /// Texts that came in and that nothing came of.
+    pub unanswered: i64,
+    /// Texts that were to be sent and were neither taken nor given up.
+    pub unsent: i64,
+}
+
+/// What waits for no longer than this may be on its way. A notice may wait for the morning.
+const A_WHILE: SignedDuration = SignedDuration::from_mins(10);
+
+#[derive(QueryableByName)]
+struct Applied {
+    #[diesel(sql_type = Text)]
+    version: String,
+}
+
+#[derive(QueryableByName)]
+struct Checked {
+    #[diesel(sql_type = Text)]
+    quick_check: String,
+}
+
+pub fn examine(path: &str, now: Timestamp) -> Result<Examined, ExamineError> {
+    let mut conn = Conn::establish(path)?;
+    for pragma in ["PRAGMA busy_timeout=5000", "PRAGMA query_only=ON"] {
+        diesel::sql_query(pragma).execute(&mut conn)?;
+    }
+    let tables = tables(&mut conn)?;
+    let checked: Vec<Checked> = diesel::sql_query("PRAGMA quick_check(1)").load(&mut conn)?;
+    let damage = checked.into_iter().map(|row| row.quick_check).find(|found| found != "ok");
+    let backlog = match tables {
+        Tables::AsHere => Some(backlog(&mut conn, now - A_WHILE)?),
+        Tables::Older | Tables::Newer => None,
+    };
+    Ok(Examined { tables, damage, backlog })
+}
+
+fn tables(conn: &mut Conn) -> Result<Tables, ExamineError> {
+    let known = MigrationSource::<Sqlite>::migrations(&MIGRATIONS)
+        .map_err(|error| ExamineError::Known(error.to_string()))?;
+    let known: BTreeSet<String> =
+        known.iter().map(|migration| migration.name().version().to_string()).collect();
+    let applied = diesel::sql_query("SELECT version FROM __diesel_schema_migrations")
+        .load::<Applied>(conn)?
+        .into_iter()
+        .map(|row| row.version)
+        .collect::<BTreeSet<_>>();
+    Ok(if applied == known {
+        Tables::AsHere
+    } else if applied.is_subset(&known) {
+        Tables::Older
+    } else {
+        Tables::Newer
+    })
+}
+
+fn backlog(conn: &mut Conn, before: Timestamp) -> QueryResult<Backlog> {
+    let waiting = PENDING.and(inbound_events::received_at.lt(ms(before)));
+    let unsent = OPEN.and(outbox::created_at.lt(ms(before))).and(outbox::not_before.lt(ms(before)));
+    Ok(Backlog {
+        unanswered: inbound_events::table.filter(waiting).count().get_result(conn)?,
+        unsent: outbox::table.filter(unsent).count().get_result(conn)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::connection::SimpleConnection;
+
+    use super::*;
+    use crate::store::db::{Db, visit};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    #[test]
+    fn the_version_of_a_file_is_told_also_while_a_program_uses_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.db");
+        let path = path.to_str().unwrap();
+        assert!(examine(path, NOW).is_err());
+        let _used = Db::open(path).unwrap();
+        let mut told = vec![examine(path, NOW).unwrap().tables];
+        for change in [
+            "INSERT INTO __diesel_schema_migrations (version) VALUES ('99999999999999')",
+            "DELETE FROM __diesel_schema_migrations WHERE version >= '20261121'",
+        ] {
+            Conn::establish(path).unwrap().batch_execute(change).unwrap();
+            told.push(examine(path, NOW).unwrap().tables);
+        }
+        assert_eq!(told, [Tables::AsHere, Tables::Newer, Tables::Older]);
+    }
+
+    #[test]
+    fn a_file_that_was_written_over_is_damaged() {
+        use std::io::{Seek, SeekFrom, Write};
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.db");
+        visit_new(path.to_str().unwrap());
+        assert_eq!(examine(path.to_str().unwrap(), NOW).unwrap().damage, None);
+        let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        // Beyond the pages that the first look reads.
+        let length = file.metadata().unwrap().len();
+        file.seek(SeekFrom::Start(length - 3 * 4096)).unwrap();
+        file.write_all(&[0x5a; 4096]).unwrap();
+        assert!(examine(path.to_str().unwrap(), NOW).unwrap().damage.is_some());
+    }
+
+    #[test]
+    fn what_waits_for_long_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.db");
+        let path = path.to_str().unwrap();
+        visit_new(path);
+        let waiting = "INSERT INTO users (id, phone, role, status, created_at, updated_at)
+                VALUES (1, '+15550100001', 'member', 'active', 0, 0);
+            INSERT INTO outbox (dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at,
+                created_at, updated_at) VALUES ('a', 1, 'reply', '+1', '+2', 'Hello.', 1, 0, 0, 0)";
+        visit(path, |conn| conn.batch_execute(waiting)).unwrap();
+        let backlog = |minutes| examine(path, NOW + SignedDuration::from_mins(minutes)).unwrap().backlog;
+        let unsent = |unsent| Some(Backlog { unanswered: 0, unsent });
+        assert_eq!([backlog(9), backlog(11)], [unsent(0), unsent(1)]);
+    }
+
+    /// Makes the file, and closes it again.
+    fn visit_new(path: &str) {
+        drop(Db::open_simulated(path, 0).unwrap());
+    }
+}

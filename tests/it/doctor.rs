@@ -1,0 +1,255 @@
+//! `dialarr doctor`: what it says of a household where all is well, and of each thing that is not.
+
+use dialarr::conversation::transcript::{Address, OutboxId};
+use dialarr::http::Http;
+use dialarr::messaging::fake::Delivery;
+use dialarr::messaging::twilio::Twilio;
+use dialarr::messaging::{Channel, Outgoing};
+use dialarr::store::db::Db;
+
+use crate::harness::cli::Ended;
+use crate::harness::served::{Answers, SECRET, Street, TOKEN, door, model, serve};
+
+/// Long enough for every request that turns make.
+const LONG: usize = 16_384;
+
+/// All of it there, set up and used before.
+async fn household() -> Street {
+    let mut street = Street::open().await;
+    street.set("PUBLIC_URL", &serve(door()).await);
+    street.run(&["setup", "--apply"]);
+    Db::open(&street.cli.path("dialarr.db")).unwrap().close().await;
+    street.set("LLM_BASE_URL", &format!("{}/v1", serve(model(Answers::WithTheCall, LONG)).await));
+    street.set("LLM_MODEL", "a-model");
+    street
+}
+
+/// What it says of `subject`; nothing of it is a secret.
+#[track_caller]
+fn said(ended: &Ended, subject: &str) -> String {
+    let told = [SECRET, TOKEN, "5550100000", "5550100002"];
+    assert!(!told.iter().any(|secret| ended.output.contains(secret)), "{}", ended.output);
+    let mut about = false;
+    let lines = ended.output.lines().filter(|line| {
+        let hint = line.trim_start().starts_with("hint:");
+        about = if hint { about } else { line.get(9..).is_some_and(|said| said.starts_with(subject)) };
+        about
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_all_is_well_each_line_says_so() {
+    let street = household().await;
+    let ended = street.run(&["doctor"]);
+    assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""), "{}", ended.output);
+    let lines = ended.output.lines().filter(|line| !line.contains("free beside the database"));
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(lines.replace(street.get("PUBLIC_URL"), "https://sms.example.org"), @r"
+    ok       configuration: complete
+    ok       database: dialarr.db opens and is of this version
+    ok       database: no damage found
+    ok       database: no text waits for long
+    ok       clock: within 30 s of that of Twilio
+    ok       Sonarr: reachable, version 4.0.19.2979
+    ok       Sonarr: root folders accessible, 1.2 TB free
+    ok       Sonarr: quality profiles: 2
+    ok       Sonarr: finds nothing wrong with itself
+    ok       Sonarr: webhook set, and its test came through
+    ok       Radarr: reachable, version 6.3.0.10514
+    ok       Radarr: root folders accessible, 1.2 TB free
+    ok       Radarr: quality profiles: 2
+    ok       Radarr: finds nothing wrong with itself
+    ok       Radarr: webhook set, and its test came through
+    ok       Twilio: the number +***00 is ours and can text
+    ok       Twilio: webhook and fallback of the number set
+    ok       Twilio: the number can send posters
+    ok       webhook: https://sms.example.org/webhook/twilio leads here
+    ok       Twilio: no text of the last week failed for want of a registration
+    ok       model: a-model answers and calls tools (118 tokens)
+    ok       model: it reads long requests whole (10102 tokens)
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_configuration_is_told_variable_by_variable() {
+    let mut street = Street::open().await;
+    street.set("PORT", "many");
+    street.set("SONARR_URL", "");
+    let ended = street.run(&["doctor"]);
+    assert_eq!(ended.code, Some(1));
+    insta::assert_snapshot!(ended.output, @r"
+    failure  configuration: PORT: not a port from 0 to 65535
+             hint: for example PORT=3000
+    failure  configuration: SONARR_URL: needed with SONARR_API_KEY
+             hint: for example SONARR_URL=http://sonarr:8989
+    ");
+    insta::assert_snapshot!(ended.errors, @r"
+    error: failed to pass 2 of 2 checks
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_is_none_is_a_failure() {
+    let street = household().await;
+    street.cli.write("dialarr.db", &"This is no database. ".repeat(400));
+    let ended = street.run(&["doctor"]);
+    assert_eq!(ended.code, Some(1));
+    insta::assert_snapshot!(said(&ended, "database"), @r"
+    failure  database: dialarr.db cannot be read: failed to query it: file is not a database
+             hint: restore a backup, if it is no database any more
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_library_with_another_key_or_at_another_address_is_told_from_one_that_is_down() {
+    let mut street = household().await;
+    street.set("SONARR_API_KEY", "anotherkey");
+    street.set("RADARR_4K_URL", "http://127.0.0.1:9");
+    street.set("RADARR_4K_API_KEY", "akey");
+    let ended = street.run(&["doctor"]);
+    assert_eq!(ended.code, Some(1));
+    insta::assert_snapshot!([said(&ended, "Sonarr"), said(&ended, "Radarr 4K")].join("\n"), @r"
+    failure  Sonarr: failed to sign in: the API key is refused
+             hint: copy its API key again: Settings, General, Security
+    failure  Radarr 4K: failed to reach it
+             hint: check its URL, and whether it runs
+    ");
+
+    let radarr = serve(street.radarr.router()).await;
+    street.set("SONARR_URL", &radarr);
+    street.set("SONARR_API_KEY", street.radarr.key());
+    insta::assert_snapshot!(said(&street.run(&["doctor"]), "Sonarr"), @r"
+    failure  Sonarr: Radarr answers at its URL
+             hint: the URLs may be mixed up; set the one of Sonarr
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_library_lacks_and_says_of_itself_is_told() {
+    let street = household().await;
+    street.radarr.profiles(&[]);
+    street.radarr.root_folder("/more", None);
+    street.radarr.ail("error", "IndexerStatusCheck", "All indexers are unavailable due to failures.");
+    street.radarr.ail("notice", "UpdateCheck", "New update is available.");
+    street.radarr.refuse_webhooks("HTTP request failed: [401:Unauthorized]");
+    let ended = street.run(&["doctor"]);
+    assert_eq!(ended.code, Some(1));
+    insta::assert_snapshot!(said(&ended, "Radarr"), @r"
+    ok       Radarr: reachable, version 6.3.0.10514
+    warning  Radarr: 1 of 2 root folders not accessible
+             hint: see Settings, Media Management, Root Folders: whether the disk is mounted and may be written
+    failure  Radarr: no quality profile
+             hint: make one: Settings, Profiles; without it nothing can be added
+    warning  Radarr: it says: All indexers are unavailable due to failures
+             hint: see System, Status there
+    warning  Radarr: webhook set, but its test did not come through: failed to have it accept the request: Unable to send test message. Error: HTTP request failed: [401:Unauthorized]
+             hint: start dialarr serve; after a change of NOTIFICATION_SECRET: dialarr setup --apply --renew-secret
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_is_missing_or_leads_elsewhere_is_told() {
+    let street = household().await;
+    street.sonarr.connect("Dialarr too", "http://dialarr:3000/webhook/sonarr", &["onImportComplete"]);
+    street.twilio.set_number_field("sms_url", "https://old.example/sms");
+    street.twilio.set_number_field("mms", "false");
+    let ended = street.run(&["doctor"]);
+    let said = ["Sonarr: 2", "Twilio: number:", "Twilio: the number cannot"]
+        .map(|subject| said(&ended, subject))
+        .join("\n");
+    insta::assert_snapshot!(said.replace(street.get("PUBLIC_URL"), "https://sms.example.org"), @r"
+    warning  Sonarr: 2 webhooks lead here, so all is told more than once
+             hint: remove all but one: Settings, Connect
+    failure  Twilio: number: webhook: https://old.example/sms -> https://sms.example.org/webhook/twilio#rc=3&rp=5xx,ct,rt&rt=5000
+             hint: dialarr setup --apply
+    warning  Twilio: the number cannot send posters
+             hint: set TWILIO_MMS=off
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_that_refuses_us_is_a_failure() {
+    let mut street = household().await;
+    street.set("TWILIO_AUTH_TOKEN", "another-token");
+    let ended = street.run(&["doctor"]);
+    assert_eq!(ended.code, Some(1));
+    insta::assert_snapshot!(said(&ended, "Twilio"), @r"
+    failure  Twilio: failed to have Twilio accept it: Twilio refused the account's credentials
+             hint: check TWILIO_ACCOUNT_SID and TWILIO_AUTH_TOKEN, or the API key, which must not be restricted
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_that_failed_for_want_of_a_registration_are_told() {
+    let street = household().await;
+    let account = street.twilio.client_account("http://twilio");
+    let carrier = Twilio::new(account, Http::in_process(street.twilio.in_process()));
+    let text = Outgoing {
+        id: OutboxId(1),
+        attempt: 1,
+        to: Address::new("+15550100002"),
+        from: Address::new("+15550100000"),
+        body: "Added Dune (2021).".to_owned(),
+        media: Vec::new(),
+    };
+    carrier.send(&text).await.unwrap();
+    street.twilio.status_callback(&street.twilio.sent()[0], Delivery::Undelivered(30034)).unwrap();
+    let ended = street.run(&["doctor"]);
+    assert_eq!(ended.code, Some(1));
+    insta::assert_snapshot!(said(&ended, "Twilio: 1 of"), @r#"
+    failure  Twilio: 1 of the last 1 texts failed: the number is not registered for A2P 10DLC (30034)
+             hint: see "When texts do not arrive" in docs/OPERATIONS.md
+    "#);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_without_tools_is_a_failure_and_a_short_context_a_warning() {
+    let mut street = household().await;
+    let mut of_the_model = async |answers, context| {
+        street.set("LLM_BASE_URL", &format!("{}/v1", serve(model(answers, context)).await));
+        said(&street.run(&["doctor"]), "model")
+    };
+    insta::assert_snapshot!(of_the_model(Answers::WithWords, LONG).await, @r#"
+    failure  model: a-model answers, but did not call the tool that it was asked to (118 tokens)
+             hint: set LLM_MODEL to a model that supports tools; with Ollama, its page has the tag "tools"
+    ok       model: it reads long requests whole (10102 tokens)
+    "#);
+    insta::assert_snapshot!(of_the_model(Answers::WithTheCall, 4096).await, @r"
+    ok       model: a-model answers and calls tools (118 tokens)
+    warning  model: it read 4096 tokens of a request of at least 5622: its context is too short
+             hint: give it 16,384 or more: OLLAMA_CONTEXT_LENGTH for Ollama, --ctx-size for llama.cpp
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_request_is_not_paid_for_unasked() {
+    let mut street = household().await;
+    street.set("LLM_API_KEY", "sk-0123");
+    insta::assert_snapshot!(said(&street.run(&["doctor"]), "model: context"), @r"
+    ok       model: context length not tried; dialarr doctor --model does, for about 9,000 tokens
+    ");
+    insta::assert_snapshot!(said(&street.run(&["doctor", "--model"]), "model: it reads"), @r"
+    ok       model: it reads long requests whole (10102 tokens)
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_to_ask_is_told_and_is_no_failure() {
+    let street = household().await;
+    let bare: [(&str, &str); 1] = [("TZ", "UTC")];
+    let ended = tokio::task::block_in_place(|| street.cli.run(&["doctor"], &bare));
+    assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
+    let lines = ended.output.lines().filter(|line| !line.contains("free beside the database"));
+    insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r"
+    ok       configuration: complete
+    ok       database: dialarr.db opens and is of this version
+    ok       database: no damage found
+    ok       database: no text waits for long
+    warning  libraries: none is configured, so there is nothing to ask for
+             hint: set SONARR_URL and SONARR_API_KEY, or RADARR_URL and RADARR_API_KEY
+    warning  Twilio: no account is configured, so nobody can text
+             hint: set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works without
+    ok       model: none is configured, keywords are read in its place
+    ");
+}
