@@ -84,9 +84,7 @@ async fn a_wrong_configuration_is_told_variable_by_variable() {
     failure  configuration: SONARR_URL: needed with SONARR_API_KEY
              hint: for example SONARR_URL=http://sonarr:8989
     ");
-    insta::assert_snapshot!(ended.errors, @r"
-    error: failed to pass 2 of 2 checks
-    ");
+    insta::assert_snapshot!(ended.errors, @"error: failed to pass 2 of 2 checks");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -226,12 +224,8 @@ async fn a_model_without_tools_is_a_failure_and_a_short_context_a_warning() {
 async fn a_long_request_is_not_paid_for_unasked() {
     let mut street = household().await;
     street.set("LLM_API_KEY", "sk-0123");
-    insta::assert_snapshot!(said(&street.run(&["doctor"]), "model: context"), @r"
-    ok       model: context length not tried; dialarr doctor --model does, for about 9,000 tokens
-    ");
-    insta::assert_snapshot!(said(&street.run(&["doctor", "--model"]), "model: it reads"), @r"
-    ok       model: it reads long requests whole (10102 tokens)
-    ");
+    insta::assert_snapshot!(said(&street.run(&["doctor"]), "model: context"), @"ok       model: context length not tried; dialarr doctor --model does, for about 9,000 tokens");
+    insta::assert_snapshot!(said(&street.run(&["doctor", "--model"]), "model: it reads"), @"ok       model: it reads long requests whole (10102 tokens)");
 }
 
 #[tokio::test(flavor = "multi_thread")]

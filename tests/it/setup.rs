@@ -1,8 +1,10 @@
 //! `dialarr setup`: what it says it would change, what it changes, and what it leaves alone.
 
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::clock::Clock;
 use serde_json::json;
 
-use crate::harness::served::{SECRET, Street, TOKEN};
+use crate::harness::served::{SECRET, Street, TOKEN, serve};
 
 /// What the number brings texts to once all is set up.
 const SET_UP: [&str; 5] = [
@@ -63,6 +65,19 @@ async fn applied_twice_it_changes_nothing_the_second_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn each_library_reports_at_an_address_of_its_own() {
+    let mut street = Street::open().await;
+    let four_k = FakeRadarr::at(Clock::System);
+    street.set("RADARR_4K_URL", &serve(four_k.router()).await);
+    street.set("RADARR_4K_API_KEY", four_k.key());
+    street.set("NOTIFICATION_URL", "https://home.example/dialarr/");
+    street.run(&["setup", "--apply"]);
+    let at = |path| RADARR_WEBHOOK.replace("http://dialarr:3000/webhook/radarr", path);
+    assert_eq!(street.radarr.connections(), [at("https://home.example/dialarr/webhook/radarr")]);
+    assert_eq!(four_k.connections(), [at("https://home.example/dialarr/webhook/radarr-4k")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn entries_of_others_are_left_as_they_are() {
     let street = Street::open().await;
     street.sonarr.connect("Discord", "http://bot:8080/webhook/sonarr", &["onGrab", "onDownload"]);
@@ -107,9 +122,7 @@ async fn what_fails_does_not_keep_the_rest_from_being_set_up() {
     street.sonarr.refuse_webhooks("Connection refused (dialarr:3000)");
     let ended = street.run(&["setup", "--apply"]);
     assert_eq!(ended.code, Some(1));
-    insta::assert_snapshot!(ended.errors, @r"
-    error: failed to set up 1 of 3
-    ");
+    insta::assert_snapshot!(ended.errors, @"error: failed to set up 1 of 3");
     insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
     Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
     Sonarr webhook: secret: none -> NOTIFICATION_SECRET
