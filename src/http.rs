@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
-use http::{Request, Response};
+use futures_util::stream::{self, BoxStream, StreamExt};
+use http::{Request, Response, response};
+use tokio::time::Instant;
 
-/// Largest answer that is read, so that a misbehaving peer cannot fill the memory.
-const MAX_RESPONSE_BYTES: usize = 64 << 20;
+/// Largest answer that is read as a whole, so that a misbehaving peer cannot fill the memory.
+const MAX_RESPONSE_BYTES: u64 = 64 << 20;
+/// In process an answer comes in pieces of this size, about as a socket brings them.
+const PIECE_BYTES: usize = 16 << 10;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A fake peer: takes a request, gives its response.
@@ -67,40 +70,94 @@ impl Http {
         request: Request<Bytes>,
         timeout: Duration,
     ) -> Result<Response<Bytes>, HttpError> {
-        let answer = async {
+        let bounds = Bounds { timeout, bytes: MAX_RESPONSE_BYTES };
+        let mut answer = self.open(request, bounds).await?;
+        let mut body = BytesMut::new();
+        while let Some(piece) = answer.piece().await? {
+            body.extend_from_slice(&piece);
+        }
+        Ok(Response::from_parts(answer.head, body.freeze()))
+    }
+
+    /// Sends one request, once, and leaves the body of the answer to be taken piece by piece: for what is too large to
+    /// be held as a whole.
+    pub async fn open(&self, request: Request<Bytes>, bounds: Bounds) -> Result<Answer, HttpError> {
+        let deadline = Instant::now() + bounds.timeout;
+        let opened = async {
             match &self.0 {
                 Transport::Network(client) => over_network(client, request).await,
-                Transport::InProcess(peer) => Ok(peer(request).await),
+                Transport::InProcess(peer) => {
+                    let (head, body) = peer(request).await.into_parts();
+                    Ok((head, in_pieces(body)))
+                }
             }
         };
-        tokio::time::timeout(timeout, answer).await.unwrap_or(Err(HttpError::TimedOut(timeout)))
+        let opened = tokio::time::timeout_at(deadline, opened).await;
+        let (head, pieces) = opened.unwrap_or(Err(HttpError::TimedOut(bounds.timeout)))?;
+        Ok(Answer { head, pieces, bounds, taken: 0, deadline })
+    }
+}
+
+/// The most that an answer may take, from the request to its last byte.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    pub timeout: Duration,
+    pub bytes: u64,
+}
+
+/// An answer whose body is still to come.
+pub struct Answer {
+    pub head: response::Parts,
+    pieces: Pieces,
+    bounds: Bounds,
+    taken: u64,
+    deadline: Instant,
+}
+
+type Pieces = BoxStream<'static, Result<Bytes, HttpError>>;
+
+impl Answer {
+    /// The next piece of the body; `None` behind the last.
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, HttpError> {
+        let next = tokio::time::timeout_at(self.deadline, self.pieces.next()).await;
+        let Some(piece) = next.map_err(|_| HttpError::TimedOut(self.bounds.timeout))? else {
+            return Ok(None);
+        };
+        let piece = piece?;
+        self.taken += piece.len() as u64;
+        if self.taken > self.bounds.bytes {
+            let most = self.bounds.bytes >> 20;
+            return Err(HttpError::Broken(format!("the answer is larger than {most} MiB").into()));
+        }
+        Ok(Some(piece))
     }
 }
 
 async fn over_network(
     client: &reqwest::Client,
     request: Request<Bytes>,
-) -> Result<Response<Bytes>, HttpError> {
+) -> Result<(response::Parts, Pieces), HttpError> {
     let request = reqwest::Request::try_from(request).map_err(|error| HttpError::NotSent(error.into()))?;
     let response = client.execute(request).await.map_err(|error| {
         // The URL may carry a phone number or an account id.
         let error = error.without_url();
         if error.is_connect() { HttpError::NotSent(error.into()) } else { HttpError::Broken(error.into()) }
     })?;
-    let mut head = Response::builder().status(response.status());
-    if let Some(headers) = head.headers_mut() {
-        headers.clone_from(response.headers());
-    }
-    let mut body = BytesMut::new();
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|error| HttpError::Broken(error.without_url().into()))?;
-        if body.len() + chunk.len() > MAX_RESPONSE_BYTES {
-            return Err(HttpError::Broken("the answer is larger than 64 MiB".into()));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    head.body(body.freeze()).map_err(|error| HttpError::Broken(error.into()))
+    let (mut head, ()) = Response::new(()).into_parts();
+    head.status = response.status();
+    head.headers.clone_from(response.headers());
+    let pieces = response
+        .bytes_stream()
+        .map(|piece| piece.map_err(|error| HttpError::Broken(error.without_url().into())));
+    Ok((head, pieces.boxed()))
+}
+
+fn in_pieces(mut body: Bytes) -> Pieces {
+    let next = move || {
+        let length = body.len().min(PIECE_BYTES);
+        (length > 0).then(|| Ok(body.split_to(length)))
+    };
+    stream::iter(std::iter::from_fn(next)).boxed()
 }
 
 impl fmt::Debug for Http {
@@ -109,5 +166,50 @@ impl fmt::Debug for Http {
             Transport::Network(_) => "Http(network)",
             Transport::InProcess(_) => "Http(in process)",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const BODY: usize = 3 * PIECE_BYTES + 1;
+
+    /// The pieces of an answer of this many bytes, as far as `bytes` are allowed.
+    async fn check(bytes: u64, expected: &[Result<usize, &str>]) {
+        let peer = |_| async { Response::new(Bytes::from(vec![b'x'; BODY])) }.boxed();
+        let http = Http::in_process(Arc::new(peer));
+        let bounds = Bounds { timeout: Duration::from_secs(1), bytes };
+        let mut answer = http.open(Request::new(Bytes::new()), bounds).await.unwrap();
+        let mut pieces = Vec::new();
+        loop {
+            match answer.piece().await {
+                Ok(Some(piece)) => pieces.push(Ok(piece.len())),
+                Ok(None) => break,
+                Err(error) => {
+                    let why = std::error::Error::source(&error).unwrap().to_string();
+                    pieces.push(Err(why));
+                    break;
+                }
+            }
+        }
+        let expected: Vec<_> = expected.iter().map(|piece| piece.map_err(str::to_owned)).collect();
+        assert_eq!(pieces, expected);
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_taken_in_pieces_until_it_is_too_large() {
+        let piece = Ok(PIECE_BYTES);
+        check(1 << 20, &[piece, piece, piece, Ok(1)]).await;
+        check(PIECE_BYTES as u64 + 1, &[piece, Err("the answer is larger than 0 MiB")]).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_does_not_come_is_not_waited_for() {
+        let silent = Http::in_process(Arc::new(|_| std::future::pending().boxed()));
+        let sent = silent.send(Request::new(Bytes::new()), Duration::from_secs(3)).await;
+        assert_eq!(sent.unwrap_err().to_string(), "get an answer within 3 s");
     }
 }

@@ -1,23 +1,30 @@
 //! One request to Sonarr or Radarr: the key, the URL base, the time it may take, and a second try for reads alone.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
-use http::{Method, Request};
+use http::{Method, Request, Response};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 use url::Url;
 
+use super::elements::Elements;
 use super::{Addition, ArrError, answer};
-use crate::http::{Http, HttpError};
+use crate::http::{Answer, Bounds, Http, HttpError};
 
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// A catalogue search asks a metadata server on the way.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(20);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
+/// A list of everything: a server puts 20,000 movies together before it sends the first of them.
+const LIST_BOUNDS: Bounds = Bounds { timeout: Duration::from_secs(60), bytes: 1 << 30 };
+/// As much as is read of what a server says of a list that it refuses.
+const MAX_COMPLAINT_BYTES: usize = 64 << 10;
 
 /// Names and values, not yet encoded.
 pub(super) type Query<'a> = &'a [(&'a str, &'a str)];
@@ -28,6 +35,8 @@ pub(super) struct Api {
     base: Url,
     key: SecretString,
     http: Http,
+    /// How often something may have changed there; clones count together.
+    changes: Arc<AtomicU64>,
 }
 
 struct Call<'a> {
@@ -40,7 +49,16 @@ struct Call<'a> {
 
 impl Api {
     pub(super) fn new(http: Http, base: Url, key: SecretString) -> Self {
-        Self { base, key, http }
+        Self { base, key, http, changes: Arc::default() }
+    }
+
+    /// How often something may have changed there: with each of our own writes, and whenever somebody says so.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    pub(super) fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, query: Query<'_>) -> Result<T, ArrError> {
@@ -58,6 +76,34 @@ impl Api {
         W: DeserializeOwned + Into<T>,
     {
         Ok(self.get::<Vec<W>>(path, query).await?.into_iter().map(Into::into).collect())
+    }
+
+    /// A list of any length, its records handed over one by one as they come.
+    pub(super) async fn each<W: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: Query<'_>,
+        mut visit: impl FnMut(W),
+    ) -> Result<(), ArrError> {
+        let call = Call { method: Method::GET, path, query, body: None, timeout: LIST_BOUNDS.timeout };
+        let deadline = Instant::now() + call.timeout;
+        let first = self.open(&call, LIST_BOUNDS).await;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let opened = match first {
+            Err(ArrError::Unreachable(_) | ArrError::Unavailable(_)) if !left.is_zero() => {
+                self.open(&call, Bounds { timeout: left, ..LIST_BOUNDS }).await
+            }
+            // These paths exist on every server of this API.
+            Err(ArrError::NotFound) => Err(ArrError::WrongUrl("it knows no such API".into())),
+            opened => opened,
+        };
+        let (begin, mut answer) = opened?;
+        let mut elements = Elements::default();
+        elements.take(&begin, &mut visit).map_err(ArrError::Unreadable)?;
+        while let Some(piece) = answer.piece().await.map_err(ArrError::NoAnswer)? {
+            elements.take(&piece, &mut visit).map_err(ArrError::Unreadable)?;
+        }
+        elements.end().map_err(ArrError::Unreadable)
     }
 
     /// One record by its id; `None` where there is none.
@@ -140,17 +186,44 @@ impl Api {
     }
 
     async fn send(&self, call: &Call<'_>, timeout: Duration) -> Result<Bytes, ArrError> {
-        let request =
-            self.request(call).map_err(|error| ArrError::Unreachable(HttpError::NotSent(error.into())))?;
-        let response = self.http.send(request, timeout).await.map_err(|error| match error {
-            HttpError::NotSent(_) => ArrError::Unreachable(error),
-            HttpError::TimedOut(_) | HttpError::Broken(_) => ArrError::NoAnswer(error),
-        })?;
+        let request = self.request(call)?;
+        let writes = call.method != Method::GET;
+        if writes {
+            // Also before: nobody may be left to count it afterwards.
+            self.changed();
+        }
+        let response = self.http.send(request, timeout).await;
+        if writes {
+            self.changed();
+        }
+        let response = response.map_err(unanswered)?;
         answer::judge(&response)?;
         Ok(response.into_body())
     }
 
-    fn request(&self, call: &Call<'_>) -> Result<Request<Bytes>, http::Error> {
+    /// An answer that is no failure: the first piece of its body, and the rest of it.
+    async fn open(&self, call: &Call<'_>, bounds: Bounds) -> Result<(Bytes, Answer), ArrError> {
+        let mut answer = self.http.open(self.request(call)?, bounds).await.map_err(unanswered)?;
+        let mut begin = answer.piece().await.map_err(unanswered)?.unwrap_or_default();
+        if !answer.head.status.is_success() {
+            let mut complaint = begin.to_vec();
+            while complaint.len() < MAX_COMPLAINT_BYTES
+                && let Some(piece) = answer.piece().await.map_err(unanswered)?
+            {
+                complaint.extend_from_slice(&piece);
+            }
+            begin = complaint.into();
+        }
+        let response = Response::from_parts(answer.head.clone(), begin);
+        answer::judge(&response)?;
+        Ok((response.into_body(), answer))
+    }
+
+    fn request(&self, call: &Call<'_>) -> Result<Request<Bytes>, ArrError> {
+        self.build(call).map_err(|error| ArrError::Unreachable(HttpError::NotSent(error.into())))
+    }
+
+    fn build(&self, call: &Call<'_>) -> Result<Request<Bytes>, http::Error> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/api/v3/{}", self.base.path().trim_end_matches('/'), call.path));
         url.set_fragment(None);
@@ -171,6 +244,13 @@ impl Api {
             }
             None => request.body(Bytes::new()),
         }
+    }
+}
+
+fn unanswered(error: HttpError) -> ArrError {
+    match error {
+        HttpError::NotSent(_) => ArrError::Unreachable(error),
+        HttpError::TimedOut(_) | HttpError::Broken(_) => ArrError::NoAnswer(error),
     }
 }
 
@@ -276,6 +356,48 @@ mod tests {
         assert_eq!(api.item::<wire::Profile, Profile>("qualityprofile/9").await.unwrap(), None);
         let error = api.get::<Value>("queue", &[]).await.unwrap_err();
         assert_eq!(error.to_string(), "find the API at this URL: it knows no such API");
+    }
+
+    #[tokio::test]
+    async fn a_long_list_is_handed_over_record_by_record() {
+        let list = Value::from((0..5_000).map(|id| json!({ "id": id, "name": "HD" })).collect::<Vec<_>>());
+        let peer = peer(&[(503, ""), (200, list.to_string().leak())]);
+        let mut ids = Vec::new();
+        let api = peer.at("http://nas");
+        let read = api.each("qualityprofile", &[], |it: wire::Profile| ids.push(Profile::from(it).id));
+        read.await.unwrap();
+        assert_eq!(ids, (0..5_000).collect::<Vec<i64>>());
+    }
+
+    async fn check_list(status: u16, body: &'static str, expected: &str) {
+        let peer = peer(&[(status, body)]);
+        let read = peer.at("http://nas").each("queue", &[], |_: Value| {}).await;
+        assert_eq!(read.map_err(|error| format!("{error:?}")), Err(expected.to_owned()));
+    }
+
+    #[tokio::test]
+    async fn a_list_that_cannot_be_had_fails_as_any_other_read() {
+        check_list(401, "", "Unauthorized").await;
+        check_list(404, "", r#"WrongUrl("it knows no such API")"#).await;
+        check_list(200, "\n<!doctype html>", r#"WrongUrl("it answers with a web page")"#).await;
+        let trouble = r#"Server { status: 500, message: "no such table" }"#;
+        check_list(500, r#"{"message":"no such table"}"#, trouble).await;
+        let half = r#"Unreadable(Error("the list ends in the middle", line: 0, column: 0))"#;
+        check_list(200, r#"[{"id":1},{"id""#, half).await;
+    }
+
+    #[tokio::test]
+    async fn every_write_counts_as_a_change_whatever_became_of_it() {
+        let peer = peer(&[(200, "[]"), (500, ""), (200, "")]);
+        let api = peer.at("http://nas");
+        let mut counted = vec![api.changes()];
+        api.get::<Value>("queue", &[]).await.unwrap();
+        counted.push(api.changes());
+        api.add("movie", &json!({})).await.unwrap_err();
+        counted.push(api.changes());
+        api.clone().delete("movie/1", &[]).await.unwrap();
+        counted.push(api.changes());
+        assert_eq!(counted, [0, 0, 2, 4]);
     }
 
     #[tokio::test]

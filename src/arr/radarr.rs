@@ -7,6 +7,7 @@ use serde_json::json;
 use url::Url;
 
 use super::api::Api;
+use super::holding::{Holding, MovieRecord};
 use super::server::{Server, gone_or_removed};
 use super::times::day;
 use super::wire::{self, Page, QueueRow};
@@ -37,6 +38,17 @@ impl Radarr {
 
     pub async fn movies(&self) -> Result<Vec<Movie>, ArrError> {
         self.api.list::<wire::Movie, _>("movie", &[("excludeLocalCovers", "true")]).await
+    }
+
+    /// Everything the library holds, one title at a time as they come.
+    pub async fn each_holding(&self, mut visit: impl FnMut(Holding)) -> Result<(), ArrError> {
+        let visit = |record: MovieRecord| visit(record.into());
+        self.api.each("movie", &[("excludeLocalCovers", "true")], visit).await
+    }
+
+    /// One title of the library as it is at this moment.
+    pub async fn holding(&self, id: i64) -> Result<Option<Holding>, ArrError> {
+        self.api.item::<MovieRecord, _>(&format!("movie/{id}")).await
     }
 
     pub async fn movie(&self, id: i64) -> Result<Option<Movie>, ArrError> {

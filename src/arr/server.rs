@@ -85,6 +85,17 @@ impl Server<'_> {
         self.0.list::<wire::RootFolder, _>("rootfolder", &[]).await
     }
 
+    /// Grows whenever something may have changed there, as far as we know of it: what was read at a smaller number may be
+    /// outdated.
+    pub fn changes(self) -> u64 {
+        self.0.changes()
+    }
+
+    /// Somebody says that something has changed there.
+    pub fn changed(self) {
+        self.0.changed();
+    }
+
     /// Takes the whole download that `row` belongs to out of the queue and out of the download client.
     pub async fn discard(self, row: i64, how: Discard) -> Result<Removal, ArrError> {
         let (blocklist, skip_redownload) = match how {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::api::Api;
+use super::holding::{Holding, SeriesRecord};
 use super::server::Server;
 use super::times::instant;
 use super::wire::{self, Page, QueueRow};
@@ -36,6 +37,17 @@ impl Sonarr {
 
     pub async fn all_series(&self) -> Result<Vec<Series>, ArrError> {
         self.api.list::<wire::Series, _>("series", &[]).await
+    }
+
+    /// Everything the library holds, one title at a time as they come.
+    pub async fn each_holding(&self, mut visit: impl FnMut(Holding)) -> Result<(), ArrError> {
+        let visit = |record: SeriesRecord| visit(record.into());
+        self.api.each("series", &[], visit).await
+    }
+
+    /// One title of the library as it is at this moment.
+    pub async fn holding(&self, id: i64) -> Result<Option<Holding>, ArrError> {
+        self.api.item::<SeriesRecord, _>(&format!("series/{id}")).await
     }
 
     pub async fn series(&self, id: i64) -> Result<Option<Series>, ArrError> {

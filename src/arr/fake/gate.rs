@@ -28,6 +28,8 @@ pub(super) enum Fault {
     Hang,
     Html,
     LoseAnswer,
+    /// It is answered with the first half of the answer.
+    Half,
     /// It is carried out and answered with this status.
     DoneBut(u16),
 }
@@ -45,6 +47,7 @@ struct GateState {
     write_faults: VecDeque<Fault>,
     down: bool,
     writes: usize,
+    lists: usize,
 }
 
 impl Gate {
@@ -68,6 +71,11 @@ impl Gate {
         self.lock().writes
     }
 
+    /// How often somebody asked for all that the library holds.
+    pub(super) fn lists(&self) -> usize {
+        self.lock().lists
+    }
+
     /// Puts the gate before `api`, which is served under `/api/v3`, with what a real server has around it.
     pub(super) fn guard(&self, api: Router) -> Router {
         let ping = || async { axum::Json(serde_json::json!({ "status": "OK" })) };
@@ -89,6 +97,11 @@ impl Gate {
         let writes = !matches!(*request.method(), Method::GET | Method::HEAD);
         if writes {
             state.writes += 1;
+        }
+        let whole = ["/api/v3/movie", "/api/v3/series"].contains(&request.uri().path());
+        let names_one = request.uri().query().is_some_and(|query| query.contains("Id="));
+        if whole && !writes && !names_one {
+            state.lists += 1;
         }
         let given = request.headers().get("x-api-key").map(HeaderValue::as_bytes);
         if given != Some(self.app.key().as_bytes()) {
@@ -137,6 +150,10 @@ async fn pass(State(gate): State<Gate>, request: Request<Body>, next: Next) -> R
         Admission::Faulty(Fault::LoseAnswer) => {
             drop(next.run(request).await);
             pending().await
+        }
+        Admission::Faulty(Fault::Half) => {
+            let body = to_bytes(next.run(request).await.into_body(), usize::MAX).await.unwrap_or_default();
+            body.slice(..body.len() / 2).into_response()
         }
         Admission::Faulty(Fault::DoneBut(status)) => {
             drop(next.run(request).await);

@@ -218,6 +218,11 @@ impl<D: Clone> Fake<D> {
         self.gate.writes()
     }
 
+    /// How often somebody asked for all that the library holds.
+    pub fn listings(&self) -> usize {
+        self.gate.lists()
+    }
+
     /// Changes an item of the library behind everyone's back.
     pub fn edit(&self, id: i64, change: impl FnOnce(&mut Item<D>)) {
         if let Some(item) = self.lock().library.iter_mut().find(|item| item.id == id) {
@@ -247,6 +252,11 @@ impl<D: Clone> Fake<D> {
     /// Answers the next API request with a page for people, as a proxy or a wrong URL does.
     pub fn html_next(&self) {
         self.gate.fail(Fault::Html);
+    }
+
+    /// Breaks the next answer off in the middle.
+    pub fn halve_next(&self) {
+        self.gate.fail(Fault::Half);
     }
 
     /// Does what the next API request asks for, and never answers.

@@ -1,0 +1,197 @@
+//! The records of a JSON list, taken one by one from its bytes as they arrive, so that a list of any length needs the
+//! memory of its longest record.
+
+use serde::de::{DeserializeOwned, Error};
+
+/// Larger than any record that these servers write: what goes beyond it is no list of records.
+const MAX_RECORD_BYTES: usize = 4 << 20;
+
+/// How far into a list the bytes have come.
+#[derive(Debug, Default)]
+pub(super) struct Elements {
+    place: Place,
+    /// What came in earlier pieces of the record that is not complete yet.
+    begun: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    BeforeList,
+    BetweenRecords,
+    Within(Depth),
+    AfterList,
+}
+
+/// Where in a record: how many brackets are open, and whether the byte is part of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Depth {
+    open: u32,
+    text: Text,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Text {
+    Outside,
+    Inside,
+    /// Just behind a backslash.
+    Escaped,
+}
+
+impl Elements {
+    /// Takes in the next piece and hands over each record that it completes.
+    pub(super) fn take<W: DeserializeOwned>(
+        &mut self,
+        piece: &[u8],
+        mut visit: impl FnMut(W),
+    ) -> Result<(), serde_json::Error> {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            if let Place::Within(depth) = self.place {
+                rest = self.record(depth, rest, &mut visit)?;
+                continue;
+            }
+            let (first, behind) = (rest[0], &rest[1..]);
+            self.place = match (self.place, first) {
+                (place, b' ' | b'\t' | b'\r' | b'\n') => place,
+                (Place::BeforeList, b'[') | (Place::BetweenRecords, b',') => Place::BetweenRecords,
+                (Place::BetweenRecords, b']') => Place::AfterList,
+                (Place::BetweenRecords, b'{') => {
+                    // The bracket is part of the record, which begins with it.
+                    self.place = Place::Within(Depth { open: 0, text: Text::Outside });
+                    continue;
+                }
+                _ => return Err(Error::custom("expected a list of records")),
+            };
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    /// Whether the list was whole.
+    pub(super) fn end(self) -> Result<(), serde_json::Error> {
+        match self.place {
+            Place::AfterList => Ok(()),
+            Place::BeforeList | Place::BetweenRecords | Place::Within(_) => {
+                Err(Error::custom("the list ends in the middle"))
+            }
+        }
+    }
+
+    /// Goes on with a record and gives what lies behind it, or nothing where the piece ends first.
+    fn record<'a, W: DeserializeOwned>(
+        &mut self,
+        depth: Depth,
+        piece: &'a [u8],
+        visit: &mut impl FnMut(W),
+    ) -> Result<&'a [u8], serde_json::Error> {
+        match close(depth, piece) {
+            Closing::At(end) => {
+                let (last, rest) = piece.split_at(end);
+                if self.begun.is_empty() {
+                    visit(serde_json::from_slice(last)?);
+                } else {
+                    self.begun.extend_from_slice(last);
+                    visit(serde_json::from_slice(&self.begun)?);
+                    self.begun.clear();
+                }
+                self.place = Place::BetweenRecords;
+                Ok(rest)
+            }
+            Closing::Later(depth) => {
+                if self.begun.len() + piece.len() > MAX_RECORD_BYTES {
+                    return Err(Error::custom("a record is larger than 4 MiB"));
+                }
+                self.begun.extend_from_slice(piece);
+                self.place = Place::Within(depth);
+                Ok(&[])
+            }
+        }
+    }
+}
+
+enum Closing {
+    /// The record ends just before this place of the piece.
+    At(usize),
+    Later(Depth),
+}
+
+fn close(Depth { mut open, mut text }: Depth, piece: &[u8]) -> Closing {
+    for (place, byte) in piece.iter().enumerate() {
+        match (text, byte) {
+            (Text::Escaped, _) => text = Text::Inside,
+            (Text::Inside, b'\\') => text = Text::Escaped,
+            (Text::Inside, b'"') => text = Text::Outside,
+            (Text::Outside, b'"') => text = Text::Inside,
+            (Text::Outside, b'{' | b'[') => open += 1,
+            (Text::Outside, b'}' | b']') => {
+                open -= 1;
+                if open == 0 {
+                    return Closing::At(place + 1);
+                }
+            }
+            (Text::Inside | Text::Outside, _) => {}
+        }
+    }
+    Closing::Later(Depth { open, text })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// What is read when the list comes in pieces of so many bytes.
+    fn read(list: &str, piece: usize) -> Result<Vec<Value>, String> {
+        let (mut elements, mut records) = (Elements::default(), Vec::new());
+        for piece in list.as_bytes().chunks(piece) {
+            elements.take(piece, |record| records.push(record)).map_err(|error| error.to_string())?;
+        }
+        elements.end().map_err(|error| error.to_string())?;
+        Ok(records)
+    }
+
+    #[track_caller]
+    fn check(list: &str, expected: &Result<Vec<Value>, &str>) {
+        let expected = expected.clone().map_err(str::to_owned);
+        for piece in 1..=list.len().max(1) {
+            assert_eq!(read(list, piece), expected, "in pieces of {piece} bytes");
+        }
+    }
+
+    #[test]
+    fn records_are_read_wherever_the_pieces_part_them() {
+        let records = vec![
+            json!({ "title": "a \"quoted\" {brace} \\", "year": 1999 }),
+            json!({ "seasons": [{ "n": [1, 2] }, {}], "title": "Am\u{e9}lie \u{1f37f} ] } , {" }),
+            json!({}),
+        ];
+        check(&Value::from(records.clone()).to_string(), &Ok(records.clone()));
+        let indented = format!("\n {} \r\n", serde_json::to_string_pretty(&records).unwrap());
+        check(&indented, &Ok(records));
+        check("[]", &Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_list_that_ends_in_the_middle_is_not_taken_for_a_short_one() {
+        for list in ["", "[", r#"[{"id":1}"#, r#"[{"id":1},"#, r#"[{"id":1},{"id""#] {
+            check(list, &Err("the list ends in the middle"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_of_records_is_refused() {
+        for list in ["<!doctype html>", r#"{"message":"no"}"#, "[1]", "[] []"] {
+            check(list, &Err("expected a list of records"));
+        }
+        let error = read(r#"[{"id":1},{"id" 2}]"#, 4).unwrap_err();
+        assert_eq!(error, "expected `:` at line 1 column 7");
+    }
+
+    #[test]
+    fn a_record_without_an_end_is_given_up() {
+        let endless = format!(r#"[{{"title":"{}"#, "x".repeat(MAX_RECORD_BYTES));
+        assert_eq!(read(&endless, 1 << 16), Err("a record is larger than 4 MiB".to_owned()));
+    }
+}
