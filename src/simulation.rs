@@ -34,6 +34,7 @@ use crate::messaging::twilio::Twilio;
 use crate::pace::Pace;
 use crate::store::db::Db;
 use crate::tools::library::{Instance, Library};
+use crate::tools::shelf::freshness::Shelf;
 use crate::web::Trust;
 
 /// The number that simulated people text.
@@ -151,8 +152,8 @@ impl Peers {
             SecretString::from(self.sonarr.key().to_owned()),
         );
         Ok(Library {
-            movies: vec![Instance { name: "radarr", four_k: false, client: radarr }],
-            series: vec![Instance { name: "sonarr", four_k: false, client: sonarr }],
+            movies: vec![Instance { name: "radarr", four_k: false, client: radarr, shelf: Shelf::default() }],
+            series: vec![Instance { name: "sonarr", four_k: false, client: sonarr, shelf: Shelf::default() }],
         })
     }
 }

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::Collection;
 use super::times::day;
+use super::wire::whole;
 
 /// One title of a library.
 #[derive(Debug, Clone, PartialEq)]
@@ -193,11 +194,6 @@ impl From<SeriesRecord> for Holding {
 
 fn titles(alternate: Option<Vec<AlternateTitle>>) -> impl Iterator<Item = String> {
     alternate.unwrap_or_default().into_iter().filter_map(|it| it.title)
-}
-
-/// 0 where absent or out of range.
-fn whole<T: TryFrom<i64> + Default>(number: Option<i64>) -> T {
-    number.and_then(|number| T::try_from(number).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]

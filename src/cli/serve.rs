@@ -22,7 +22,9 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("listen on {}; hint: set HOST and PORT", config.listen))?;
     let address = listener.local_addr().context("listen")?;
-    let app = App::start(wiring::blueprint(config)?).await?;
+    let blueprint = wiring::blueprint(config)?;
+    blueprint.library.read_ahead(blueprint.clock.now());
+    let app = App::start(blueprint).await?;
     let stop = CancellationToken::new();
     let server = tokio::spawn(web::serve(listener, app.webhooks.clone(), stop.clone()));
     tracing::info!(%address, "listening");

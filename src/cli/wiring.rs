@@ -29,6 +29,7 @@ use crate::messaging::terminal::Terminal;
 use crate::messaging::twilio::{Credentials, Sender, Twilio, TwilioAccount};
 use crate::store::db::Db;
 use crate::tools::library::{Instance, Library};
+use crate::tools::shelf::freshness::Shelf;
 use crate::web::Trust;
 
 /// Model calls at the same time where nothing is configured: the keyword brain needs no limit.
@@ -181,6 +182,7 @@ fn library(libraries: &config::Libraries, http: &Http) -> Library {
             name,
             four_k,
             client: Radarr::new(http.clone(), library.url.clone(), library.api_key.clone()),
+            shelf: Shelf::default(),
         })
     };
     let sonarr = |found: &Option<config::Library>, name, four_k| {
@@ -188,6 +190,7 @@ fn library(libraries: &config::Libraries, http: &Http) -> Library {
             name,
             four_k,
             client: Sonarr::new(http.clone(), library.url.clone(), library.api_key.clone()),
+            shelf: Shelf::default(),
         })
     };
     Library {

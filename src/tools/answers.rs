@@ -8,7 +8,7 @@ use unicode_normalization::char::is_combining_mark;
 use super::ToolError;
 use crate::conversation::transcript::CallFailure;
 
-const MAX_RESULTS: usize = 5;
+pub const MAX_RESULTS: usize = 5;
 const MAX_RESULT_CHARS: usize = 4_000;
 const MAX_TITLE_CHARS: usize = 100;
 /// Titles that one sentence for the user names; a long one is sent page by page.
@@ -32,6 +32,11 @@ impl From<CallFailure> for ToolError {
 /// At most 5 results and 4,000 characters, with the total and, where some are left out, a note how to get at them.
 pub fn listing(results: Vec<Value>, narrow: &str) -> Value {
     let total = results.len();
+    listing_of(results, total, narrow)
+}
+
+/// The same where only the first of all results are at hand.
+pub fn listing_of(results: Vec<Value>, total: usize, narrow: &str) -> Value {
     let mut shown: Vec<Value> = results.into_iter().take(MAX_RESULTS).collect();
     loop {
         let mut answer = json!({ "results": shown, "total": total });

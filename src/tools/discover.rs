@@ -1,4 +1,4 @@
-//! Finding titles: in the catalogues of Radarr and Sonarr, and in the library.
+//! Finding titles in the catalogues of Radarr and Sonarr.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answers::{
-    clean, clean_title, gigabytes, listing, name_failed, named, sentence_list, with_failed,
-};
+use super::answers::{clean, clean_title, listing, name_failed, named, sentence_list, with_failed};
 use super::approval::Cleared;
 use super::arguments::{cleared, read, schema};
-use super::library::{Gathered, Instance, LOOKUP_PATIENCE, Library, READ_PATIENCE, ask_all};
+use super::library::{Instance, LOOKUP_PATIENCE, Library, ask_all};
 use super::ranking::{Fit, Query};
-use super::{LOOKUP_TIMEOUT, READ_TIMEOUT, Ran, Tool, ToolError, Uses, World};
+use super::{LOOKUP_TIMEOUT, Ran, Tool, ToolError, Uses, World};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Movie, Series};
-use crate::conversation::text::size;
 use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -30,10 +27,6 @@ pub struct SearchMedia {
     library: Arc<Library>,
 }
 
-pub struct FindInLibrary {
-    library: Arc<Library>,
-}
-
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchArgs {
@@ -41,16 +34,6 @@ struct SearchArgs {
     #[schemars(length(min = 1))]
     query: String,
     /// Leave out to search both.
-    #[serde(rename = "type")]
-    kind: Option<MediaKind>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct FindArgs {
-    /// Title or words of it, with the year at the end if known. Empty: only the totals.
-    #[serde(default)]
-    query: String,
     #[serde(rename = "type")]
     kind: Option<MediaKind>,
 }
@@ -126,83 +109,6 @@ impl SearchMedia {
     }
 }
 
-#[async_trait]
-impl Tool for FindInLibrary {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: "find_in_library",
-            description: "Find movies and shows that are in the library. Gives the id that removing needs.",
-            tier: Tier::Read,
-            audience: Audience::Everyone,
-            parameters: schema::<FindArgs>(),
-        }
-    }
-
-    fn timeout(&self) -> Duration {
-        READ_TIMEOUT
-    }
-
-    fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure> {
-        self.arguments(arguments).map(|_| Uses::default())
-    }
-
-    async fn run(&self, call: &Cleared, _world: &World) -> Result<Ran, ToolError> {
-        self.find(cleared(call)?).await.map(Ran::from)
-    }
-}
-
-impl FindInLibrary {
-    pub fn new(library: Arc<Library>) -> Self {
-        Self { library }
-    }
-
-    fn arguments(&self, arguments: &Arguments) -> Result<FindArgs, CallFailure> {
-        read("find_in_library", &schema::<FindArgs>(), arguments)
-    }
-
-    pub(super) async fn find(&self, arguments: &Arguments) -> Result<CallResult, ToolError> {
-        let args = self.arguments(arguments)?;
-        let query = Query::new(&args.query);
-        let (movies, series) = tokio::join!(
-            ask_all(self.library.movies_of(args.kind), READ_PATIENCE, Radarr::movies),
-            ask_all(self.library.series_of(args.kind), READ_PATIENCE, Sonarr::all_series),
-        );
-        if query.is_empty() {
-            return totals(movies.map(|(_, held)| held.len()), series.map(|(_, held)| held.len()));
-        }
-        let movies = movies.map(|(instance, mut held)| {
-            held.retain(|movie| query.fit(&movie.title, movie.year) < Fit::Loose);
-            let ranked = query.rank(held, |movie| (&movie.title, movie.year));
-            ranked.into_iter().map(|(fit, movie)| (fit, held_movie(instance, &movie))).collect::<Vec<_>>()
-        });
-        let series = series.map(|(instance, mut held)| {
-            held.retain(|series| query.fit(&series.title, series.year) < Fit::Loose);
-            let ranked = query.rank(held, |series| (&series.title, series.year));
-            ranked.into_iter().map(|(fit, series)| (fit, held_series(instance, &series))).collect()
-        });
-        let (answers, failed) = movies.and(series).or_failure()?;
-        let found = in_turn(answers);
-        let sentence = match told(&found) {
-            None => format!("Nothing in the library matches \"{}\".", clean_title(&args.query)),
-            Some(titles) => format!("In the library: {titles}."),
-        };
-        Ok(answer(found, sentence, &failed))
-    }
-}
-
-fn totals(movies: Gathered<usize>, series: Gathered<usize>) -> Result<CallResult, ToolError> {
-    let movie_count: usize = movies.answers.iter().sum();
-    let series_count: usize = series.answers.iter().sum();
-    let (_, failed) = movies.and(series).or_failure()?;
-    let mut for_model = json!({ "results": [], "total": movie_count + series_count,
-        "movies": movie_count, "series": series_count, "note": "name a title to see it" });
-    name_failed(&mut for_model, &failed);
-    let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    let sentence =
-        format!("The library has {} and {}.", counted(movie_count, "movie"), counted(series_count, "show"));
-    Ok(CallResult { for_model, for_user: with_failed(sentence, &failed), shown: Vec::new() })
-}
-
 /// Merges ranked lists: by fit, then the first of each list, the second of each, and so on.
 fn in_turn(lists: Vec<Vec<(Fit, Found)>>) -> Vec<Found> {
     let mut all: Vec<(Fit, usize, Found)> = lists
@@ -265,38 +171,5 @@ fn add_overview(for_model: &mut Value, overview: &str) {
     let overview = clean(overview, MAX_OVERVIEW_CHARS);
     if !overview.is_empty() {
         for_model["overview"] = json!(overview);
-    }
-}
-
-fn held_movie(instance: &Instance<Radarr>, movie: &Movie) -> Found {
-    let name = named(&movie.title, movie.year);
-    Found {
-        for_model: json!({ "type": "movie", "id": movie.id, "instance": instance.name,
-            "title": clean_title(&movie.title), "year": movie.year,
-            "size_gb": gigabytes(movie.size_bytes), "on_disk": movie.has_file }),
-        for_user: if movie.has_file {
-            format!("{name}, {}", size(movie.size_bytes))
-        } else {
-            format!("{name}, not on disk yet")
-        },
-        shown: [MediaRef::Tmdb(movie.tmdb)]
-            .into_iter()
-            .chain(movie.id.map(|id| instance.item(MediaKind::Movie, id)))
-            .collect(),
-    }
-}
-
-fn held_series(instance: &Instance<Sonarr>, series: &Series) -> Found {
-    let name = named(&series.title, series.year);
-    let episodes = format!("{} of {}", series.episodes_on_disk, series.episodes);
-    Found {
-        for_user: format!("{name}, {episodes} episodes, {}", size(series.size_bytes)),
-        for_model: json!({ "type": "series", "id": series.id, "instance": instance.name,
-            "title": clean_title(&series.title), "year": series.year,
-            "size_gb": gigabytes(series.size_bytes), "seasons": series.seasons.len(), "episodes": episodes }),
-        shown: [MediaRef::Tvdb(series.tvdb)]
-            .into_iter()
-            .chain(series.id.map(|id| instance.item(MediaKind::Series, id)))
-            .collect(),
     }
 }

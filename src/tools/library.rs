@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::ToolError;
 use super::answers::{clean_complaint, plain, refusal};
+use super::shelf::freshness::Shelf;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Profile, RootFolder};
@@ -32,6 +33,8 @@ pub struct Instance<Client> {
     pub name: &'static str,
     pub four_k: bool,
     pub client: Client,
+    /// What it holds, as it was read last.
+    pub shelf: Shelf,
 }
 
 /// What several instances answered, and how those failed that did not.
@@ -57,6 +60,16 @@ impl Library {
 
     pub fn series_of(&self, kind: Option<MediaKind>) -> &[Instance<Sonarr>] {
         if kind == Some(MediaKind::Movie) { &[] } else { &self.series }
+    }
+
+    /// Somebody says that something has changed in the library of this name: what is kept of it is old.
+    pub fn changed(&self, name: &str) {
+        for instance in self.movies.iter().filter(|instance| instance.name == name) {
+            instance.client.server().changed();
+        }
+        for instance in self.series.iter().filter(|instance| instance.name == name) {
+            instance.client.server().changed();
+        }
     }
 
     pub fn movie_names(&self) -> Vec<&'static str> {
@@ -250,11 +263,13 @@ fn pick<'a, Client>(
 mod tests {
     use super::*;
 
-    const RADARR: Instance<()> = Instance { name: "radarr-4k", four_k: true, client: () };
+    fn radarr() -> Instance<()> {
+        Instance { name: "radarr-4k", four_k: true, client: (), shelf: Shelf::default() }
+    }
 
     #[track_caller]
     fn check(error: &ArrError, told: &str) {
-        let told_by = match RADARR.failed_write(error) {
+        let told_by = match radarr().failed_write(error) {
             ToolError::TellModel(failure) => {
                 format!("{} {}", failure.for_model, failure.for_user.unwrap_or_default())
             }

@@ -10,6 +10,7 @@ pub mod details;
 pub mod discarding;
 pub mod discover;
 pub mod downloads;
+pub mod find;
 pub mod library;
 pub mod movies;
 mod outcomes;
@@ -23,6 +24,7 @@ pub mod requests;
 mod season_files;
 pub mod series;
 pub mod servers;
+pub mod shelf;
 #[cfg(test)]
 mod tests;
 mod why;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use super::answers::{clean_title, named, refusal};
 use super::approval::{self, Cleared};
 use super::arguments::{cleared, offer_instances, read, schema};
 use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
+use super::shelf::freshness::Need;
 use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::arr::radarr::Radarr;
 use crate::arr::{Addition, Availability, Movie, MovieScope, NewMovie, Profile};
@@ -108,7 +110,7 @@ async fn add(instance: &Instance<Radarr>, args: &Args, world: &World) -> Result<
         return Err(unknown(args.tmdb).into());
     };
     approval::within_quota(world, ONE_MOVIE)?;
-    let (wanted, profile) = plan(instance, args, hit).await?;
+    let (wanted, profile) = plan(instance, args, hit, world.now).await?;
     let addition = radarr.add(&wanted).await.map_err(|error| instance.failed_write(&error))?;
     let held = radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.unread_write(&error))?;
     match (held, addition) {
@@ -126,6 +128,7 @@ async fn plan(
     instance: &Instance<Radarr>,
     args: &Args,
     hit: Movie,
+    now: Timestamp,
 ) -> Result<(NewMovie, Profile), ToolError> {
     let radarr = &instance.client;
     let (profiles, folders) = tokio::try_join!(radarr.profiles(), radarr.root_folders())
@@ -133,8 +136,8 @@ async fn plan(
     let profile = match &args.quality {
         Some(quality) => Some(profile_named(&profiles, quality)?),
         None => {
-            let movies = radarr.movies().await.map_err(|error| instance.refused(&error))?;
-            usual_profile(&profiles, movies.iter().map(|movie| movie.profile))
+            let held = instance.held(now, Need::Rough).await.map_err(|error| instance.refused(&error))?;
+            usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
         }
     };
     let (Some(profile), Some(folder)) = (profile, roomiest(&folders)) else {

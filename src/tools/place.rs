@@ -10,6 +10,7 @@ use crate::conversation::frozen::{Fingerprint, FrozenItem};
 use crate::conversation::transcript::{CallFailure, MediaKind, MediaRef};
 
 /// An instance of either kind.
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Place<'a> {
     Movies(&'a Instance<Radarr>),
     Series(&'a Instance<Sonarr>),

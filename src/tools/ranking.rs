@@ -15,10 +15,35 @@ pub struct Query {
 pub enum Fit {
     Exact,
     Starts,
-    /// Holds every word of the query.
+    /// Holds every word of the query, or is also called so.
     Words,
     /// Holds only some: the catalogue found it by another name.
     Loose,
+}
+
+/// A title as it is compared: made once where many queries meet it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlainTitle {
+    words: Box<str>,
+    /// How many bytes of the words stand before a bracket: `The Office (US)` is what people call The Office.
+    bare: usize,
+}
+
+impl PlainTitle {
+    pub fn new(title: &str) -> Self {
+        let words = plain(title);
+        let bare = title.split_once('(').map_or(words.len(), |(bare, _)| plain(bare).len());
+        Self { words: words.into(), bare }
+    }
+
+    /// What it is sorted by.
+    pub fn sorted(&self) -> &str {
+        without_article(&self.words)
+    }
+
+    fn bare(&self) -> &str {
+        self.words.get(..self.bare).unwrap_or(&self.words)
+    }
 }
 
 impl Query {
@@ -37,12 +62,22 @@ impl Query {
     }
 
     /// A year at the end may be part of the title (Blade Runner 2049) or tell one film from another (Dune 2021).
-    pub fn fit(&self, title: &str, year: u16) -> Fit {
+    pub fn fit(&self, title: &PlainTitle, year: u16) -> Fit {
         let whole = fit_words(&self.words, title);
         match &self.dated {
             Some((words, wanted)) if *wanted == year => whole.min(fit_words(words, title)),
             _ => whole,
         }
+    }
+
+    /// Whether it is another name of a title, in plain words, or the beginning of one.
+    pub fn names(&self, other: &str, year: u16) -> bool {
+        let names = |words: &str| {
+            let rest = without_article(other).strip_prefix(without_article(words));
+            !words.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        names(&self.words)
+            || self.dated.as_ref().is_some_and(|(words, wanted)| *wanted == year && names(words))
     }
 
     /// Orders hits by fit and leaves the rest as they came. A year that some hit has leaves out the others.
@@ -51,7 +86,7 @@ impl Query {
             .into_iter()
             .map(|hit| {
                 let (title, year) = title_and_year(&hit);
-                (self.fit(title, year), hit)
+                (self.fit(&PlainTitle::new(title), year), hit)
             })
             .collect();
         if self.dated.is_some() && ranked.iter().any(|(fit, _)| *fit < Fit::Loose) {
@@ -62,16 +97,14 @@ impl Query {
     }
 }
 
-fn fit_words(words: &str, title: &str) -> Fit {
-    // `The Office (US)` is what people call The Office.
-    let bare = title.split_once('(').map_or(title, |(bare, _)| bare);
-    let (wanted, title, bare) = (without_article(words), plain(title), plain(bare));
-    let title_start = without_article(&title);
-    if wanted == title_start || wanted == without_article(&bare) {
+fn fit_words(words: &str, title: &PlainTitle) -> Fit {
+    let wanted = without_article(words);
+    let start = without_article(&title.words);
+    if wanted == start || wanted == without_article(title.bare()) {
         Fit::Exact
-    } else if title_start.starts_with(&format!("{wanted} ")) {
+    } else if start.strip_prefix(wanted).is_some_and(|rest| rest.starts_with(' ')) {
         Fit::Starts
-    } else if wanted.split(' ').all(|word| title.split(' ').any(|held| held.starts_with(word))) {
+    } else if wanted.split(' ').all(|word| title.words.split(' ').any(|held| held.starts_with(word))) {
         Fit::Words
     } else {
         Fit::Loose

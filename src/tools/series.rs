@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use super::answers::{clean_title, named, plain, refusal, sentence_list};
 use super::approval::{self, Cleared};
 use super::arguments::{BadArgument, cleared, offer_instances, read, schema};
 use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
+use super::shelf::freshness::Need;
 use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Addition, NewSeries, Series, WantedEpisodes};
@@ -128,7 +130,7 @@ async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<
     };
     let seasons = choose(&hit, args.seasons.as_ref(), &world.said)?;
     approval::within_quota(world, counted(&seasons))?;
-    let wanted = plan(instance, args, hit, seasons.clone()).await?;
+    let wanted = plan(instance, args, hit, seasons.clone(), world.now).await?;
     let addition = sonarr.add(&wanted).await.map_err(|error| instance.failed_write(&error))?;
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unread_write(&error))?;
     match (held, addition) {
@@ -194,6 +196,7 @@ async fn plan(
     args: &Args,
     hit: Series,
     seasons: Vec<(u32, bool)>,
+    now: Timestamp,
 ) -> Result<NewSeries, ToolError> {
     let sonarr = &instance.client;
     let (profiles, folders) = tokio::try_join!(sonarr.profiles(), sonarr.root_folders())
@@ -201,8 +204,8 @@ async fn plan(
     let profile = match &args.quality {
         Some(quality) => Some(profile_named(&profiles, quality)?),
         None => {
-            let held = sonarr.all_series().await.map_err(|error| instance.refused(&error))?;
-            usual_profile(&profiles, held.iter().map(|series| series.profile))
+            let held = instance.held(now, Need::Rough).await.map_err(|error| instance.refused(&error))?;
+            usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
         }
     };
     let (Some(profile), Some(folder)) = (profile, roomiest(&folders)) else {

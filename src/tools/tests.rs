@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use jiff::Timestamp;
 use jiff::civil::date;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::discover::{FindInLibrary, SearchMedia};
+use super::discover::SearchMedia;
 use super::downloads::{recently_added, status, upcoming};
+use super::find::FindInLibrary;
 use super::library::{Instance, Library};
 use super::movies::AddMovie;
 use super::registry::Registry;
 use super::removal::RemoveMedia;
 use super::series::AddSeries;
+use super::shelf::freshness::Shelf;
 use super::{Allowance, Ran, Settled, Tool, ToolError, Uses, World};
 use crate::arr::fake::activity::download;
 use crate::arr::fake::item::{movie, series};
@@ -42,7 +45,12 @@ impl House {
         let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock));
         let library = Library {
             movies: vec![movies("radarr", &radarr)],
-            series: vec![Instance { name: "sonarr", four_k: false, client: sonarr_client(&sonarr) }],
+            series: vec![Instance {
+                name: "sonarr",
+                four_k: false,
+                client: sonarr_client(&sonarr),
+                shelf: Shelf::default(),
+            }],
         };
         Self { radarr, sonarr, library: Arc::new(library) }
     }
@@ -82,7 +90,7 @@ impl House {
     }
 
     async fn find(&self, args: Value) -> Result<CallResult, ToolError> {
-        FindInLibrary::new(Arc::clone(&self.library)).find(&arguments(args)).await
+        FindInLibrary::new(Arc::clone(&self.library)).find(&arguments(args), now()).await
     }
 
     fn add_movie(&self) -> AddMovie {
@@ -106,7 +114,7 @@ impl House {
 fn movies(name: &'static str, fake: &FakeRadarr) -> Instance<Radarr> {
     let http = Http::in_process(fake.in_process());
     let client = Radarr::new(http, "http://radarr.test".parse().unwrap(), fake.key().into());
-    Instance { name, four_k: false, client }
+    Instance { name, four_k: false, client, shelf: Shelf::default() }
 }
 
 fn sonarr_client(fake: &FakeSonarr) -> Sonarr {
@@ -253,10 +261,104 @@ async fn the_library_is_searched_by_words_of_the_title() {
 }
 
 #[tokio::test]
-async fn an_empty_query_tells_only_the_totals() {
-    let totals = House::furnished().find(json!({"query": ""})).await.unwrap();
-    check(Ok(totals.clone()), "The library has 3 movies and 1 show.");
-    assert_eq!((totals.for_model["total"].clone(), totals.shown), (json!(4), vec![]));
+async fn without_arguments_only_the_totals_are_told() {
+    let house = House::furnished();
+    let totals = house.find(json!({})).await.unwrap();
+    assert_eq!(
+        totals.for_model,
+        json!({"results": [], "total": 4, "movies": 3, "series": 1, "missing": 1, "size_gb": 83.6,
+            "note": "name a title to see it"})
+    );
+    assert_eq!(totals.shown, vec![]);
+    check(Ok(totals), "The library has 3 movies and 1 show.");
+    check(house.find(json!({"query": "", "type": "series"})).await, "The library has 1 show.");
+}
+
+#[tokio::test]
+async fn the_library_is_listed_by_what_there_is_of_it() {
+    let house = House::furnished();
+    check(house.find(json!({"only": "missing"})).await, "Missing: Paddington (2014), not on disk yet.");
+    check(
+        house.find(json!({"sort": "biggest", "type": "movie"})).await,
+        "In the library: Dune (2021), 21.4 GB; Heat (1995), 18.2 GB; Paddington (2014), not on disk yet.",
+    );
+    check(house.find(json!({"only": "unmonitored"})).await, "Nothing in the library is like that.");
+}
+
+#[tokio::test]
+async fn five_of_many_are_told_with_their_number() {
+    let house = House::new();
+    for number in 1..=7 {
+        house.radarr.add(movie(&format!("Rocky {number}")).year(1980));
+    }
+    let found = house.find(json!({"query": "rocky", "sort": "title"})).await.unwrap();
+    assert_eq!((found.for_model["total"].clone(), found.shown.len()), (json!(7), 10));
+    assert_eq!(found.for_model["note"], "5 of 7 shown; narrow it down");
+    let told = (1..=5).map(|number| format!("Rocky {number} (1980), not on disk yet")).collect::<Vec<_>>();
+    check(Ok(found), &format!("In the library: {}; and 2 more.", told.join("; ")));
+}
+
+#[tokio::test]
+async fn questions_do_not_read_the_whole_library_each_time() {
+    let house = House::furnished();
+    for query in ["heat", "dune", "heat 1995", "the bear"] {
+        house.find(json!({"query": query})).await.unwrap();
+    }
+    house.add_movie().add(&arguments(json!({"tmdb": 949})), &world()).await.unwrap();
+    assert_eq!((house.radarr.listings(), house.sonarr.listings()), (1, 1));
+}
+
+#[tokio::test]
+async fn those_who_ask_at_the_same_time_share_one_download() {
+    let house = House::furnished();
+    let asked = ["heat", "dune", "bear", "nothing"].map(|query| house.find(json!({"query": query})));
+    for found in join_all(asked).await {
+        found.unwrap();
+    }
+    assert_eq!((house.radarr.listings(), house.sonarr.listings()), (1, 1));
+}
+
+#[tokio::test]
+async fn what_we_add_and_delete_is_seen_at_once() {
+    let house = House::furnished();
+    let part_two = || house.find(json!({"query": "dune part two"}));
+    check(part_two().await, "Nothing in the library matches \"dune part two\".");
+    house.add_movie().add(&arguments(json!({"tmdb": 693_134})), &world()).await.unwrap();
+    check(part_two().await, "In the library: Dune: Part Two (2024), not on disk yet.");
+    let heat = house.frozen("movie", 8).await;
+    house.removal().remove(&heat).await.unwrap();
+    check(house.find(json!({"query": "heat"})).await, "Nothing in the library matches \"heat\".");
+}
+
+#[tokio::test]
+async fn what_others_delete_is_not_told_as_there() {
+    let house = House::furnished();
+    house.find(json!({"query": "heat"})).await.unwrap();
+    house.radarr.remove(8);
+    check(house.find(json!({"query": "heat"})).await, "Nothing in the library matches \"heat\".");
+    check(house.find(json!({})).await, "The library has 2 movies and 1 show.");
+}
+
+#[tokio::test]
+async fn of_a_library_that_cannot_be_asked_nothing_is_told() {
+    let house = House::furnished();
+    house.find(json!({"query": "dune"})).await.unwrap();
+    house.radarr.down(true);
+    let movie = json!({"query": "dune", "type": "movie"});
+    check(house.find(movie).await, &format!("radarr_unreachable: {UNREACHABLE}"));
+    check(
+        house.find(json!({"sort": "biggest"})).await,
+        &format!("In the library: The Bear (2022), 28 of 28 episodes, 44 GB. {UNREACHABLE}"),
+    );
+}
+
+#[tokio::test]
+async fn a_list_that_breaks_off_is_told_as_a_failure() {
+    let house = House::furnished();
+    house.radarr.halve_next();
+    let heat = || house.find(json!({"query": "heat", "type": "movie"}));
+    check(heat().await, "radarr_error: Radarr had an error.");
+    check(heat().await, "In the library: Heat (1995), 18.2 GB.");
 }
 
 #[tokio::test]

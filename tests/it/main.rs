@@ -23,6 +23,7 @@ mod replay;
 mod requests;
 mod routing;
 mod setup;
+mod shelf;
 mod spend;
 mod texts;
 mod tidy;

@@ -25,6 +25,7 @@ use dialarr::simulation::{self, OUR_NUMBER, Peers};
 use dialarr::store::db::Db;
 use dialarr::store::users::{self, Newcomer};
 use dialarr::tools::library::{Instance, Library};
+use dialarr::tools::shelf::freshness::Shelf;
 use dialarr::web;
 use http::Request;
 use jiff::tz::TimeZone;
@@ -257,8 +258,8 @@ impl World {
             self.peers.sonarr.key().to_owned().into(),
         );
         Library {
-            movies: vec![Instance { name: "radarr", four_k: false, client: radarr }],
-            series: vec![Instance { name: "sonarr", four_k: false, client: sonarr }],
+            movies: vec![Instance { name: "radarr", four_k: false, client: radarr, shelf: Shelf::default() }],
+            series: vec![Instance { name: "sonarr", four_k: false, client: sonarr, shelf: Shelf::default() }],
         }
     }
 }

@@ -36,6 +36,7 @@ use dialarr::store::db::Db;
 use dialarr::store::users::{self, Newcomer};
 use dialarr::store::{conversations, joining};
 use dialarr::tools::library::Instance;
+use dialarr::tools::shelf::freshness::Shelf;
 use dialarr::web;
 use futures_util::future::join_all;
 use http::{Request, Response};
@@ -323,7 +324,12 @@ impl World {
                 "http://radarr4k.invalid".parse().unwrap(),
                 four_k.key().into(),
             );
-            blueprint.library.movies.push(Instance { name: "radarr-4k", four_k: true, client });
+            blueprint.library.movies.push(Instance {
+                name: "radarr-4k",
+                four_k: true,
+                client,
+                shelf: Shelf::default(),
+            });
         }
         App::start(blueprint).await.unwrap()
     }

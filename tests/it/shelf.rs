@@ -1,0 +1,70 @@
+//! What the libraries hold is kept in memory: how often it is read, and what is told when it cannot be.
+
+use dialarr::arr::fake::item::{movie, series};
+use serde_json::json;
+
+use crate::harness::TestApp;
+use crate::harness::model::{adds_movie, calls_together, finds, says};
+
+/// A household that has Heat and The Bear.
+async fn household() -> TestApp {
+    let app = TestApp::start().await;
+    app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
+    app.sonarr().add(series("The Bear").year(2022).seasons(3).size_gb(44.0));
+    app
+}
+
+impl TestApp {
+    /// What the tools say to a question about a title.
+    async fn do_we_have(&self, title: &str) -> String {
+        self.model_plays([finds(title), says(""), says("")]);
+        self.sms(&format!("do we have {title}?")).await
+    }
+}
+
+#[tokio::test]
+async fn questions_do_not_download_the_library_each_time() {
+    let app = household().await;
+    for title in ["heat", "the bear", "heat 1995"] {
+        app.do_we_have(title).await;
+    }
+    assert_eq!((app.radarr().listings(), app.sonarr().listings()), (1, 1));
+}
+
+#[tokio::test]
+async fn questions_at_the_same_time_share_a_download() {
+    let app = household().await;
+    let both = [("find_in_library", json!({"query": "heat"})), ("find_in_library", json!({"query": "bear"}))];
+    app.model_plays([calls_together(&both), says("You have both.")]);
+    assert_eq!(app.sms("do we have heat and the bear?").await, "You have both.");
+    assert_eq!((app.radarr().listings(), app.sonarr().listings()), (1, 1));
+}
+
+#[tokio::test]
+async fn what_others_added_is_found_at_once() {
+    let app = household().await;
+    app.do_we_have("heat").await;
+    app.radarr().add(movie("Dune").year(2021));
+    assert_eq!(app.do_we_have("dune").await, "In the library: Dune (2021), not on disk yet.");
+}
+
+#[tokio::test]
+async fn what_was_just_added_is_found() {
+    let app = household().await;
+    let dune = app.radarr().catalog(movie("Dune").year(2021));
+    assert_eq!(app.do_we_have("dune").await, "Nothing in the library matches \"dune\".");
+    app.model_plays(adds_movie("dune", dune).into_iter().chain([says("Added.")]).collect::<Vec<_>>());
+    app.sms("add dune").await;
+    assert_eq!(app.do_we_have("dune").await, "In the library: Dune (2021), not on disk yet.");
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_is_named_though_its_library_is_known() {
+    let app = household().await;
+    app.do_we_have("heat").await;
+    app.radarr().down(true);
+    assert_eq!(
+        app.do_we_have("heat").await,
+        "I can't tell what is in the whole library. Radarr can't be reached right now."
+    );
+}
