@@ -84,7 +84,8 @@ impl FindInLibrary {
         read("find_in_library", &schema::<Args>(), arguments)
     }
 
-    pub(super) async fn find(&self, arguments: &Arguments, now: Timestamp) -> Result<CallResult, ToolError> {
+    /// What a question meets with at this moment.
+    pub async fn find(&self, arguments: &Arguments, now: Timestamp) -> Result<CallResult, ToolError> {
         let deadline = Instant::now() + PATIENCE;
         let Args { query, kind, only, genre, sort } = self.arguments(arguments)?;
         let said = clean_title(&query);

@@ -16,8 +16,10 @@ use crate::http::HttpError;
 
 /// What was read less long ago is used as it is.
 const FRESH_FOR: SignedDuration = SignedDuration::from_secs(60);
-/// A library that is read within this time is read again before an answer, and a slower one behind it,
+/// A library that is read within this time, and has no more titles than this, is quick to read: so it is read again
+/// before an answer, and any other behind it,
 const QUICK: Duration = Duration::from_millis(500);
+const FEW_TITLES: usize = 2_000;
 /// as long as it was read less long ago than this, and nothing is known to have changed since.
 const OLD_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
@@ -94,7 +96,11 @@ impl Held {
     /// Whether what is not in it may be told as not there. A library that is read quickly is read again for that, since
     /// others change it as well.
     pub fn is_final(&self, asked: Instant, moment: Moment) -> bool {
-        self.is_fresh(moment) && (self.ended >= asked || self.took >= QUICK)
+        self.is_fresh(moment) && (self.ended >= asked || !self.is_quick())
+    }
+
+    fn is_quick(&self) -> bool {
+        self.took < QUICK && self.entries.titles().len() <= FEW_TITLES
     }
 
     fn is_within(&self, limit: SignedDuration, moment: Moment) -> bool {
@@ -151,7 +157,7 @@ impl Shelf {
             Need::Rough => Offer::Held(held),
             Need::Usual if held.is_fresh(moment) => Offer::Held(held),
             Need::Missed(asked) if held.is_final(asked, moment) => Offer::Held(held),
-            Need::Usual if held.took >= QUICK && held.is_within(OLD_AFTER, moment) => Offer::Old(held),
+            Need::Usual if !held.is_quick() && held.is_within(OLD_AFTER, moment) => Offer::Old(held),
             Need::Usual | Need::Missed(_) => Offer::Nothing,
         }
     }

@@ -1,0 +1,134 @@
+//! What "do we have X?" costs in a library of 20,000 movies and 3,000 shows: the time of a question, of reading all of it
+//! again, and the memory. The servers are a process of their own, so that what they need is not counted.
+
+#![expect(clippy::print_stdout, reason = "the report is what a benchmark is for")]
+
+mod server;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use dialarr::arr::radarr::Radarr;
+use dialarr::arr::sonarr::Sonarr;
+use dialarr::clock::Clock;
+use dialarr::conversation::transcript::Arguments;
+use dialarr::http::Http;
+use dialarr::tools::find::FindInLibrary;
+use dialarr::tools::library::{Instance, Library};
+use dialarr::tools::shelf::freshness::Shelf;
+use serde_json::{Value, json};
+
+const MOVIES: usize = 20_000;
+const SHOWS: usize = 3_000;
+const QUESTIONS: usize = 1_000;
+/// The first questions open connections.
+const WARM_UP: usize = 20;
+
+/// The arguments of the question of this number.
+type Question = fn(usize) -> Value;
+
+fn main() -> Result<()> {
+    dialarr::http::install_tls();
+    let runtime = tokio::runtime::Runtime::new()?;
+    if std::env::args().any(|word| word == "serve") {
+        return runtime.block_on(server::serve(MOVIES, SHOWS));
+    }
+    runtime.block_on(run())
+}
+
+async fn run() -> Result<()> {
+    let mut servers = Command::new(std::env::current_exe()?).arg("serve").stdout(Stdio::piped()).spawn()?;
+    let mut url = String::new();
+    BufReader::new(servers.stdout.take().context("no output")?).read_line(&mut url)?;
+    let measured = measure(url.trim()).await;
+    servers.kill()?;
+    servers.wait()?;
+    measured
+}
+
+async fn measure(url: &str) -> Result<()> {
+    let library = library(url)?;
+    let find = FindInLibrary::new(Arc::clone(&library));
+    let begin = memory("VmRSS")?;
+    for reading in ["first reading of everything", "second reading, the first still in memory"] {
+        for instance in &library.movies {
+            instance.client.server().changed();
+        }
+        for instance in &library.series {
+            instance.client.server().changed();
+        }
+        let (started, worked) = (Instant::now(), processor_time()?);
+        let told = ask(&find, json!({})).await?;
+        ensure!(told["total"] == MOVIES + SHOWS, "not all of it was read: {told}");
+        let worked = processor_time()?.saturating_sub(worked);
+        println!("{reading}: {:.2?}, of it {worked:.2?} of our processor time", started.elapsed());
+    }
+    println!(
+        "resident memory: {begin} MiB before, {} MiB with the index, {} MiB at its peak",
+        memory("VmRSS")?,
+        memory("VmHWM")?
+    );
+    let kinds: [(&str, Question); 5] = [
+        ("a title that is there", |number| json!({ "query": server::movie_title(number * 17 % MOVIES) })),
+        ("some words of titles", |number| json!({ "query": server::words(number) })),
+        ("a title that is not there", |number| json!({ "query": format!("zzyzx nowhere {number}") })),
+        (
+            "what is missing, of a genre",
+            |_| json!({ "only": "missing", "genre": "horror", "sort": "rating" }),
+        ),
+        ("the totals", |_| json!({})),
+    ];
+    for (name, question) in kinds {
+        let mut times = Vec::with_capacity(QUESTIONS);
+        for number in 0..WARM_UP + QUESTIONS {
+            let started = Instant::now();
+            ask(&find, question(number)).await?;
+            times.push(started.elapsed());
+        }
+        tell(name, &mut times[WARM_UP..]);
+    }
+    println!("resident memory at its peak: {} MiB", memory("VmHWM")?);
+    Ok(())
+}
+
+fn library(url: &str) -> Result<Arc<Library>> {
+    let http = Http::network()?;
+    let movies = Radarr::new(http.clone(), url.parse()?, "key".to_owned().into());
+    let series = Sonarr::new(http, url.parse()?, "key".to_owned().into());
+    Ok(Arc::new(Library {
+        movies: vec![Instance { name: "radarr", four_k: false, client: movies, shelf: Shelf::default() }],
+        series: vec![Instance { name: "sonarr", four_k: false, client: series, shelf: Shelf::default() }],
+    }))
+}
+
+async fn ask(find: &FindInLibrary, question: Value) -> Result<Value> {
+    let answer = find.find(&Arguments::parse(question), Clock::System.now()).await;
+    Ok(answer.map_err(|error| anyhow::anyhow!("{error:?}"))?.for_model)
+}
+
+fn tell(name: &str, times: &mut [Duration]) {
+    times.sort_unstable();
+    let at = |part: usize| times[(times.len() * part / 100).min(times.len() - 1)];
+    println!("{name}: median {:.2?}, p99 {:.2?}, longest {:.2?}", at(50), at(99), at(100));
+}
+
+/// A line of what the kernel tells of this process, in MiB.
+fn memory(line: &str) -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let told = status.lines().find_map(|it| it.strip_prefix(line)?.strip_prefix(':'));
+    let kilobytes = told.and_then(|it| it.split_whitespace().next()).context("no such line")?;
+    Ok(kilobytes.parse::<u64>()? >> 10)
+}
+
+/// Of all threads of this process so far.
+fn processor_time() -> Result<Duration> {
+    let mut nanoseconds = 0;
+    for thread in std::fs::read_dir("/proc/self/task")? {
+        let told = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+        nanoseconds += told.split(' ').next().context("an empty line")?.parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(nanoseconds))
+}
