@@ -32,6 +32,7 @@ use crate::tools::find::FindInLibrary;
 use crate::tools::library::Library;
 use crate::tools::movies::AddMovie;
 use crate::tools::posters::SendPoster;
+use crate::tools::recommend::Recommend;
 use crate::tools::registry::Registry;
 use crate::tools::removal::RemoveMedia;
 use crate::tools::replacing::ReplaceCopy;
@@ -286,6 +287,7 @@ pub(crate) fn tools(library: &Arc<Library>, pictures: Pictures) -> Vec<Arc<dyn T
         Arc::new(ServerStatus::new(library.clone())),
         Arc::new(UpcomingReleases::new(library.clone())),
         Arc::new(RecentlyAdded::new(library.clone())),
+        Arc::new(Recommend::new(library.clone())),
         Arc::new(RemoveMedia::new(library.clone())),
         Arc::new(RemoveDownload::new(library.clone())),
         Arc::new(ReplaceCopy::new(library.clone())),

@@ -17,6 +17,7 @@ mod outcomes;
 mod place;
 pub mod posters;
 pub mod ranking;
+pub mod recommend;
 pub mod registry;
 pub mod removal;
 pub mod replacing;
@@ -25,6 +26,7 @@ mod season_files;
 pub mod series;
 pub mod servers;
 pub mod shelf;
+pub mod taste;
 #[cfg(test)]
 mod tests;
 mod why;

@@ -19,6 +19,7 @@ mod plans;
 mod posters;
 mod privacy;
 mod quotas;
+mod recommend;
 mod replay;
 mod requests;
 mod routing;

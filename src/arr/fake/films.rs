@@ -38,6 +38,18 @@ impl FakeRadarr {
         self.lock().suggested.push(id);
         id
     }
+
+    /// Many see this film at present; gives its catalogue id.
+    pub fn popular(&self, film: FakeMovie) -> i64 {
+        let id = self.catalog(film);
+        self.lock().popular.push(id);
+        id
+    }
+
+    /// No list shall ever add the film with this catalogue id.
+    pub fn exclude(&self, id: i64) {
+        self.lock().excluded.push(id);
+    }
 }
 
 #[derive(Deserialize)]
@@ -160,15 +172,19 @@ async fn collections(State(radarr): State<FakeRadarr>, Query(query): Query<Asked
     ok(named.into_iter().filter(|(id, _)| wanted.is_none_or(|wanted| wanted == *id)).map(describe).collect())
 }
 
-async fn suggestions(State(radarr): State<FakeRadarr>) -> Response {
+async fn suggestions(State(radarr): State<FakeRadarr>, Query(query): Query<Asked>) -> Response {
     let world = radarr.lock();
-    let suggested = world.catalog.iter().filter(|film| world.suggested.contains(&film.catalog_id));
-    ok(suggested.map(|film| listed(&world, film)).collect())
+    let is_meant = |film: &&FakeMovie| {
+        let id = &film.catalog_id;
+        (flag(&query, "includeRecommendations") && world.suggested.contains(id))
+            || (flag(&query, "includePopular") && world.popular.contains(id))
+    };
+    ok(world.catalog.iter().filter(is_meant).map(|film| listed(&world, film)).collect())
 }
 
 fn listed(world: &World<Film>, film: &FakeMovie) -> Value {
     let mut body = catalogued(film);
     body["isExisting"] = json!(world.in_library(film.catalog_id).is_some());
-    body["isExcluded"] = json!(false);
+    body["isExcluded"] = json!(world.excluded.contains(&film.catalog_id));
     body
 }

@@ -50,6 +50,9 @@ pub(super) struct World<D> {
     pub copies_said: usize,
     /// Catalogue ids of what it would suggest.
     pub suggested: Vec<i64>,
+    /// Of what many see, and of what no list may add.
+    pub popular: Vec<i64>,
+    pub excluded: Vec<i64>,
     pub ailments: Vec<[String; 3]>,
     pub replaces_failed: bool,
     /// The last words of each command.
@@ -102,6 +105,8 @@ impl<D: Clone> Fake<D> {
             copies: Vec::new(),
             copies_said: 0,
             suggested: Vec::new(),
+            popular: Vec::new(),
+            excluded: Vec::new(),
             ailments: Vec::new(),
             replaces_failed: true,
             commands: Vec::new(),

@@ -111,13 +111,7 @@ impl Entries {
 
     /// The genres that a word for one means: `sci fi` is Science Fiction, `crime` is Crime.
     pub fn genres_like(&self, wanted: &str) -> Genres {
-        let wanted = plain(wanted);
-        let means = |name: &str| {
-            let name = plain(name);
-            !wanted.is_empty()
-                && wanted.split(' ').all(|word| name.split(' ').any(|part| part.starts_with(word)))
-        };
-        let places = self.genres.iter().enumerate().filter(|(_, name)| means(name));
+        let places = self.genres.iter().enumerate().filter(|(_, name)| genre_is(name, wanted));
         places.map(|(place, _)| Genres::only(place)).fold(Genres::default(), Genres::with)
     }
 
@@ -198,6 +192,12 @@ impl Genres {
     pub fn meet(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
+}
+
+/// Whether a word for a genre means the one of this name.
+pub fn genre_is(name: &str, wanted: &str) -> bool {
+    let (name, wanted) = (plain(name), plain(wanted));
+    !wanted.is_empty() && wanted.split(' ').all(|word| name.split(' ').any(|part| part.starts_with(word)))
 }
 
 /// Each name once, and none that is the title itself.

@@ -48,6 +48,13 @@ pub struct Meant<'a> {
     position: usize,
 }
 
+impl Meant<'_> {
+    /// Whether it is called so, or begins so.
+    pub fn begins_so(&self) -> bool {
+        self.fit <= Fit::Starts
+    }
+}
+
 impl Wanted {
     /// Whether nothing is asked of the titles: all of them are meant.
     pub fn is_everything(&self) -> bool {

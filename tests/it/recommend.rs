@@ -1,0 +1,109 @@
+//! Films that fit the library, and what is told of why.
+
+use dialarr::arr::fake::item::{movie, series};
+use serde_json::{Value, json};
+
+use crate::harness::TestApp;
+use crate::harness::model::{calls, says};
+
+/// A household that likes crime films; Radarr suggests one, and some that it should not be told of.
+async fn household() -> TestApp {
+    let app = TestApp::start().await;
+    let radarr = app.radarr();
+    radarr.add(movie("Heat").year(1995).tmdb(949).genres(&["Crime", "Drama"]).size_gb(18.2));
+    radarr.add(movie("Casino").year(1995).tmdb(524).genres(&["Crime"]));
+    radarr.add(movie("Alien").year(1979).tmdb(348).genres(&["Horror"]).collection(8091, "Alien Collection"));
+    radarr.catalog(
+        movie("Aliens").year(1986).tmdb(679).genres(&["Action"]).collection(8091, "Alien Collection"),
+    );
+    radarr.suggest(movie("Goodfellas").year(1990).tmdb(769).genres(&["Crime", "Drama"]).rating(8.5));
+    radarr.suggest(movie("The Thing").year(1982).tmdb(1091).genres(&["Horror"]).rating(8.0));
+    radarr.suggest(movie("Heat").year(1995).tmdb(949).genres(&["Crime"]).rating(9.0));
+    let hated = radarr.suggest(movie("Gigli").year(2003).tmdb(8046).genres(&["Crime"]).rating(9.9));
+    radarr.exclude(hated);
+    radarr.popular(movie("Barbie").year(2023).tmdb(346_698).genres(&["Comedy"]).rating(7.0));
+    app
+}
+
+impl TestApp {
+    /// What the tool tells the user, and the title and the reason of each film that the model reads.
+    async fn recommended(&self, arguments: Value) -> (String, Vec<String>) {
+        self.model_plays([calls("recommend", arguments), says(""), says("")]);
+        let told = self.sms("what should I watch?").await;
+        let result: Value = serde_json::from_str(self.results().last().unwrap()).unwrap();
+        let film =
+            |it: &Value| format!("{}: {}", it["title"].as_str().unwrap(), it["because"].as_str().unwrap());
+        let films = result["results"].as_array().map(|films| films.iter().map(film).collect());
+        (told, films.unwrap_or_default())
+    }
+
+    async fn check(&self, arguments: Value, told: &str, films: &[&str]) {
+        let films = films.iter().map(ToString::to_string).collect();
+        assert_eq!(self.recommended(arguments).await, (told.to_owned(), films));
+    }
+}
+
+#[tokio::test]
+async fn films_that_fit_the_library_are_suggested_with_the_reason() {
+    let app = household().await;
+    app.check(
+        json!({}),
+        "You might like Goodfellas (1990), The Thing (1982) and Barbie (2023).",
+        &[
+            "Goodfellas: the library has 2 of Crime",
+            "The Thing: the library has 1 of Horror",
+            "Barbie: popular at present",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_genre_narrows_the_suggestions() {
+    let app = household().await;
+    let horror = ["The Thing: the library has 1 of Horror"];
+    app.check(json!({ "genre": "horror" }), "You might like The Thing (1982).", &horror).await;
+    app.check(json!({ "genre": "western" }), "Radarr suggests nothing of that kind right now.", &[]).await;
+}
+
+#[tokio::test]
+async fn of_a_collection_the_rest_comes_first() {
+    let app = household().await;
+    app.check(
+        json!({ "like": "alien" }),
+        "You might like Aliens (1986) and The Thing (1982).",
+        &["Aliens: of Alien Collection, of which the library has 1", "The Thing: Horror like Alien (1979)"],
+    )
+    .await;
+    app.check(
+        json!({ "like": "barbie" }),
+        "You might like Barbie (2023).",
+        &["Barbie: Comedy like Barbie (2023)"],
+    )
+    .await;
+    app.check(json!({ "like": "zzyzx" }), "I found no movie \"zzyzx\".", &[]).await;
+}
+
+#[tokio::test]
+async fn what_is_suggested_can_be_added_at_once() {
+    let app = household().await;
+    app.recommended(json!({})).await;
+    app.model_plays([calls("add_movie", json!({ "tmdb": 769 })), says(""), says("")]);
+    assert_eq!(app.sms("add the first").await, "Added Goodfellas (1990).");
+    assert_eq!(app.radarr().additions(), [769]);
+}
+
+#[tokio::test]
+async fn of_shows_only_the_taste_is_told() {
+    let app = household().await;
+    app.sonarr().add(series("The Bear").year(2022).genres(&["Drama"]));
+    app.check(json!({ "type": "series" }), "Sonarr suggests no shows. The library has most of Drama.", &[])
+        .await;
+}
+
+#[tokio::test]
+async fn a_radarr_that_is_down_is_named_once() {
+    let app = household().await;
+    app.radarr().down(true);
+    app.check(json!({}), "Radarr can't be reached right now.", &[]).await;
+}
