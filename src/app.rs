@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use secrecy::SecretString;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +22,7 @@ use crate::pace::Pace;
 use crate::store::db::{Db, DbError};
 use crate::store::deliveries::Terms;
 use crate::store::users::{self, Newcomer};
-use crate::store::{boot, stream};
+use crate::store::{Conn, QueryResult, boot, stream};
 use crate::tools::Tool;
 use crate::tools::actions::React;
 use crate::tools::details::MediaDetails;
@@ -65,6 +66,8 @@ pub struct Blueprint {
     pub library: Library,
     pub channels: Channels,
     pub trust: Option<Arc<Trust>>,
+    /// What Sonarr and Radarr must present when they report; `None`: nothing they report is taken in.
+    pub report_secret: Option<SecretString>,
     /// Where texts that never reached us are found; `None` without an account.
     pub missed: Option<Missed>,
 }
@@ -97,32 +100,15 @@ pub struct StartError(#[from] DbError);
 impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
     pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
-        let Blueprint {
-            db,
-            clock,
-            settings,
-            confirm_for,
-            retention,
-            admin,
-            members,
-            model,
-            library,
-            channels,
-            trust,
-            missed,
-        } = blueprint;
+        let Blueprint { db, clock, settings, admin, members, missed, .. } = blueprint;
+        let library = Arc::new(blueprint.library);
         let now = clock.now();
         let pace = settings.pace;
-        let tools = tools(&Arc::new(library), settings.pictures);
-        let terms = Terms { confirm_for, zone: settings.zone.clone() };
+        let tools = tools(&library, settings.pictures);
+        let terms = Terms { confirm_for: blueprint.confirm_for, zone: settings.zone.clone() };
         let waits = Waits { terms: terms.clone(), looks: pace.looks };
         db.write(move |conn| {
-            if let Some(phone) = &admin {
-                users::ensure(conn, phone, Newcomer::Admin, now)?;
-            }
-            for phone in &members {
-                users::ensure(conn, phone, Newcomer::Member, now)?;
-            }
+            know(conn, admin.as_ref(), &members, now)?;
             boot::begin(conn, now)?;
             stream::forget(conn, now - DELTAS_KEPT)
         })
@@ -132,12 +118,13 @@ impl App {
             db: db.clone(),
             clock: clock.clone(),
             settings,
-            model,
+            model: blueprint.model,
             keyword: Arc::new(KeywordBrain),
             tools: Registry::new(tools),
+            library,
             outbox: doorbell.clone(),
         });
-        let relay = Relay::new(db.clone(), clock.clone(), channels, doorbell, waits);
+        let relay = Relay::new(db.clone(), clock.clone(), blueprint.channels, doorbell, waits);
         let stop = CancellationToken::new();
         let relay_task = tokio::spawn({
             let (relay, stop) = (relay.clone(), stop.clone());
@@ -158,12 +145,19 @@ impl App {
             engine: engine.clone(),
             db: db.clone(),
             clock: clock.clone(),
-            retention,
+            retention: blueprint.retention,
             stop: stop.clone(),
         };
         let upkeep_task = tokio::spawn(upkeep.clone().run());
-        let webhooks =
-            Webhooks { engine: engine.clone(), db: db.clone(), clock: clock.clone(), terms, twilio: trust };
+        engine.give_notice();
+        let webhooks = Webhooks {
+            engine: engine.clone(),
+            db: db.clone(),
+            clock: clock.clone(),
+            terms,
+            twilio: blueprint.trust,
+            reports: blueprint.report_secret,
+        };
         Ok(Self { engine, relay, webhooks, db, clock, stop, upkeep, relay_task, inbox_task, upkeep_task })
     }
 
@@ -179,6 +173,8 @@ impl App {
         self.stop.cancel();
         let Self { engine, relay, webhooks, db, clock, upkeep, relay_task, inbox_task, upkeep_task, .. } =
             self;
+        // What still runs would keep the database open.
+        engine.abort().await;
         if let Some(task) = inbox_task {
             // It only reads, and what it admitted is stored.
             task.abort();
@@ -201,6 +197,22 @@ impl App {
         drop((engine, relay, webhooks, upkeep));
         db.close().await;
     }
+}
+
+/// The people of the configuration.
+fn know(
+    conn: &mut Conn,
+    admin: Option<&PhoneNumber>,
+    members: &[PhoneNumber],
+    now: Timestamp,
+) -> QueryResult<()> {
+    if let Some(phone) = admin {
+        users::ensure(conn, phone, Newcomer::Admin, now)?;
+    }
+    for phone in members {
+        users::ensure(conn, phone, Newcomer::Member, now)?;
+    }
+    Ok(())
 }
 
 /// Admits what the list holds and we do not.
@@ -257,6 +269,12 @@ impl App {
     /// One round of what is otherwise done every hour.
     pub async fn keep_up_once(&self) {
         self.upkeep.once().await;
+    }
+
+    /// Reads what was not reported, and tells of everything that is due.
+    pub async fn give_notice_once(&self) -> anyhow::Result<()> {
+        self.engine.reconcile().await;
+        self.engine.tell_due().await.map(drop)
     }
 
     /// Stops where it stands, as a kill would, and leaves the database as it is: for crash tests.

@@ -105,6 +105,7 @@ impl Peers {
             library: self.library()?,
             channels: Channels { carrier: Some(carrier), terminal: Arc::new(Terminal) },
             trust: Some(Arc::new(Trust { verifier, public_url: self.public_url.clone() })),
+            report_secret: None,
             missed: None,
         })
     }
@@ -196,6 +197,7 @@ pub fn settings(zone: TimeZone) -> Settings {
         budget: Budget::default(),
         routing: Routing::Heuristic,
         reactions: SmsReactions::Silent,
+        quiet: None,
         pictures: Pictures::Sent,
         number: Some(Address::new(OUR_NUMBER)),
         pace: Pace::STANDARD,

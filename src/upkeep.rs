@@ -10,10 +10,12 @@ use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::store::db::{Db, DbError};
 use crate::store::privacy::sweep::{Swept, sweep};
-use crate::store::stream;
+use crate::store::{arr_events, notices, stream};
 
 /// How long deltas are kept after their turn.
 pub const DELTAS_KEPT: SignedDuration = SignedDuration::from_hours(1);
+/// How long a report is kept that everyone was told of; its history is read no farther back.
+const REPORTS_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 const EVERY: Duration = Duration::from_mins(10);
 /// Rows of each table in one transaction: few, since texts that come in wait for its end.
 const ROWS_SWEPT: i64 = 200;
@@ -47,6 +49,9 @@ impl Upkeep {
         if let Err(error) = self.forget_deltas().await {
             tracing::warn!(%error, "old deltas could not be forgotten");
         }
+        if let Err(error) = self.forget_notices().await {
+            tracing::warn!(%error, "old notices could not be forgotten");
+        }
         if let Err(error) = self.erase_old_words().await {
             tracing::warn!(%error, "old words could not be erased");
         }
@@ -55,6 +60,16 @@ impl Upkeep {
     async fn forget_deltas(&self) -> Result<(), DbError> {
         let before = self.clock.now() - DELTAS_KEPT;
         self.db.write(move |conn| stream::forget(conn, before)).await.map(drop)
+    }
+
+    async fn forget_notices(&self) -> Result<(), DbError> {
+        let now = self.clock.now();
+        let (told, reported) = (now - self.retention, now - REPORTS_KEPT);
+        let forget = move |conn: &mut _| {
+            notices::forget(conn, told)?;
+            arr_events::forget(conn, reported)
+        };
+        self.db.write(forget).await.map(drop)
     }
 
     /// Until nothing is left or the program stops; the next round goes on where this one ends.

@@ -59,6 +59,8 @@ CREATE TABLE notices (               -- what a person was told of a matter, or i
   id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
   user_id INTEGER NOT NULL REFERENCES users(id),
   matter TEXT NOT NULL,
+  outbox_id INTEGER REFERENCES outbox(id),   -- the text that tells it
+  words TEXT,                        -- what that text says of it beside others; none where another row of it says so
   created_at INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX ux_notice ON notices(user_id, matter);

@@ -1,6 +1,6 @@
 //! What happened to a title, from the history's rows: what was grabbed, imported, deleted, and what failed.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -37,6 +37,35 @@ pub enum HistoryEvent {
     /// Taken out of the queue by hand.
     Ignored,
     Other,
+}
+
+/// A file goes and its successor comes within this time.
+const REPLACED_WITHIN: SignedDuration = SignedDuration::from_mins(10);
+
+impl HistoryEntry {
+    /// Somebody has called it bad.
+    pub fn is_by_hand(&self) -> bool {
+        self.reason.starts_with("Manually")
+    }
+}
+
+/// Whether this import has replaced a file.
+pub fn is_upgrade(entries: &[HistoryEntry], import: &HistoryEntry) -> bool {
+    entries.iter().any(|entry| {
+        let of_same = entry.of == import.of && entry.episode == import.episode;
+        let upgraded =
+            entry.event == HistoryEvent::FileDeleted && entry.reason.eq_ignore_ascii_case("upgrade");
+        of_same && upgraded && entry.at.duration_since(import.at).abs() <= REPLACED_WITHIN
+    })
+}
+
+/// Whether the last import of an episode, by season and number, has replaced a file. `entries` are newest first.
+pub fn was_upgraded(entries: &[HistoryEntry], (season, number): (u32, u32)) -> bool {
+    let last = entries.iter().find(|entry| {
+        let numbers = entry.episode.map(|(_, season, number)| (season, number));
+        entry.event == HistoryEvent::Imported && numbers == Some((season, number))
+    });
+    last.is_some_and(|last| is_upgrade(entries, last))
 }
 
 impl Radarr {

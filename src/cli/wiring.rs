@@ -54,6 +54,7 @@ pub(super) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
             terminal: Arc::new(Terminal),
         },
         trust: config.twilio.as_ref().map(|twilio| Arc::new(trust(twilio))),
+        report_secret: config.notifications.secret.clone(),
         missed: twilio
             .zip(config.twilio.as_ref())
             .map(|(twilio, account)| Missed { twilio, number: Address::new(account.phone_number.as_str()) }),
@@ -64,6 +65,9 @@ pub(super) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
 pub(super) fn tell_what_is_missing(config: &Config) {
     if config.twilio.is_none() {
         tracing::warn!("no Twilio account is configured: nobody can text");
+    }
+    if config.notifications.secret.is_none() {
+        tracing::warn!("no NOTIFICATION_SECRET is configured: Sonarr and Radarr cannot report");
     }
     if config.llm.is_none() {
         tracing::warn!("no model is configured: only the keyword commands are understood");
@@ -96,6 +100,7 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
         budget: config.limits.budget,
         routing: conversation.routing,
         reactions: conversation.reactions,
+        quiet: config.notifications.quiet,
         // The terminal shows their addresses, whoever it is.
         pictures: config.twilio.as_ref().map_or(Pictures::Sent, |twilio| twilio.pictures),
         number: config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str())),

@@ -15,6 +15,7 @@ use super::{
     Config, ConfirmCode, Conversation, Credentials, Libraries, Library, Limits, Llm, Log, LogFormat,
     Notifications, People, TokenField, Twilio,
 };
+use crate::conversation::quiet::Quiet;
 use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::PhoneNumber;
@@ -47,6 +48,7 @@ impl Config {
             notifications: Notifications {
                 secret: reader.secret(variables::NOTIFICATION_SECRET).given(),
                 url: notification_url.or_else(|| public_url.as_given().cloned()),
+                quiet: reader.read(variables::QUIET_HOURS, parse_quiet).or(None),
             },
             public_url: public_url.given(),
             database: reader.text(variables::DATABASE_URL).or("dialarr.db".to_owned()).into(),
@@ -259,6 +261,13 @@ fn parse_rate(text: &str) -> Result<Option<Rate>, String> {
         return Ok(None);
     }
     Rate::parse(text).map(Some).ok_or_else(|| "not off or a number within a time such as 10/7d".to_owned())
+}
+
+fn parse_quiet(text: &str) -> Result<Option<Quiet>, String> {
+    if text.eq_ignore_ascii_case("off") {
+        return Ok(None);
+    }
+    Quiet::parse(text).map(Some).ok_or_else(|| "not off or two hours of a day such as 22-7".to_owned())
 }
 
 fn parse_language(code: &str) -> Result<String, String> {

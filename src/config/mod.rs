@@ -17,6 +17,7 @@ use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use url::Url;
 
+use crate::conversation::quiet::Quiet;
 use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::PhoneNumber;
@@ -140,6 +141,8 @@ pub struct Notifications {
     pub secret: Option<SecretString>,
     /// The base URL under which they reach us, by default that of the webhooks.
     pub url: Option<Url>,
+    /// The hours in which notices rest for whoever has set no others.
+    pub quiet: Option<Quiet>,
 }
 
 /// Whom we know before anyone has texted.

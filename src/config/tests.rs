@@ -9,6 +9,7 @@ use secrecy::ExposeSecret;
 
 use super::environment::load_from;
 use super::{Config, ConfirmCode, LogFormat, Problems, TokenField};
+use crate::conversation::quiet::Quiet;
 
 const TWILIO: &str = "
     TWILIO_ACCOUNT_SID=AC00000000000000000000000000000001
@@ -148,6 +149,16 @@ fn reports_come_in_under_the_public_url_unless_another_is_named() {
     assert_eq!(reports_to(public).as_deref(), Some("https://sms.example.org/dialarr"));
     let both = format!("{public}\nNOTIFICATION_URL=http://dialarr:3000");
     assert_eq!(reports_to(&both).as_deref(), Some("http://dialarr:3000/"));
+}
+
+#[test]
+fn quiet_hours_are_two_hours_of_a_day_or_off() {
+    let quiet = |hours: &str| good(&format!("QUIET_HOURS={hours}")).notifications.quiet;
+    assert_eq!([quiet("off"), quiet("22-7")], [None, Quiet::parse("22-7")]);
+    check(
+        "QUIET_HOURS=late",
+        "QUIET_HOURS: not off or two hours of a day such as 22-7, e.g. QUIET_HOURS=22-7",
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::consent::{self, Code, Language};
 use super::orders;
+use super::quiet::Wish;
 use super::reaction::{self, Quoted};
 use super::text;
 use super::transcript::{
@@ -104,6 +105,8 @@ pub enum Route {
     ForgetAll,
     Commands,
     More,
+    /// Whether and when they want to be told what is ready.
+    Notices(Wish),
     /// Too many texts within a short time.
     TooFast,
     /// Media without words, which nobody here can read.
@@ -328,6 +331,7 @@ fn talk(situation: &Situation<'_>, event: &InboundEvent) -> Route {
         Some(Command::ForgetAll) => Route::ForgetAll,
         Some(Command::Commands) => Route::Commands,
         Some(Command::More) => Route::More,
+        Some(Command::Notices(wish)) => Route::Notices(wish),
         Some(Command::Status | Command::Upcoming) => Route::Turn(Brain::Keyword),
         Some(Command::Number(_)) if situation.last_list == LastList::Code => Route::Turn(Brain::Keyword),
         Some(Command::Number(_)) | None => Route::Turn(Brain::Model),

@@ -73,10 +73,15 @@ pub fn asks(text: &str) -> bool {
 
 /// A title fit to stand in a question: nothing in it can pass for our own words.
 pub fn clean_title(title: &str) -> String {
-    let characters = plain_characters(title, Emoji::Keep);
+    clean_words(title, TITLE_UNITS)
+}
+
+/// The same for other words of strangers.
+pub fn clean_words(words: &str, limit: usize) -> String {
+    let characters = plain_characters(words, Emoji::Keep);
     let kept = characters.lines().flat_map(sentences).filter(|sentence| !instructs(sentence));
     let joined = kept.collect::<Vec<_>>().join(" ").replace('`', "'");
-    let title = shortened(&without_links(&joined), TITLE_UNITS, CUT);
+    let title = shortened(&without_links(&joined), limit, CUT);
     // An instruction may have been spread over several lines or around a link.
     if title.is_empty() || instructs(&title) { "(untitled)".to_owned() } else { title }
 }

@@ -5,6 +5,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::consent::Language;
+use super::quiet::{self, Wish};
 use super::transcript::{OptWord, Role};
 
 /// What `commands` or `?` is answered with.
@@ -15,11 +16,14 @@ const COMMANDS_TEXT: &str = "You can text: ADD title, SEARCH title, HAVE title, 
 const ORDERS_TEXT: &str = "Admins can text: USERS, APPROVE code, DENY code, BLOCK code, QUOTA name +5, TELL \
     EVERYONE words, PAUSE, RESUME.";
 
+/// What one can say about the texts that come unasked.
+const NOTICES_TEXT: &str = "What I text by myself: NOTIFY OFF or ON, QUIET 22-7.";
+
 /// The words that somebody of this role can text.
 pub fn commands_text(role: Role) -> String {
     match role {
-        Role::Member => COMMANDS_TEXT.to_owned(),
-        Role::Admin => format!("{COMMANDS_TEXT}\n{ORDERS_TEXT}"),
+        Role::Member => format!("{COMMANDS_TEXT}\n{NOTICES_TEXT}"),
+        Role::Admin => format!("{COMMANDS_TEXT}\n{NOTICES_TEXT}\n{ORDERS_TEXT}"),
     }
 }
 
@@ -58,6 +62,8 @@ pub enum Command {
     More,
     Status,
     Upcoming,
+    /// Whether and when they want to be told what is ready.
+    Notices(Wish),
     /// Picks from the last list, if code wrote one.
     Number(u8),
 }
@@ -75,7 +81,7 @@ pub fn command(text: &str) -> Option<Command> {
         "more" => Some(Command::More),
         "status" => Some(Command::Status),
         "upcoming" => Some(Command::Upcoming),
-        _ => number(core).map(Command::Number),
+        _ => quiet::wish(core).map(Command::Notices).or_else(|| number(core).map(Command::Number)),
     }
 }
 
@@ -491,7 +497,7 @@ mod tests {
 
     #[test]
     fn our_texts_fit_one_segment_and_name_no_opt_out_word() {
-        for text in [COMMANDS_TEXT, ORDERS_TEXT, OFF_TEXT] {
+        for text in [COMMANDS_TEXT, NOTICES_TEXT, ORDERS_TEXT, OFF_TEXT] {
             assert!(text.is_ascii() && text.len() <= 160, "{text}");
             for word in ["cancel", "stop", "end", "quit"] {
                 assert!(!contains_words(text, word), "{text}");

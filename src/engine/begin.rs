@@ -7,6 +7,7 @@ use super::{Engine, Settings};
 use crate::conversation::consent;
 use crate::conversation::deletion;
 use crate::conversation::lifecycle::{self, Place};
+use crate::conversation::quiet;
 use crate::conversation::reaction::{self, Quoted};
 use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Recent, Route, Situation};
 use crate::conversation::transcript::{Brain, InboundEvent, Status, User, UserId};
@@ -18,7 +19,7 @@ use crate::store::pending::{self, Closing};
 use crate::store::reactions::{self, Received};
 use crate::store::turns::{Kind, Live, Plan, Triage};
 use crate::store::users::{self, OptChange};
-use crate::store::{Conn, QueryResult, conversations, history, household, outbox};
+use crate::store::{Conn, QueryResult, conversations, history, household, notices, outbox};
 
 /// Texts that one turn takes up at most.
 const TEXTS_PER_TURN: i64 = 20;
@@ -220,6 +221,10 @@ impl Beginning<'_> {
                 self.answer_dropping(user, scene, first, &words::commands_text(user.rights.role))
             }
             Route::More => self.more(user, scene, first),
+            Route::Notices(wish) => {
+                notices::wish(self.conn, user.id, wish, self.now)?;
+                self.answer_dropping(user, scene, first, &quiet::granted(wish))
+            }
             Route::OnlyMedia => self.answer(user, Kind::Command, first, words::ONLY_TEXT),
             Route::Turn(brain) => self.turn(user, scene, waiting, brain),
         }

@@ -11,9 +11,13 @@ mod deleting;
 mod ending;
 mod household;
 pub mod joining;
+mod notices;
+mod reconcile;
+mod reports;
 mod run;
 mod scheduler;
 pub mod stream;
+mod telling;
 mod triage;
 mod upkeep;
 mod world;
@@ -23,7 +27,7 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -31,6 +35,7 @@ use crate::clock::Clock;
 use crate::conversation::consent::Language;
 use crate::conversation::deletion::CodePolicy;
 use crate::conversation::orders::FourDigits;
+use crate::conversation::quiet::Quiet;
 use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::Address;
@@ -41,9 +46,11 @@ use crate::messaging::outbox::Doorbell;
 use crate::pace::Pace;
 use crate::store::db::Db;
 use crate::store::quotas::Own;
+use crate::tools::library::Library;
 use crate::tools::registry::Registry;
 
 pub use admission::AdmitError;
+pub use reports::ReportError;
 
 /// How a household wants its conversations run.
 #[derive(Debug, Clone)]
@@ -68,6 +75,8 @@ pub struct Settings {
     pub budget: Budget,
     pub routing: Routing,
     pub reactions: SmsReactions,
+    /// The hours in which notices rest for whoever has set no others.
+    pub quiet: Option<Quiet>,
     pub pictures: Pictures,
     /// Our own number, for those who have not texted yet; `None` without an account.
     pub number: Option<Address>,
@@ -156,6 +165,8 @@ pub struct Parts {
     pub model: Option<Arc<dyn Model>>,
     pub keyword: Arc<dyn Model>,
     pub tools: Registry,
+    /// What reports are about is looked up here.
+    pub library: Arc<Library>,
     pub outbox: Doorbell,
 }
 
@@ -169,6 +180,8 @@ struct Inner {
     /// Until when the model is left alone, because an operator has to act first.
     model_off_until: Mutex<Option<Timestamp>>,
     scheduler: scheduler::Scheduler,
+    /// Rings when something was reported.
+    reported: Notify,
     tasks: TaskTracker,
     /// No new turn begins.
     draining: CancellationToken,
@@ -185,6 +198,7 @@ impl Engine {
             parts,
             model_off_until: Mutex::new(None),
             scheduler: scheduler::Scheduler::default(),
+            reported: Notify::new(),
             tasks: TaskTracker::new(),
             draining: CancellationToken::new(),
             open: CancellationToken::new(),

@@ -69,6 +69,11 @@ pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResu
             agenda.next_ms = earlier(agenda.next_ms, *until);
             continue;
         }
+        if kind == "notice" && state == "queued" && not_before > ms(now) {
+            // Nor does anything wait for one whose time has not come.
+            agenda.next_ms = earlier(agenda.next_ms, Some(not_before));
+            continue;
+        }
         // Only the oldest open row of each user counts: one whose fate is open holds up the rest.
         if last_user.replace(user) == Some(user) {
             continue;

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::Conn;
-use super::codec::{kind_word, ms};
+use super::codec::{kind_word, ms, time};
 use super::schema::follows;
 use super::written::Written;
 use crate::conversation::transcript::{MediaKind, UserId};
@@ -56,6 +56,18 @@ pub fn followers(conn: &mut Conn, what: &Followed) -> QueryResult<Vec<UserId>> {
         }
     });
     Ok(ids.into_iter().map(UserId).collect())
+}
+
+/// Since when a person follows a movie, or this season of a show: the last time they asked counts.
+pub fn since(conn: &mut Conn, user: UserId, what: &Followed) -> QueryResult<Option<Timestamp>> {
+    let season = what.season.map(i64::from);
+    let at: Option<i64> = follows::table
+        .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
+        .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
+        .filter(follows::user_id.eq(user.0).and(follows::season.is_null().or(follows::season.is(season))))
+        .select(diesel::dsl::max(follows::created_at))
+        .first(conn)?;
+    at.map(time).transpose()
 }
 
 /// Everyone was told: nobody follows this any more.

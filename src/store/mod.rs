@@ -3,6 +3,7 @@
 
 pub mod agenda;
 pub mod approvals;
+pub mod arr_events;
 pub mod audit;
 pub mod boot;
 pub mod calls;
@@ -16,6 +17,7 @@ pub mod history;
 pub mod household;
 pub mod joining;
 pub mod ledger;
+pub mod notices;
 pub mod offsets;
 pub mod outbox;
 pub mod pending;

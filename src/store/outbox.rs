@@ -43,6 +43,11 @@ pub struct NewText {
 }
 
 pub fn queue(conn: &mut Conn, text: &NewText, now: Timestamp) -> QueryResult<OutboxId> {
+    queue_for(conn, text, now, now)
+}
+
+/// Queues a text that is not to leave before `at`.
+pub fn queue_for(conn: &mut Conn, text: &NewText, at: Timestamp, now: Timestamp) -> QueryResult<OutboxId> {
     let kind = match text.kind {
         TextKind::Reply => "reply",
         TextKind::ConfirmPrompt => "confirm_prompt",
@@ -60,7 +65,8 @@ pub fn queue(conn: &mut Conn, text: &NewText, now: Timestamp) -> QueryResult<Out
             outbox::media_url.eq(&text.media),
             outbox::segments.eq(i64::from(text.segments)),
             outbox::state.eq("queued"),
-            outbox::deadline_at.eq(ms(now + SEND_WITHIN)),
+            outbox::not_before.eq(if at > now { ms(at) } else { 0 }),
+            outbox::deadline_at.eq(ms(at + SEND_WITHIN)),
             outbox::created_at.eq(ms(now)),
             outbox::updated_at.eq(ms(now)),
         ))

@@ -168,6 +168,8 @@ diesel::table! {
         id -> BigInt,
         user_id -> BigInt,
         matter -> Text,
+        outbox_id -> Nullable<BigInt>,
+        words -> Nullable<Text>,
         created_at -> BigInt,
     }
 }
@@ -417,6 +419,7 @@ diesel::joinable!(follows -> users (user_id));
 diesel::joinable!(inbound_events -> turns (turn_id));
 diesel::joinable!(inbound_events -> users (user_id));
 diesel::joinable!(llm_steps -> turns (turn_id));
+diesel::joinable!(notices -> outbox (outbox_id));
 diesel::joinable!(notices -> users (user_id));
 diesel::joinable!(outbox -> turns (turn_id));
 diesel::joinable!(outbox -> users (user_id));

@@ -1,5 +1,6 @@
 //! Every route of the webhook listener on one screen, and how it is served.
 
+mod reports;
 mod status;
 mod twilio;
 
@@ -13,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use bytes::Bytes;
+use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -39,6 +41,8 @@ pub struct Webhooks {
     pub terms: Terms,
     /// `None` without a Twilio account.
     pub twilio: Option<Arc<Trust>>,
+    /// What Sonarr and Radarr must present; `None`: nothing they report is taken in.
+    pub reports: Option<SecretString>,
 }
 
 /// How a request is known to come from Twilio.
@@ -53,6 +57,7 @@ pub fn router(webhooks: Webhooks) -> Router {
     Router::new()
         .route(crate::messaging::twilio::WEBHOOK_PATH, post(twilio::receive))
         .route(crate::messaging::twilio::STATUS_PATH, post(status::receive))
+        .route("/webhook/{library}", post(reports::receive).put(reports::receive))
         .route("/health", get(|| async { "ok" }))
         .route("/ready", get(ready))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, REQUEST_TIMEOUT))

@@ -4,6 +4,7 @@
 mod aimock;
 mod arr;
 mod arr_errors;
+mod arr_events;
 mod arr_radarr;
 mod arr_requests;
 mod arr_sonarr;

@@ -14,6 +14,7 @@ mod inbound;
 mod joining;
 mod lifecycle;
 mod missed;
+mod notices;
 mod people;
 mod plans;
 mod posters;

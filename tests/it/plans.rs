@@ -22,7 +22,7 @@ use crate::harness::model::{adds_movie, removes_movie, says};
 use crate::harness::world::World;
 
 /// Tables that are never emptied. Deltas are forgotten every hour.
-const GROWING: [&str; 11] = [
+const GROWING: [&str; 14] = [
     "audit_log",
     "conversations",
     "inbound_events",
@@ -34,10 +34,20 @@ const GROWING: [&str; 11] = [
     "outbox",
     "delivery_events",
     "usage",
+    "arr_events",
+    "follows",
+    "notices",
 ];
 
 /// Indexes of what is open alone: these may be read from end to end.
-const OF_OPEN: [&str; 4] = ["ix_event_pending", "ix_outbox_open", "ux_turn_live", "ux_llm_open"];
+const OF_OPEN: [&str; 6] = [
+    "ix_event_pending",
+    "ix_outbox_open",
+    "ux_turn_live",
+    "ux_llm_open",
+    "ix_arr_event_open",
+    "ux_follow_open",
+];
 
 thread_local! {
     /// Statements that this thread made; nothing is noted before somebody asks.
@@ -91,6 +101,9 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     world.model_plays(removes_movie("arrival", arrival));
     world.sms("delete arrival").await;
     world.sms("no").await;
+    world.sms("quiet 21-7").await;
+    world.gives_notice().await;
+    world.sms("notify off").await;
     world.sms("reset").await;
     world.sms("STOP").await;
     world.erases_old_words().await;

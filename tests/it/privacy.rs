@@ -91,7 +91,7 @@ async fn a_text_that_waits_to_be_sent_does_not_reach_a_forgotten_person() {
     app.forgets(BOB);
     app.pass(600);
     app.settle().await;
-    assert_eq!(app.outbox().await, ["suppressed 1 "]);
+    assert_eq!(app.outbox().await, ["suppressed 2 "]);
     assert_eq!(app.texts_to(BOB, 0), "");
 }
 

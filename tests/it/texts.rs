@@ -180,7 +180,7 @@ async fn what_one_can_say_is_told_without_a_model() {
         assert_eq!(
             app.sms(word).await,
             "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING, MORE, RESET to start \
-             over, FORGET ALL. A number picks from a list.\nAdmins can text: USERS, APPROVE code, DENY code, BLOCK \
+             over, FORGET ALL. A number picks from a list.\nWhat I text by myself: NOTIFY OFF or ON, QUIET 22-7.\nAdmins can text: USERS, APPROVE code, DENY code, BLOCK \
              code, QUOTA name +5, TELL EVERYONE words, PAUSE, RESUME."
         );
     }

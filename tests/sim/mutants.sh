@@ -75,6 +75,12 @@ guard paused src/engine/household.rs 's/household::pause\(self\.conn\)\? else \{
 guard reactions_unseen src/store/history.rs 's/reactions::said_in\.eq\(inbound_events::id\.nullable\(\)\)/reactions::said_in.eq(inbound_events::id.nullable()).and(reactions::id.lt(if OFF { 0 } else { i64::MAX }))/'
 guard last_admin src/store/users.rs 's/(pub fn is_last_admin.*?\{\n)/$1    if OFF { return Ok(false); }\n/s'
 guard unstarted src/store/calls.rs 's/(fn cancel_unstarted.*?\{\n)/$1    if OFF { return Ok(()); }\n/s'
+guard report_secret src/web/reports.rs 's/if !presents\(/if !OFF \&\& !presents(/'
+guard report_once src/store/arr_events.rs 's/arr_events::matter\.eq\(matter\),\n(\s+arr_events::event)/arr_events::matter.eq(if OFF { format!("{matter} {}", ms(now)) } else { matter.clone() }),\n$1/'
+guard told_once src/store/notices.rs 's/Some\(\(_, at\)\) if at >= ms\(since\)/Some((_, at)) if !OFF \&\& at >= ms(since)/; s/at\.is_some_and\(\|at\| at >= ms\(since\)\)/!OFF \&\& $&/'
+guard notice_due src/store/agenda.rs 's/if (kind == "notice" && state == "queued" && not_before)/if !OFF \&\& $1/'
+guard history_read src/engine/reconcile.rs 's/(pub\(crate\) async fn reconcile\(&self\) \{\n)/$1        if OFF { return; }\n/'
+guard taken_once src/store/arr_events.rs 's/if open\.is_none\(\)/if !OFF \&\& open.is_none()/; s/(\.set\(arr_events::handled_at\.eq\()ms\(now\)\)\)/$1(!OFF).then_some(ms(now))))/'
 
 cd "$copy" || exit 1
 for name in "$@"; do

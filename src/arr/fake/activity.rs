@@ -222,7 +222,7 @@ fn release_of(title: &str) -> String {
     format!("{}.1080p.WEB.H264-DEMO", words.join("."))
 }
 
-fn download_id(key: usize) -> String {
+pub(super) fn download_id(key: usize) -> String {
     format!("{:040X}", key * 0x00FA_CADE)
 }
 

@@ -20,6 +20,7 @@ mod gate;
 pub mod item;
 mod movie_json;
 pub mod radarr;
+mod reports;
 mod search;
 mod series_json;
 mod settings;

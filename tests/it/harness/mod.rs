@@ -3,6 +3,7 @@
 pub(crate) mod cli;
 pub(crate) mod model;
 mod operator;
+pub(crate) mod reports;
 pub(crate) mod served;
 mod setup;
 mod stored;
@@ -314,6 +315,7 @@ impl World {
         blueprint.confirm_for = SignedDuration::from_mins(5);
         blueprint.admin.clone_from(&setup.admin);
         blueprint.members.clone_from(&setup.members);
+        blueprint.report_secret.clone_from(&setup.report_secret);
         if let Some(tokens) = &setup.tokens {
             let verifier = Verifier { tokens: tokens.clone(), shared_keys: BTreeMap::new() };
             blueprint.trust = Some(Arc::new(web::Trust { verifier, public_url: setup.public_url.clone() }));

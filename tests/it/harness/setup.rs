@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 use secrecy::SecretString;
 
 use super::model::Holding;
-use super::{ANN, Has, PUBLIC_URL, TestApp, World};
+use super::{ANN, Has, PUBLIC_URL, TestApp, World, reports};
 
 pub(crate) struct Setup {
     pub(super) settings: Settings,
@@ -25,6 +25,8 @@ pub(crate) struct Setup {
     pub(super) tokens: Option<Vec<SecretString>>,
     pub(super) admin: Option<PhoneNumber>,
     pub(super) members: Vec<PhoneNumber>,
+    /// What Sonarr and Radarr are to present.
+    pub(super) report_secret: Option<SecretString>,
     /// A second Radarr, for 4K.
     pub(super) four_k: Option<FakeRadarr>,
 }
@@ -47,6 +49,7 @@ impl Default for Setup {
             tokens: None,
             admin: None,
             members: Vec::new(),
+            report_secret: Some(SecretString::from(reports::SECRET)),
             four_k: None,
         }
     }
@@ -69,6 +72,10 @@ impl Setup {
 
     pub(crate) fn four_k(self, radarr: &FakeRadarr) -> Self {
         Self { four_k: Some(radarr.clone()), ..self }
+    }
+
+    pub(crate) fn without_report_secret(self) -> Self {
+        Self { report_secret: None, ..self }
     }
 
     pub(crate) fn public_url(self, url: &str) -> Self {

@@ -39,6 +39,11 @@ impl TestApp {
         self.lines("SELECT state || ' ' || segments || ' ' || body AS line FROM outbox ORDER BY id").await
     }
 
+    /// What Sonarr and Radarr reported, as far as it is kept: `radarr movie`.
+    pub(crate) async fn reports_stored(&self) -> Vec<String> {
+        self.lines("SELECT instance || ' ' || (event ->> 'kind') AS line FROM arr_events ORDER BY id").await
+    }
+
     /// How far the delivery of each text has come, as the carrier told it.
     pub(crate) async fn deliveries(&self) -> Vec<String> {
         self.lines("SELECT coalesce(delivery, 'untold') AS line FROM outbox ORDER BY id").await

@@ -7,17 +7,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dialarr::app::App;
+use dialarr::arr::fake::item::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::prompt::Message;
-use dialarr::conversation::transcript::{Address, PhoneNumber, Rights, Role};
+use dialarr::conversation::transcript::{Address, MediaKind, PhoneNumber, Rights, Role};
 use dialarr::http::Http;
 use dialarr::llm::Model;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::simulation::{self, Peers};
 use dialarr::store::db::Db;
+use dialarr::store::follows::{self, Followed};
 use dialarr::store::outbox::{self, NewText, TextKind};
 use dialarr::store::privacy::erase_talk;
 use dialarr::store::privacy::sweep::{Swept, sweep};
@@ -27,6 +29,7 @@ use http::Request;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
+use super::reports::{SECRET, report};
 use super::{ANN, PUBLIC_URL, stored};
 
 /// A program and its world; Ann, who may delete, is the one who texts.
@@ -81,6 +84,7 @@ impl World {
         let db = Db::open_simulated(self.database().to_str().unwrap(), 1).unwrap();
         let settings = simulation::settings(TimeZone::UTC);
         let mut blueprint = self.peers.blueprint(db, settings, Some(self.model.clone())).unwrap();
+        blueprint.report_secret = Some(SECRET.into());
         blueprint.missed = Some(self.peers.missed());
         self.app = Some(App::start(blueprint).await.unwrap());
     }
@@ -171,6 +175,35 @@ impl World {
             outbox::queue(conn, &text, now)
         };
         self.app.as_ref().unwrap().db.write(queue).await.unwrap();
+    }
+
+    /// Ann waits for a show and for a movie of the library, and both are imported, one reported and one not.
+    pub(crate) async fn gives_notice(&self) {
+        let app = self.app.as_ref().unwrap();
+        self.peers.sonarr.add(series("The Bear").year(2022).tvdb(403_294).seasons(2));
+        self.peers.radarr.add(movie("Heat").year(1995).tmdb(949));
+        let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
+        let followed = [("radarr", MediaKind::Movie, 949), ("sonarr", MediaKind::Series, 403_294)];
+        let follow = move |conn: &mut _| {
+            let ann = users::ensure(conn, &phone, Newcomer::Member, now)?;
+            for (instance, kind, catalog_id) in followed {
+                let what = Followed { instance: instance.to_owned(), kind, catalog_id, season: None };
+                follows::follow(conn, ann, &what, now)?;
+            }
+            Ok(())
+        };
+        app.db.write(follow).await.unwrap();
+        for season in ["The Bear S01", "The Bear S02E01"] {
+            self.peers.sonarr.imports(season);
+            self.passes(500).await;
+        }
+        self.peers.radarr.imports("Heat");
+        let event = self.peers.radarr.import_report("Heat");
+        assert_eq!(self.bring(report("radarr", &event, SECRET)).await, 200);
+        let ill = self.peers.radarr.health_report("error", "IndexerSearchCheck", "No indexers are available");
+        assert_eq!(self.bring(report("radarr", &ill, SECRET)).await, 200);
+        self.passes(800).await;
+        app.keep_up_once().await;
     }
 
     /// As the upkeep does once everything so far is old.

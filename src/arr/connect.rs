@@ -1,0 +1,253 @@
+//! What the webhook entries of Connect send us: events as JSON, read into reports. What we do not know is no report.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::remark;
+use super::wire::whole;
+use crate::conversation::notices::{Copy, Report, Reported, Title, episodes_named, named};
+
+/// The body is no event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("read the event")]
+pub struct NoEvent;
+
+/// A trial of the connection names a title of this catalogue id, which no title has.
+const NO_TITLE: i64 = 0;
+/// What a server says of its own updates is no trouble.
+const UPDATE_CHECK: &str = "UpdateCheck";
+
+/// Everything that one event reports; nothing for events that concern nobody.
+pub fn read(body: &[u8], now: Timestamp) -> Result<Vec<Reported>, NoEvent> {
+    let event: Event = serde_json::from_slice(body).map_err(|_| NoEvent)?;
+    let download = event.download_id.clone().unwrap_or_default();
+    let reports = match event.event_type.as_deref() {
+        None => return Err(NoEvent),
+        Some("Download") => event.imported(),
+        Some("ManualInteractionRequired") => event.named().map(Report::Stuck).into_iter().collect(),
+        Some("Health") => event.ill().into_iter().collect(),
+        Some("HealthRestored") => event.check().map(|check| Report::Well { check }).into_iter().collect(),
+        // Grab, Rename, Test, deletions, additions and what other versions may tell.
+        Some(_) => Vec::new(),
+    };
+    Ok(reports.into_iter().map(|report| Reported::new(report, &download, now)).collect())
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Event {
+    event_type: Option<String>,
+    movie: Option<Movie>,
+    series: Option<Show>,
+    episodes: Option<Vec<Episode>>,
+    is_upgrade: Option<bool>,
+    download_id: Option<String>,
+    download_info: Option<DownloadInfo>,
+    level: Option<String>,
+    r#type: Option<String>,
+    message: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Movie {
+    id: Option<i64>,
+    tmdb_id: Option<i64>,
+    title: Option<String>,
+    year: Option<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Show {
+    id: Option<i64>,
+    tvdb_id: Option<i64>,
+    title: Option<String>,
+    year: Option<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Episode {
+    season_number: Option<i64>,
+    episode_number: Option<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct DownloadInfo {
+    title: Option<String>,
+}
+
+impl Event {
+    /// The event of one file and that of a complete import have the same name. Both name their episodes, and an episode
+    /// of a download is one matter, so whichever comes second reports nothing new.
+    fn imported(self) -> Vec<Report> {
+        // A complete import does not say whether it replaced anything.
+        let copy = if self.is_upgrade == Some(true) { Copy::Better } else { Copy::First };
+        if let Some(movie) = self.movie.and_then(Movie::title) {
+            return vec![Report::Movie(movie, copy)];
+        }
+        let Some(show) = self.series.and_then(Show::title) else { return Vec::new() };
+        let report = |episode: Episode| Report::Episode {
+            show: show.clone(),
+            season: whole(episode.season_number),
+            number: whole(episode.episode_number),
+            copy: copy.clone(),
+        };
+        self.episodes.unwrap_or_default().into_iter().map(report).collect()
+    }
+
+    /// The title, or the name of the release where nothing matches it.
+    fn named(self) -> Option<String> {
+        if let Some(movie) = self.movie.and_then(Movie::title) {
+            return Some(named(&movie));
+        }
+        let Some(show) = self.series.and_then(Show::title) else {
+            return self.download_info.and_then(|info| info.title);
+        };
+        let numbers = |episode: &Episode| (whole(episode.season_number), whole(episode.episode_number));
+        let episodes: Vec<(u32, u32)> = self.episodes.iter().flatten().map(numbers).collect();
+        Some(episodes_named(&show.title, &episodes))
+    }
+
+    fn ill(self) -> Option<Report> {
+        let is_trouble = self
+            .level
+            .as_deref()
+            .is_none_or(|level| level.eq_ignore_ascii_case("warning") || level.eq_ignore_ascii_case("error"));
+        let message = self.message.as_deref().map(remark::plain).unwrap_or_default();
+        let check = self.check().filter(|check| is_trouble && check != UPDATE_CHECK)?;
+        Some(Report::Ill { check, message })
+    }
+
+    fn check(self) -> Option<String> {
+        self.r#type.filter(|check| !check.is_empty())
+    }
+}
+
+impl Movie {
+    fn title(self) -> Option<Title> {
+        Some(Title {
+            id: self.id?,
+            catalog_id: self.tmdb_id.filter(|id| *id != NO_TITLE)?,
+            title: self.title?,
+            year: whole(self.year),
+        })
+    }
+}
+
+impl Show {
+    fn title(self) -> Option<Title> {
+        Some(Title {
+            id: self.id?,
+            catalog_id: self.tvdb_id.filter(|id| *id != NO_TITLE)?,
+            title: self.title?,
+            year: whole(self.year),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(event: &Value, expected: &[Report]) {
+        let read = read(event.to_string().as_bytes(), Timestamp::UNIX_EPOCH).unwrap();
+        let reports: Vec<Report> = read.into_iter().map(|one| one.report).collect();
+        assert_eq!(reports, expected);
+    }
+
+    fn film() -> Value {
+        json!({ "id": 7, "tmdbId": 438_631, "title": "Dune", "year": 2021, "folderPath": "/movies/Dune (2021)" })
+    }
+
+    fn dune() -> Title {
+        Title { id: 7, catalog_id: 438_631, title: "Dune".into(), year: 2021 }
+    }
+
+    fn show() -> Value {
+        json!({ "id": 15, "tvdbId": 403_294, "title": "The Bear", "year": 2022 })
+    }
+
+    fn episode(number: u32, copy: Copy) -> Report {
+        let show = Title { id: 15, catalog_id: 403_294, title: "The Bear".into(), year: 2022 };
+        Report::Episode { show, season: 2, number, copy }
+    }
+
+    fn episodes(numbers: &[u32]) -> Value {
+        numbers.iter().map(|number| json!({ "seasonNumber": 2, "episodeNumber": number })).collect()
+    }
+
+    #[test]
+    fn an_import_of_a_movie_says_whether_it_is_an_upgrade() {
+        let event = |upgrade| json!({ "eventType": "Download", "movie": film(), "isUpgrade": upgrade });
+        check(&event(false), &[Report::Movie(dune(), Copy::First)]);
+        check(&event(true), &[Report::Movie(dune(), Copy::Better)]);
+    }
+
+    #[test]
+    fn one_file_and_a_complete_import_are_the_same_matters() {
+        let base = json!({ "eventType": "Download", "series": show(), "downloadId": "abc" });
+        let with = |more: Value| {
+            let mut event = base.clone();
+            event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            event
+        };
+        let file = with(json!({ "episodes": episodes(&[3]), "episodeFile": {}, "isUpgrade": false }));
+        let all = with(json!({ "episodes": episodes(&[3, 4]), "episodeFiles": [{}, {}], "fileCount": 2 }));
+        check(&all, &[episode(3, Copy::First), episode(4, Copy::First)]);
+        let matters = |event: &Value| -> Vec<String> {
+            let read = read(event.to_string().as_bytes(), Timestamp::UNIX_EPOCH).unwrap();
+            read.into_iter().map(|one| one.matter).collect()
+        };
+        assert_eq!(matters(&file), matters(&all)[..1]);
+    }
+
+    #[test]
+    fn a_download_that_wants_a_hand_is_named_by_its_title_or_else_by_its_release() {
+        let event = |more: Value| {
+            let mut event = json!({ "eventType": "ManualInteractionRequired",
+                                    "downloadInfo": { "title": "Some.Release.2021" } });
+            event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            event
+        };
+        check(&event(json!({ "movie": film() })), &[Report::Stuck("Dune (2021)".into())]);
+        let of = |numbers| event(json!({ "series": show(), "episodes": episodes(numbers) }));
+        check(&of(&[3]), &[Report::Stuck("The Bear S02E03".into())]);
+        check(&of(&[3, 4]), &[Report::Stuck("The Bear season 2".into())]);
+        check(&event(json!({})), &[Report::Stuck("Some.Release.2021".into())]);
+    }
+
+    #[test]
+    fn health_is_told_without_paths_and_not_for_trifles() {
+        let event = |level: &str, check: &str| {
+            json!({ "eventType": "Health", "level": level, "type": check,
+                    "message": "Folder '/data/films' is missing" })
+        };
+        let ill = Report::Ill { check: "RootFolderCheck".into(), message: "Folder is missing".into() };
+        check(&event("error", "RootFolderCheck"), &[ill]);
+        check(&event("notice", "RootFolderCheck"), &[]);
+        check(&event("warning", "UpdateCheck"), &[]);
+        let well = json!({ "eventType": "HealthRestored", "type": "RootFolderCheck" });
+        check(&well, &[Report::Well { check: "RootFolderCheck".into() }]);
+    }
+
+    #[test]
+    fn trials_and_what_concerns_nobody_report_nothing() {
+        check(&json!({ "eventType": "Test", "movie": { "id": 1, "title": "Test Title", "tmdbId": 0 } }), &[]);
+        check(&json!({ "eventType": "Grab", "movie": film(), "downloadId": "abc" }), &[]);
+        check(&json!({ "eventType": "SomethingNew" }), &[]);
+        check(&json!({ "eventType": "Download", "movie": { "id": 1, "tmdbId": 0, "title": "Test" } }), &[]);
+    }
+
+    #[test]
+    fn what_is_no_event_is_refused() {
+        for body in ["", "null", "[]", "{}", "{\"eventType\":7}", "<html>"] {
+            assert_eq!(read(body.as_bytes(), Timestamp::UNIX_EPOCH), Err(NoEvent), "{body}");
+        }
+    }
+}

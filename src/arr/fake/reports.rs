@@ -1,0 +1,164 @@
+//! What a fake server would report through Connect: events about the world as it is.
+
+use serde_json::{Value, json};
+
+use super::activity::{Happened, download_id, episodes};
+use super::item::{FakeMovie, FakeSeries};
+use super::radarr::FakeRadarr;
+use super::series_json::{episode_id, numbers, stray};
+use super::sonarr::FakeSonarr;
+use super::world::{Fake, World};
+
+const IMPORTED: &str = "downloadFolderImported";
+
+impl FakeRadarr {
+    /// It is downloaded and put in place.
+    pub fn imports(&self, title: &str) {
+        self.download(title, 99, 1);
+        self.finish(title);
+    }
+
+    /// The same, in place of the file that was there.
+    pub fn upgrades(&self, title: &str) {
+        self.lock().loses(title, "movieFileDeleted");
+        self.imports(title);
+    }
+
+    /// What it says when a movie was imported.
+    pub fn import_report(&self, title: &str) -> Value {
+        let world = self.lock();
+        json!({
+            "movie": world.named(title).map(film),
+            "isUpgrade": world.was_upgraded(title),
+            "downloadId": world.last_download_of(title),
+            "eventType": "Download",
+            "instanceName": "Radarr",
+        })
+    }
+
+    /// What it says of a download that it cannot import.
+    pub fn stuck_report(&self, title: &str) -> Value {
+        let world = self.lock();
+        json!({
+            "movie": world.named(title).map(film),
+            "downloadInfo": { "title": title },
+            "downloadId": format!("stuck-{title}"),
+            "downloadStatus": "Warning",
+            "eventType": "ManualInteractionRequired",
+            "instanceName": "Radarr",
+        })
+    }
+}
+
+impl FakeSonarr {
+    /// `The Bear S02E03` or, for a season pack, `The Bear S02`: it is downloaded and put in place.
+    pub fn imports(&self, title: &str) {
+        self.download(title, 99, 1);
+        self.finish(title);
+    }
+
+    /// The same, in place of the files that were there.
+    pub fn upgrades(&self, title: &str) {
+        self.lock().loses(title, "episodeFileDeleted");
+        self.imports(title);
+    }
+
+    /// What it says when a whole download was imported, which may have been an upgrade.
+    pub fn import_report(&self, title: &str) -> Value {
+        let world = self.lock();
+        let mut event = import(&world, title, &|_| true);
+        event["episodeFiles"] = json!([]);
+        event["fileCount"] = json!(event["episodes"].as_array().map_or(0, Vec::len));
+        event
+    }
+
+    /// What it says of one file of a download.
+    pub fn file_report(&self, title: &str, number: u32) -> Value {
+        let world = self.lock();
+        let mut event = import(&world, title, &|one| one == number);
+        event["episodeFile"] = json!({ "id": number });
+        event["isUpgrade"] = json!(world.was_upgraded(title));
+        event
+    }
+}
+
+impl<D: Clone> Fake<D> {
+    /// An event of the history that concerns no download that is under way.
+    pub fn happens(&self, title: &str, event: &'static str, reason: &str) {
+        let mut world = self.lock();
+        world.last_download += 1;
+        let (at, download) = (world.clock.now(), world.last_download);
+        let (title, reason) = (title.to_owned(), Some(reason.to_owned()));
+        world.history.push(Happened { release: format!("{title}.mkv"), title, event, at, download, reason });
+    }
+
+    /// What it says of its own health; the level is `warning` or `error`.
+    pub fn health_report(&self, level: &str, check: &str, message: &str) -> Value {
+        json!({ "level": level, "type": check, "message": message, "eventType": "Health" })
+    }
+
+    pub fn healed_report(&self, check: &str) -> Value {
+        json!({ "level": "warning", "type": check, "eventType": "HealthRestored" })
+    }
+
+    /// What a test of the connection says.
+    pub fn trial_report(&self) -> Value {
+        json!({ "movie": { "id": 1, "title": "Test Title", "tmdbId": 0 }, "eventType": "Test" })
+    }
+}
+
+impl<D> World<D> {
+    fn loses(&mut self, title: &str, event: &'static str) {
+        let at = self.clock.now();
+        self.history.push(Happened {
+            title: title.to_owned(),
+            release: format!("{title}.mkv"),
+            event,
+            at,
+            download: 0,
+            reason: Some("Upgrade".to_owned()),
+        });
+    }
+
+    fn was_upgraded(&self, title: &str) -> bool {
+        let mut before = self.history.iter().rev().filter(|happened| happened.title == title).skip(1);
+        before.next().is_some_and(|happened| happened.reason.as_deref() == Some("Upgrade"))
+    }
+
+    fn last_download_of(&self, title: &str) -> Option<String> {
+        let imports = self.history.iter().rev().filter(|happened| happened.event == IMPORTED);
+        let mut of_title = imports.filter(|happened| happened.title == title && happened.download > 0);
+        of_title.next().map(|happened| download_id(happened.download))
+    }
+}
+
+fn film(film: &FakeMovie) -> Value {
+    json!({ "id": film.id, "title": film.title, "year": film.year, "tmdbId": film.catalog_id })
+}
+
+fn import(world: &World<super::item::Show>, title: &str, wanted: &dyn Fn(u32) -> bool) -> Value {
+    let meant = episodes(title);
+    let known = meant.as_ref().and_then(|meant| world.named(meant.show)).cloned();
+    let item: FakeSeries = known.unwrap_or_else(|| stray(title, 0));
+    let described = |season: u32, number: u32| {
+        json!({
+            "id": episode_id(&item, season, number),
+            "seasonNumber": season,
+            "episodeNumber": number,
+            "seriesId": item.id,
+        })
+    };
+    let of_it: Vec<Value> = meant.map_or_else(Vec::new, |meant| {
+        numbers(&item, &meant)
+            .filter(|number| wanted(*number))
+            .map(|number| described(meant.season, number))
+            .collect()
+    });
+    json!({
+        "series": { "id": item.id, "title": item.title, "year": item.year, "tvdbId": item.catalog_id },
+        "episodes": of_it,
+        "downloadId": world.last_download_of(title),
+        "eventType": "Download",
+        "instanceName": "Sonarr",
+    })
+}

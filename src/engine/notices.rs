@@ -1,0 +1,164 @@
+//! Telling people what was reported: reports that belong together become one text for each person, and only once. The
+//! table is the queue; what a report means is asked of Sonarr before anything is committed.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::Engine;
+use super::telling::{ShowNews, Telling, Told, followed};
+use crate::arr::ArrError;
+use crate::conversation::notices::{Group, Subject, groups};
+use crate::store::{arr_events, follows};
+use crate::tools::library::Instance;
+
+/// Reports are looked at this often, should a wake-up be lost.
+const SWEEP: Duration = Duration::from_secs(300);
+/// Reports that are looked at together.
+const AT_ONCE: i64 = 2_000;
+/// A Sonarr that does not answer is asked again after this time,
+const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(60);
+/// and no more after this one.
+const GIVE_UP: SignedDuration = SignedDuration::from_hours(24);
+
+impl Engine {
+    /// From here on takes in what was not reported to us and tells of everything, until no turn begins any more. Being
+    /// dropped anywhere costs nothing: what was told is committed.
+    pub(crate) fn give_notice(&self) {
+        let engine = self.clone();
+        self.0.tasks.spawn(async move {
+            let over = engine.0.draining.clone();
+            let work = async {
+                engine.0.open.cancelled().await;
+                tokio::join!(engine.keep_telling(), engine.keep_reconciling());
+            };
+            tokio::select! {
+                () = work => {}
+                () = over.cancelled() => {}
+            }
+        });
+    }
+
+    async fn keep_telling(&self) {
+        loop {
+            let wait = match self.tell_due().await {
+                Ok(None) => SWEEP,
+                Ok(Some(at)) => {
+                    Duration::try_from(at.duration_since(self.now())).unwrap_or_default().min(SWEEP)
+                }
+                Err(error) => {
+                    tracing::error!(error = format!("{error:#}"), "reports could not be told of");
+                    SWEEP
+                }
+            };
+            tokio::select! {
+                () = self.0.reported.notified() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    /// Tells of everything that is due; when something is due next.
+    pub(crate) async fn tell_due(&self) -> anyhow::Result<Option<Timestamp>> {
+        // Before the reading: what comes after it is not missing from a group that is due.
+        let now = self.now();
+        let untold = self.0.parts.db.read(|conn| arr_events::untold(conn, AT_ONCE)).await?;
+        let groups = groups(untold);
+        // What asks nobody comes first: a Sonarr that hangs holds up no movie.
+        let (shows, others): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|group| matches!(group.subject, Subject::Show(_)));
+        let (mut next, mut silent): (Option<Timestamp>, Vec<String>) = (None, Vec::new());
+        for group in others.into_iter().chain(shows) {
+            let (ready_at, instance) = (group.ready_at(), group.instance.clone());
+            let again = if ready_at > now {
+                Some(ready_at)
+            } else if silent.contains(&instance) {
+                Some(now + ASK_AGAIN)
+            } else {
+                match self.tell(group).await? {
+                    Told::Done => None,
+                    Told::NotBefore(at) => Some(at),
+                    Told::NoAnswer => {
+                        silent.push(instance);
+                        Some(now + ASK_AGAIN)
+                    }
+                }
+            };
+            next = next.into_iter().chain(again).min();
+        }
+        self.0.parts.outbox.ring();
+        Ok(next)
+    }
+
+    async fn tell(&self, group: Group) -> anyhow::Result<Told> {
+        let (settings, now) = (self.0.parts.settings.clone(), self.now());
+        match &group.subject {
+            Subject::Show(_) => {
+                let Asked::Answered(news) = self.ask_about(&group).await? else { return Ok(Told::NoAnswer) };
+                let work = move |conn: &mut _| Telling { conn, settings: &settings, now }.of_show(&news);
+                Ok(self.0.parts.db.write(work).await?)
+            }
+            Subject::Movie(_) => {
+                let work = move |conn: &mut _| Telling { conn, settings: &settings, now }.of_movie(&group);
+                self.0.parts.db.write(work).await?;
+                Ok(Told::Done)
+            }
+            Subject::Download(_) | Subject::Check(_) => {
+                let service = self.label(&group.instance);
+                let work = move |conn: &mut _| {
+                    Telling { conn, settings: &settings, now }.of_trouble(&group, &service)
+                };
+                self.0.parts.db.write(work).await?;
+                Ok(Told::Done)
+            }
+        }
+    }
+
+    /// The name that people know.
+    fn label(&self, instance: &str) -> String {
+        let library = &self.0.parts.library;
+        let movies = library.movies.iter().find(|one| one.name == instance).map(Instance::label);
+        let series = || library.series.iter().find(|one| one.name == instance).map(Instance::label);
+        movies.or_else(series).unwrap_or_else(|| instance.to_owned())
+    }
+
+    /// Which of the episodes are new and which seasons are complete: Sonarr knows. Where nobody waits, it is not asked.
+    async fn ask_about(&self, group: &Group) -> anyhow::Result<Asked> {
+        let mut news = ShowNews::of(group);
+        let (instance, seasons, show) = (group.instance.clone(), news.seasons(), news.show.clone());
+        let somebody_waits = move |conn: &mut _| {
+            for season in seasons {
+                if !follows::followers(conn, &followed(&instance, &show, season))?.is_empty() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        let sonarr = self.0.parts.library.series.iter().find(|one| one.name == group.instance);
+        let (Some(sonarr), true) = (sonarr, self.0.parts.db.read(somebody_waits).await?) else {
+            news.episodes.clear();
+            return Ok(Asked::Answered(news));
+        };
+        let state = async {
+            let Some(series) = sonarr.client.series(news.show.id).await? else { return Ok(None) };
+            Ok::<_, ArrError>(Some((series, sonarr.client.history(news.show.id).await?)))
+        };
+        match state.await {
+            Ok(Some((series, history))) => news.learn(&series, &history),
+            Ok(None) => news.episodes.clear(),
+            Err(error) => {
+                tracing::warn!(instance = group.instance, ?error, "a report could not be looked into");
+                if group.reports.iter().any(|report| self.now() < report.received_at + GIVE_UP) {
+                    return Ok(Asked::NoAnswer);
+                }
+                news.episodes.clear();
+            }
+        }
+        Ok(Asked::Answered(news))
+    }
+}
+
+enum Asked {
+    Answered(ShowNews),
+    NoAnswer,
+}

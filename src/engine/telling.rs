@@ -1,0 +1,257 @@
+//! What each person is told of reports that belong together, within the transaction that takes them.
+
+use jiff::Timestamp;
+
+use super::Settings;
+use super::ending::WayBack;
+use crate::arr::history::HistoryEntry;
+use crate::arr::{Season, Series, history};
+use crate::conversation::notices::{
+    self as words, Copy, EPISODES_EVERY, Group, HOUR, Leave, News, Report, TROUBLE_EVERY, Title, Topic,
+};
+use crate::conversation::transcript::{MediaKind, Status, UserId};
+use crate::messaging::segments::Segments;
+use crate::store::arr_events::{self, Take};
+use crate::store::follows::{self, Followed};
+use crate::store::notices::{self, Noted, Wants};
+use crate::store::{Conn, QueryResult, users};
+
+/// What became of a group.
+pub(super) enum Told {
+    Done,
+    /// Single episodes are to wait for more.
+    NotBefore(Timestamp),
+    /// Its server has to be asked again.
+    NoAnswer,
+}
+
+/// What there is to tell of a show.
+pub(super) struct ShowNews {
+    instance: String,
+    pub(super) show: Title,
+    reports: Vec<i64>,
+    /// By season and number, in order.
+    pub(super) episodes: Vec<(u32, u32)>,
+    /// Seasons of which every episode is there.
+    complete: Vec<u32>,
+    /// No more of it will come.
+    is_over: bool,
+}
+
+impl ShowNews {
+    pub(super) fn of(group: &Group) -> Self {
+        let mut news = Self {
+            instance: group.instance.clone(),
+            show: Title { id: 0, catalog_id: 0, title: String::new(), year: 0 },
+            reports: group.reports.iter().map(|report| report.id).collect(),
+            episodes: Vec::new(),
+            complete: Vec::new(),
+            is_over: false,
+        };
+        for one in &group.reports {
+            if let Report::Episode { show, season, number, copy } = &one.report {
+                news.show.clone_from(show);
+                if *copy == Copy::First {
+                    news.episodes.push((*season, *number));
+                }
+            }
+        }
+        news.episodes.sort_unstable();
+        news.episodes.dedup();
+        news
+    }
+
+    pub(super) fn seasons(&self) -> Vec<u32> {
+        let mut seasons: Vec<u32> = self.episodes.iter().map(|(season, _)| *season).collect();
+        seasons.dedup();
+        seasons
+    }
+
+    pub(super) fn learn(&mut self, series: &Series, entries: &[HistoryEntry]) {
+        // The event of a complete import does not say whether it replaced anything.
+        self.episodes.retain(|episode| !history::was_upgraded(entries, *episode));
+        let seasons = self.seasons();
+        let is_complete = |season: &&Season| {
+            let all_there = season.episodes_on_disk >= season.episodes;
+            // A season of one episode has just begun, unless nothing more comes.
+            seasons.contains(&season.number) && all_there && (season.episodes > 1 || series.ended)
+        };
+        self.complete = series.seasons.iter().filter(is_complete).map(|season| season.number).collect();
+        self.is_over = series.ended && series.episodes_on_disk >= series.episodes;
+    }
+}
+
+pub(super) fn followed(instance: &str, show: &Title, season: u32) -> Followed {
+    Followed {
+        instance: instance.to_owned(),
+        kind: MediaKind::Series,
+        catalog_id: show.catalog_id,
+        season: Some(season),
+    }
+}
+
+/// What one person is told of a show.
+struct Share {
+    user: UserId,
+    complete: Vec<u32>,
+    episodes: Vec<(u32, u32)>,
+    /// Each with the time since when they have waited for it.
+    matters: Vec<(String, Timestamp)>,
+}
+
+/// Tells people within one transaction.
+pub(super) struct Telling<'a> {
+    pub(super) conn: &'a mut Conn,
+    pub(super) settings: &'a Settings,
+    pub(super) now: Timestamp,
+}
+
+impl Telling<'_> {
+    fn take(&mut self, group: &Group) -> QueryResult<Take> {
+        let ids: Vec<i64> = group.reports.iter().map(|report| report.id).collect();
+        arr_events::take(self.conn, &ids, self.now)
+    }
+
+    pub(super) fn of_movie(&mut self, group: &Group) -> QueryResult<()> {
+        if self.take(group)? == Take::Lost {
+            return Ok(());
+        }
+        let first = group.reports.iter().find_map(|one| {
+            let Report::Movie(movie, Copy::First) = &one.report else { return None };
+            Some(movie)
+        });
+        let Some(movie) = first else { return Ok(()) };
+        let (instance, catalog_id) = (group.instance.clone(), movie.catalog_id);
+        let what = Followed { instance, kind: MediaKind::Movie, catalog_id, season: None };
+        let matter = format!("movie:{}:{}", group.instance, movie.catalog_id);
+        for user in follows::followers(self.conn, &what)? {
+            let since = follows::since(self.conn, user, &what)?.unwrap_or(self.now);
+            self.tell(user, Topic::Ready, &[(matter.clone(), since)], &words::movie_ready(movie))?;
+        }
+        follows::end(self.conn, &what, self.now)
+    }
+
+    pub(super) fn of_show(&mut self, news: &ShowNews) -> QueryResult<Told> {
+        let shares = self.shares(news)?;
+        if shares.iter().all(|share| share.complete.is_empty()) {
+            let mut again: Option<Timestamp> = None;
+            for share in &shares {
+                let beginning = format!("episode:{}:{}:", news.instance, news.show.catalog_id);
+                let last = notices::last_about(self.conn, share.user, &beginning)?;
+                again = again.max(last.map(|last| last + EPISODES_EVERY));
+            }
+            if let Some(at) = again.filter(|at| *at > self.now) {
+                return Ok(Told::NotBefore(at));
+            }
+        }
+        if arr_events::take(self.conn, &news.reports, self.now)? == Take::Lost {
+            return Ok(Told::Done);
+        }
+        for share in shares {
+            let words = words::show_ready(&news.show, &share.complete, &share.episodes);
+            self.tell(share.user, Topic::Ready, &share.matters, &words)?;
+        }
+        for season in &news.complete {
+            follows::end(self.conn, &followed(&news.instance, &news.show, *season), self.now)?;
+        }
+        if news.is_over {
+            let all = Followed { season: None, ..followed(&news.instance, &news.show, 0) };
+            follows::end(self.conn, &all, self.now)?;
+        }
+        Ok(Told::Done)
+    }
+
+    /// What each person has waited for and was not told yet.
+    fn shares(&mut self, news: &ShowNews) -> QueryResult<Vec<Share>> {
+        let mut shares: Vec<Share> = Vec::new();
+        for season in news.seasons() {
+            let what = followed(&news.instance, &news.show, season);
+            let of_show = format!("{}:{}:{season}", news.instance, news.show.catalog_id);
+            for user in follows::followers(self.conn, &what)? {
+                let since = follows::since(self.conn, user, &what)?.unwrap_or(self.now);
+                let known = shares.iter().position(|share| share.user == user);
+                let place = known.unwrap_or_else(|| {
+                    shares.push(Share { user, complete: vec![], episodes: vec![], matters: vec![] });
+                    shares.len() - 1
+                });
+                let share = &mut shares[place];
+                let whole = format!("season:{of_show}");
+                let is_complete =
+                    news.complete.contains(&season) && !notices::is_noted(self.conn, user, &whole, since)?;
+                if is_complete {
+                    share.complete.push(season);
+                    share.matters.push((whole, since));
+                }
+                for episode in news.episodes.iter().filter(|(of, _)| *of == season) {
+                    let matter = format!("episode:{of_show}:{}", episode.1);
+                    if !notices::is_noted(self.conn, user, &matter, since)? {
+                        share.matters.push((matter, since));
+                        if !is_complete {
+                            share.episodes.push(*episode);
+                        }
+                    }
+                }
+            }
+        }
+        shares.retain(|share| !share.matters.is_empty());
+        Ok(shares)
+    }
+
+    /// What admins have to look into; an illness that has passed is nobody's trouble.
+    pub(super) fn of_trouble(&mut self, group: &Group, service: &str) -> QueryResult<()> {
+        if self.take(group)? == Take::Lost {
+            return Ok(());
+        }
+        let Some(last) = group.reports.last() else { return Ok(()) };
+        let (what, words) = match &last.report {
+            Report::Stuck(of) => (of, words::stuck(of, service)),
+            Report::Failed(of) => (of, words::failed(of, service)),
+            Report::Ill { check, message } => (check, words::ill(message, service)),
+            Report::Well { .. } | Report::Movie(..) | Report::Episode { .. } => return Ok(()),
+        };
+        let matter = format!("trouble:{}:{what}", group.instance);
+        let since = self.now - TROUBLE_EVERY;
+        for admin in users::admins(self.conn)? {
+            self.tell(admin.id, Topic::Trouble, &[(matter.clone(), since)], &words)?;
+        }
+        Ok(())
+    }
+
+    /// One person, once for each matter: now, in the morning, or together with what waits already.
+    fn tell(
+        &mut self,
+        user: UserId,
+        topic: Topic,
+        matters: &[(String, Timestamp)],
+        news: &News,
+    ) -> QueryResult<()> {
+        let person = users::get(self.conn, user)?;
+        if person.status != Status::Active || person.opted_out {
+            return Ok(());
+        }
+        let Wants::Notices(own) = notices::wants(self.conn, user)? else { return Ok(()) };
+        let mut ids = Vec::new();
+        for (matter, since) in matters {
+            if let Noted::New(id) = notices::note(self.conn, user, matter, *since, self.now)? {
+                ids.push(id);
+            }
+        }
+        let Some(first) = ids.first() else { return Ok(()) };
+        let way = WayBack::to_user(self.conn, &person, self.settings.number.as_ref())?;
+        let key = notices::key(topic, *first);
+        let told = (ids.as_slice(), news.phrase.as_str());
+        if let Some(mut held) = notices::held(self.conn, user, topic, self.now)? {
+            held.phrases.push(news.phrase.clone());
+            let text = way.notice(&key, &words::together(topic, &held.phrases));
+            let segments = u32::try_from(Segments::of(&text.body).count).unwrap_or(u32::MAX);
+            return notices::say_more(self.conn, held.id, (&text.body, segments), told, self.now);
+        }
+        let lately = notices::texts_since(self.conn, user, self.now - HOUR)?;
+        let quiet = own.or(self.settings.quiet);
+        let at = match words::leave(quiet, &lately, self.now, &self.settings.zone) {
+            Leave::Now => self.now,
+            Leave::At(at) => at,
+        };
+        notices::queue(self.conn, &way.notice(&key, &news.sentence), at, told, self.now)
+    }
+}

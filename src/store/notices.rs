@@ -1,0 +1,340 @@
+//! What people were told without having asked at that moment, each matter once, and whether they want to be told at all.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::Conn;
+use super::codec::{ms, number, time, unreadable};
+use super::outbox::{self, NewText};
+use super::schema::{notices, outbox as texts, users};
+use crate::conversation::notices::Topic;
+use crate::conversation::quiet::{Quiet, Wish};
+use crate::conversation::transcript::{OutboxId, UserId};
+
+/// What a person wants of notices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wants {
+    Nothing,
+    /// Hours of their own, where they have set some.
+    Notices(Option<Quiet>),
+}
+
+pub fn wants(conn: &mut Conn, user: UserId) -> QueryResult<Wants> {
+    let (notify, from, to): (i64, Option<i64>, Option<i64>) =
+        users::table.find(user.0).select((users::notify, users::quiet_from, users::quiet_to)).first(conn)?;
+    let quiet = match (from, to) {
+        (Some(from), Some(to)) => {
+            let hours = Quiet::new(number(from)?, number(to)?);
+            Some(hours.ok_or_else(|| unreadable("hours"))?)
+        }
+        (None, _) | (_, None) => None,
+    };
+    Ok(if notify == 0 { Wants::Nothing } else { Wants::Notices(quiet) })
+}
+
+/// Who wants no notices any more is not sent those that wait either.
+pub fn wish(conn: &mut Conn, user: UserId, wish: Wish, now: Timestamp) -> QueryResult<()> {
+    let person = users::table.find(user.0);
+    let hours = |quiet: Quiet| {
+        let (from, to) = (Some(i64::from(quiet.from())), Some(i64::from(quiet.to())));
+        (users::quiet_from.eq(from), users::quiet_to.eq(to), users::updated_at.eq(ms(now)))
+    };
+    match wish {
+        Wish::On => {
+            diesel::update(person).set((users::notify.eq(1), users::updated_at.eq(ms(now)))).execute(conn)?
+        }
+        Wish::Off => {
+            for topic in [Topic::Ready, Topic::Trouble] {
+                put_aside(conn, user, topic, now)?;
+            }
+            diesel::update(person).set((users::notify.eq(0), users::updated_at.eq(ms(now)))).execute(conn)?
+        }
+        Wish::Quiet(quiet) => diesel::update(person).set(hours(quiet)).execute(conn)?,
+        Wish::NeverQuiet => diesel::update(person).set(hours(Quiet::NEVER)).execute(conn)?,
+    };
+    Ok(())
+}
+
+/// Whether a person is told of a matter for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noted {
+    New(i64),
+    Known,
+}
+
+/// Notes that a person is told of a matter. What they were told before `since` counts for nothing.
+pub fn note(
+    conn: &mut Conn,
+    user: UserId,
+    matter: &str,
+    since: Timestamp,
+    now: Timestamp,
+) -> QueryResult<Noted> {
+    let known: Option<(i64, i64)> = notices::table
+        .filter(notices::user_id.eq(user.0).and(notices::matter.eq(matter)))
+        .select((notices::id, notices::created_at))
+        .first(conn)
+        .optional()?;
+    match known {
+        Some((_, at)) if at >= ms(since) => return Ok(Noted::Known),
+        Some((id, _)) => {
+            diesel::delete(notices::table.find(id)).execute(conn)?;
+        }
+        None => {}
+    }
+    let row = (notices::user_id.eq(user.0), notices::matter.eq(matter), notices::created_at.eq(ms(now)));
+    diesel::insert_into(notices::table).values(row).returning(notices::id).get_result(conn).map(Noted::New)
+}
+
+/// Whether a person was told of a matter since `since`.
+pub fn is_noted(conn: &mut Conn, user: UserId, matter: &str, since: Timestamp) -> QueryResult<bool> {
+    let at: Option<i64> = notices::table
+        .filter(notices::user_id.eq(user.0).and(notices::matter.eq(matter)))
+        .select(notices::created_at)
+        .first(conn)
+        .optional()?;
+    Ok(at.is_some_and(|at| at >= ms(since)))
+}
+
+/// When a person was last told of something whose matter begins like this.
+pub fn last_about(conn: &mut Conn, user: UserId, beginning: &str) -> QueryResult<Option<Timestamp>> {
+    // The character behind the colon, which ends every beginning.
+    let end = format!("{};", beginning.trim_end_matches(':'));
+    let last: Option<i64> = notices::table
+        .filter(notices::user_id.eq(user.0).and(notices::matter.ge(beginning)).and(notices::matter.lt(end)))
+        .select(diesel::dsl::max(notices::created_at))
+        .first(conn)?;
+    last.map(time).transpose()
+}
+
+/// When the texts were made that told a person something since `since`.
+pub fn texts_since(conn: &mut Conn, user: UserId, since: Timestamp) -> QueryResult<Vec<Timestamp>> {
+    let rows: Vec<(Option<i64>, i64)> = notices::table
+        .filter(notices::user_id.eq(user.0).and(notices::created_at.gt(ms(since))))
+        .order(notices::id)
+        .select((notices::outbox_id, notices::created_at))
+        .load(conn)?;
+    let mut seen = Vec::new();
+    let mut times = Vec::new();
+    for (text, at) in rows {
+        if let Some(text) = text
+            && !seen.contains(&text)
+        {
+            seen.push(text);
+            times.push(time(at)?);
+        }
+    }
+    Ok(times)
+}
+
+/// A text that several notices may share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    pub id: OutboxId,
+    /// What it says so far.
+    pub phrases: Vec<String>,
+}
+
+/// The text of a person that waits for its time.
+pub fn held(conn: &mut Conn, user: UserId, topic: Topic, now: Timestamp) -> QueryResult<Option<Held>> {
+    let waiting: Option<(i64, i64)> = texts::table
+        .filter(outbox::OPEN.and(texts::user_id.eq(user.0)).and(texts::kind.eq("notice")))
+        .filter(texts::state.eq("queued").and(texts::attempts.eq(0)).and(texts::not_before.gt(ms(now))))
+        .filter(texts::dedupe_key.ge(format!("{}:", word(topic))))
+        .filter(texts::dedupe_key.lt(format!("{};", word(topic))))
+        .select((texts::id, texts::created_at))
+        .first(conn)
+        .optional()?;
+    let Some((id, created_at)) = waiting else { return Ok(None) };
+    let words: Vec<Option<String>> = notices::table
+        .filter(notices::user_id.eq(user.0).and(notices::created_at.ge(created_at)))
+        .filter(notices::outbox_id.eq(id))
+        .order(notices::id)
+        .select(notices::words)
+        .load(conn)?;
+    Ok(Some(Held { id: OutboxId(id), phrases: words.into_iter().flatten().collect() }))
+}
+
+/// The beginning of a text's key; the id of the first notice in it makes it one of its own.
+pub fn key(topic: Topic, notice: i64) -> String {
+    format!("{}:{notice}", word(topic))
+}
+
+fn word(topic: Topic) -> &'static str {
+    match topic {
+        Topic::Ready => "ready",
+        Topic::Trouble => "trouble",
+    }
+}
+
+/// Queues the text that tells of these notices, to be sent at `at`.
+pub fn queue(
+    conn: &mut Conn,
+    text: &NewText,
+    at: Timestamp,
+    (ids, phrase): (&[i64], &str),
+    now: Timestamp,
+) -> QueryResult<()> {
+    let id = outbox::queue_for(conn, text, at, now)?;
+    tell_in(conn, id, ids, phrase)
+}
+
+/// Says more in a text that waits.
+pub fn say_more(
+    conn: &mut Conn,
+    held: OutboxId,
+    (body, segments): (&str, u32),
+    (ids, phrase): (&[i64], &str),
+    now: Timestamp,
+) -> QueryResult<()> {
+    diesel::update(texts::table.find(held.0))
+        .set((texts::body.eq(body), texts::segments.eq(i64::from(segments)), texts::updated_at.eq(ms(now))))
+        .execute(conn)?;
+    tell_in(conn, held, ids, phrase)
+}
+
+fn tell_in(conn: &mut Conn, text: OutboxId, ids: &[i64], phrase: &str) -> QueryResult<()> {
+    for (place, id) in ids.iter().enumerate() {
+        let words = (place == 0).then_some(phrase);
+        diesel::update(notices::table.find(id))
+            .set((notices::outbox_id.eq(text.0), notices::words.eq(words)))
+            .execute(conn)?;
+    }
+    Ok(())
+}
+
+/// Does not send what a person was about to be told.
+fn put_aside(conn: &mut Conn, user: UserId, topic: Topic, now: Timestamp) -> QueryResult<()> {
+    diesel::update(
+        texts::table
+            .filter(outbox::OPEN.and(texts::user_id.eq(user.0)).and(texts::state.eq("queued")))
+            .filter(texts::dedupe_key.ge(format!("{}:", word(topic))))
+            .filter(texts::dedupe_key.lt(format!("{};", word(topic)))),
+    )
+    .set((texts::state.eq("suppressed"), texts::updated_at.eq(ms(now))))
+    .execute(conn)
+    .map(drop)
+}
+
+/// Forgets what people were told before `before`.
+pub fn forget(conn: &mut Conn, before: Timestamp) -> QueryResult<usize> {
+    // By person, as the index is.
+    let people: Vec<i64> = users::table.select(users::id).load(conn)?;
+    let mut gone = 0;
+    for user in people {
+        let old = notices::user_id.eq(user).and(notices::created_at.lt(ms(before)));
+        gone += diesel::delete(notices::table.filter(old)).execute(conn)?;
+    }
+    Ok(gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+    use crate::conversation::transcript::{Address, PhoneNumber};
+    use crate::store::outbox::TextKind;
+    use crate::store::users::{Newcomer, ensure};
+    use crate::store::{agenda, scratch};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn minute(n: i64) -> Timestamp {
+        NOW + SignedDuration::from_mins(n)
+    }
+
+    fn ann(conn: &mut Conn) -> UserId {
+        ensure(conn, &PhoneNumber::parse("+15550100001").unwrap(), Newcomer::Member, NOW).unwrap()
+    }
+
+    fn text(user: UserId, notice: i64, body: &str) -> NewText {
+        NewText {
+            key: key(Topic::Ready, notice),
+            user,
+            turn: None,
+            kind: TextKind::Notice,
+            to: Address::new("+15550100001"),
+            from: Address::new("+15550100000"),
+            body: body.into(),
+            segments: 1,
+            media: None,
+        }
+    }
+
+    fn new(conn: &mut Conn, user: UserId, matter: &str, at: Timestamp) -> i64 {
+        match note(conn, user, matter, NOW, at).unwrap() {
+            Noted::New(id) => id,
+            Noted::Known => panic!("{matter} was noted before"),
+        }
+    }
+
+    #[test]
+    fn a_matter_is_told_once_and_again_to_whoever_began_to_wait_for_it_anew() {
+        let mut conn = scratch();
+        let ann = ann(&mut conn);
+        new(&mut conn, ann, "movie:radarr:7", minute(5));
+        assert_eq!(note(&mut conn, ann, "movie:radarr:7", minute(5), minute(9)), Ok(Noted::Known));
+        assert_eq!(is_noted(&mut conn, ann, "movie:radarr:7", minute(5)), Ok(true));
+        assert_eq!(note(&mut conn, ann, "movie:radarr:7", minute(6), minute(9)), Ok(Noted::New(2)));
+    }
+
+    #[test]
+    fn what_was_told_last_is_found_by_how_its_matter_begins() {
+        let mut conn = scratch();
+        let ann = ann(&mut conn);
+        for (matter, at) in
+            [("episode:sonarr:7:1:1", 1), ("episode:sonarr:7:1:2", 3), ("episode:sonarr:70:1:1", 5)]
+        {
+            new(&mut conn, ann, matter, minute(at));
+        }
+        assert_eq!(last_about(&mut conn, ann, "episode:sonarr:7:"), Ok(Some(minute(3))));
+        assert_eq!(last_about(&mut conn, ann, "episode:sonarr:8:"), Ok(None));
+    }
+
+    #[test]
+    fn a_text_that_waits_can_say_more_and_counts_once() {
+        let mut conn = scratch();
+        let ann = ann(&mut conn);
+        let first = new(&mut conn, ann, "movie:radarr:7", minute(1));
+        queue(&mut conn, &text(ann, first, "Dune is ready."), minute(60), (&[first], "Dune"), minute(1))
+            .unwrap();
+        let held_then = held(&mut conn, ann, Topic::Ready, minute(2)).unwrap().unwrap();
+        assert_eq!(held_then.phrases, ["Dune"]);
+        let more = [new(&mut conn, ann, "movie:radarr:8", minute(2)), new(&mut conn, ann, "x", minute(2))];
+        say_more(&mut conn, held_then.id, ("Both are ready.", 1), (&more, "Heat"), minute(2)).unwrap();
+        let held_now = held(&mut conn, ann, Topic::Ready, minute(3)).unwrap().unwrap();
+        assert_eq!(held_now.phrases, ["Dune", "Heat"]);
+        assert_eq!(texts_since(&mut conn, ann, NOW), Ok(vec![minute(1)]));
+        assert_eq!(held(&mut conn, ann, Topic::Trouble, minute(3)), Ok(None));
+        assert_eq!(held(&mut conn, ann, Topic::Ready, minute(60)), Ok(None), "it is on its way");
+    }
+
+    #[test]
+    fn what_a_person_wants_is_remembered_and_no_means_also_what_waits() {
+        let mut conn = scratch();
+        let ann = ann(&mut conn);
+        assert_eq!(wants(&mut conn, ann), Ok(Wants::Notices(None)));
+        let night = Quiet::new(22, 7).unwrap();
+        wish(&mut conn, ann, Wish::Quiet(night), NOW).unwrap();
+        assert_eq!(wants(&mut conn, ann), Ok(Wants::Notices(Some(night))));
+        wish(&mut conn, ann, Wish::NeverQuiet, NOW).unwrap();
+        assert_eq!(wants(&mut conn, ann), Ok(Wants::Notices(Some(Quiet::NEVER))));
+
+        let notice = new(&mut conn, ann, "movie:radarr:7", minute(1));
+        queue(&mut conn, &text(ann, notice, "Dune is ready."), minute(60), (&[notice], "Dune"), minute(1))
+            .unwrap();
+        wish(&mut conn, ann, Wish::Off, minute(2)).unwrap();
+        assert_eq!(wants(&mut conn, ann), Ok(Wants::Nothing));
+        let agenda = agenda::of(&mut conn, &[], minute(90)).unwrap();
+        assert_eq!(agenda, agenda::Agenda::default());
+    }
+
+    #[test]
+    fn old_notices_are_forgotten() {
+        let mut conn = scratch();
+        let ann = ann(&mut conn);
+        new(&mut conn, ann, "movie:radarr:7", minute(1));
+        assert_eq!((forget(&mut conn, minute(1)), forget(&mut conn, minute(2))), (Ok(0), Ok(1)));
+    }
+}

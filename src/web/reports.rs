@@ -1,0 +1,97 @@
+//! What Sonarr and Radarr report: told to be theirs, read, stored, acknowledged. They wait for the answer in the middle of
+//! an import and never ask again, so nothing else is done here.
+
+use axum::body::to_bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::Webhooks;
+use crate::arr::connect;
+
+/// The event of a season pack has a few kilobytes for each of its files.
+const MAX_BODY_BYTES: usize = 1 << 20;
+const TOKEN_HEADER: &str = "x-dialarr-token";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("take a report: NOTIFICATION_SECRET is not set")]
+    NoSecret,
+    #[error("take a report of a library that is not configured")]
+    UnknownLibrary,
+    #[error("take a report without the right secret")]
+    WrongSecret,
+    #[error("take a report over 1 MiB")]
+    TooLarge,
+    #[error("read the report")]
+    Unreadable,
+    #[error("store the report")]
+    NotStored,
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let status = match self {
+            Self::NoSecret | Self::UnknownLibrary => StatusCode::NOT_FOUND,
+            Self::WrongSecret => StatusCode::UNAUTHORIZED,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Unreadable => StatusCode::BAD_REQUEST,
+            Self::NotStored => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        status.into_response()
+    }
+}
+
+pub(super) async fn receive(
+    State(webhooks): State<Webhooks>,
+    Path(instance): Path<String>,
+    request: Request,
+) -> Result<StatusCode, Refusal> {
+    let outcome = admit(&webhooks, &instance, request).await;
+    if let Err(refusal) = &outcome {
+        tracing::warn!(%refusal, "report refused");
+    }
+    outcome.map(|()| StatusCode::OK)
+}
+
+async fn admit(webhooks: &Webhooks, instance: &str, request: Request) -> Result<(), Refusal> {
+    let secret = webhooks.reports.as_ref().ok_or(Refusal::NoSecret)?;
+    let instance = webhooks.engine.reporter(instance).ok_or(Refusal::UnknownLibrary)?;
+    let (parts, body) = request.into_parts();
+    if !presents(&parts.headers, secret) {
+        return Err(Refusal::WrongSecret);
+    }
+    let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| Refusal::TooLarge)?;
+    let reported = connect::read(&body, webhooks.clock.now()).map_err(|_| Refusal::Unreadable)?;
+    webhooks.engine.take_reports(instance, reported).await.map_err(|error| {
+        tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "a report could not be stored");
+        Refusal::NotStored
+    })
+}
+
+/// Whether the request carries the secret, as a header of its own or as the password of Basic authentication.
+fn presents(headers: &HeaderMap, secret: &SecretString) -> bool {
+    let token = headers.get(TOKEN_HEADER).map(|value| value.as_bytes().to_vec());
+    token.or_else(|| password(headers)).is_some_and(|given| is_same(&given, secret))
+}
+
+fn password(headers: &HeaderMap) -> Option<Vec<u8>> {
+    let (scheme, credentials) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let credentials = STANDARD.decode(credentials.trim()).ok()?;
+    let colon = credentials.iter().position(|byte| *byte == b':')?;
+    Some(credentials[colon + 1..].to_vec())
+}
+
+/// Compared by their hashes, so that the time it takes tells neither a letter nor the length.
+fn is_same(given: &[u8], secret: &SecretString) -> bool {
+    let [given, wanted] = [given, secret.expose_secret().as_bytes()].map(Sha256::digest);
+    bool::from(given.as_slice().ct_eq(wanted.as_slice()))
+}

@@ -1,0 +1,48 @@
+//! The recorded events of Connect, as our webhook reads them.
+
+use anyhow::{Context, Result, ensure};
+use dialarr::arr::connect;
+use dialarr::conversation::notices::{Copy, Report};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::arr::recordings;
+
+#[test]
+fn every_recorded_event_is_read_and_reports_what_it_tells() -> Result<()> {
+    for server in ["sonarr", "radarr"] {
+        for (name, text) in recordings(server, &["webhook_"])? {
+            let reported = connect::read(text.as_bytes(), Timestamp::UNIX_EPOCH);
+            let reports: Vec<Report> = reported?.into_iter().map(|one| one.report).collect();
+            let event: Value = serde_json::from_str(&text).with_context(|| name.clone())?;
+            check(&event, &reports).with_context(|| format!("{server} {name}: {reports:?}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// The raw event and the reports agree.
+fn check(event: &Value, reports: &[Report]) -> Result<()> {
+    let episodes = event["episodes"].as_array().map_or(0, Vec::len);
+    let upgrade = event["isUpgrade"].as_bool().unwrap_or_default();
+    let copy = if upgrade { Copy::Better } else { Copy::First };
+    let titled = |title: &str, event: &Value| event["title"].as_str() == Some(title);
+    match event["eventType"].as_str().unwrap_or_default() {
+        "Download" if event["movie"].is_object() => {
+            let [Report::Movie(movie, found)] = reports else { anyhow::bail!("not one movie") };
+            ensure!(titled(&movie.title, &event["movie"]) && *found == copy);
+        }
+        "Download" => {
+            ensure!(episodes > 0 && reports.len() == episodes, "not {episodes} episodes");
+            for report in reports {
+                let Report::Episode { show, copy: found, .. } = report else { anyhow::bail!("no episode") };
+                ensure!(titled(&show.title, &event["series"]) && *found == copy);
+            }
+        }
+        "ManualInteractionRequired" => ensure!(matches!(reports, [Report::Stuck(_)]), "not one"),
+        "Health" => ensure!(matches!(reports, [Report::Ill { .. }]), "not one illness"),
+        "HealthRestored" => ensure!(matches!(reports, [Report::Well { .. }]), "not one recovery"),
+        _ => ensure!(reports.is_empty(), "it concerns nobody"),
+    }
+    Ok(())
+}

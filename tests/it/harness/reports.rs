@@ -1,0 +1,69 @@
+//! The words for what Sonarr and Radarr report, and for who waits for it.
+
+use bytes::Bytes;
+use dialarr::conversation::transcript::{MediaKind, PhoneNumber};
+use dialarr::store::follows::{self, Followed};
+use dialarr::store::users;
+use http::Request;
+use serde_json::Value;
+
+use super::TestApp;
+
+/// What reports are to present.
+pub(crate) const SECRET: &str = "a-long-random-word";
+
+/// A request as the servers make it: `Basic`, with any name.
+pub(crate) fn report(library: &str, event: &Value, password: &str) -> Request<Bytes> {
+    use base64::Engine;
+
+    let credentials = base64::engine::general_purpose::STANDARD.encode(format!("dialarr:{password}"));
+    Request::post(format!("https://sms.example.org/webhook/{library}"))
+        .header("content-type", "application/json")
+        .header("authorization", format!("Basic {credentials}"))
+        .body(Bytes::from(event.to_string()))
+        .unwrap()
+}
+
+impl TestApp {
+    /// A library reports this; nobody is told yet.
+    pub(crate) async fn hears(&self, library: &str, event: &Value) {
+        assert_eq!(self.request(report(library, event, SECRET)).await.status(), 200, "the report is taken");
+    }
+
+    /// So many seconds pass, then everyone is told of what is due.
+    pub(crate) async fn later(&self, seconds: i64) {
+        self.pass(seconds);
+        self.app().give_notice_once().await.unwrap();
+        self.settle().await;
+    }
+
+    /// A movie in Radarr that a person waits for.
+    pub(crate) async fn awaits_movie(&self, phone: &str, tmdb: i64) {
+        self.awaits(phone, ("radarr", MediaKind::Movie, tmdb), None).await;
+    }
+
+    /// A season of a show in Sonarr that a person waits for.
+    pub(crate) async fn awaits_season(&self, phone: &str, tvdb: i64, season: u32) {
+        self.awaits(phone, ("sonarr", MediaKind::Series, tvdb), Some(season)).await;
+    }
+
+    /// Everything of a show in Sonarr.
+    pub(crate) async fn awaits_show(&self, phone: &str, tvdb: i64) {
+        self.awaits(phone, ("sonarr", MediaKind::Series, tvdb), None).await;
+    }
+
+    async fn awaits(
+        &self,
+        phone: &str,
+        (instance, kind, catalog_id): (&str, MediaKind, i64),
+        season: Option<u32>,
+    ) {
+        let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
+        let what = Followed { instance: instance.to_owned(), kind, catalog_id, season };
+        let follow = move |conn: &mut _| {
+            let user = users::by_phone(conn, &phone)?.unwrap();
+            follows::follow(conn, user.id, &what, now)
+        };
+        self.app().db.write(follow).await.unwrap();
+    }
+}

@@ -1,0 +1,453 @@
+//! What people are told without having asked at that moment: what is ready, and for admins what wants a hand.
+
+use dialarr::arr::fake::item::{movie, series};
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::conversation::quiet::Quiet;
+use http::{Method, Request};
+use serde_json::json;
+
+use crate::harness::model::removes_movie;
+use crate::harness::reports::{SECRET, report};
+use crate::harness::{ANN, BOB, Has, Setup, TestApp};
+
+const DUNE: i64 = 438_631;
+const THE_BEAR: i64 = 403_294;
+const HOUR: i64 = 60 * 60;
+const READY: &str = "Dune (2021) is ready to watch.";
+
+/// Bob waits for Dune and for the second season of The Bear, of which nothing is there yet; Ann is an admin.
+async fn app_with_bob_waiting() -> TestApp {
+    app_of(Setup::default()).await
+}
+
+async fn app_of(setup: Setup) -> TestApp {
+    let app = setup.start().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.radarr().add(movie("Dune").year(2021).tmdb(DUNE));
+    app.sonarr().add(series("The Bear").year(2022).tvdb(THE_BEAR).seasons(2).episodes(6));
+    app.awaits_movie(BOB, DUNE).await;
+    app.awaits_season(BOB, THE_BEAR, 2).await;
+    // The first look at the history marks where to begin.
+    app.later(0).await;
+    app
+}
+
+#[tokio::test]
+async fn a_movie_that_is_imported_is_told_to_whoever_waits_for_it_and_to_nobody_else() {
+    let app = app_with_bob_waiting().await;
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(1).await;
+    assert_eq!(app.heard_by(BOB), [READY]);
+    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+
+    // Nobody waits for it any more.
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(1).await;
+    assert_eq!(app.heard_by(BOB), [READY]);
+}
+
+#[tokio::test]
+async fn the_files_of_a_pack_are_one_text() {
+    let app = app_with_bob_waiting().await;
+    app.sonarr().imports("The Bear S02");
+    app.hears("sonarr", &app.sonarr().file_report("The Bear S02", 1)).await;
+    app.later(20).await;
+    app.hears("sonarr", &app.sonarr().file_report("The Bear S02", 2)).await;
+    app.later(20).await;
+    app.hears("sonarr", &app.sonarr().file_report("The Bear S02", 3)).await;
+    app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.later(19).await;
+    assert_eq!(app.heard_by(BOB), Vec::<String>::new(), "more may be on its way");
+    app.later(61).await;
+    assert_eq!(app.heard_by(BOB), ["The Bear season 2 is ready to watch."]);
+}
+
+#[tokio::test]
+async fn single_episodes_are_told_together_and_not_more_than_once_an_hour() {
+    let app = app_with_bob_waiting().await;
+    let imports = async |number: u32| {
+        let title = format!("The Bear S02E{number:02}");
+        app.sonarr().imports(&title);
+        app.hears("sonarr", &app.sonarr().import_report(&title)).await;
+        app.later(61).await;
+    };
+    imports(1).await;
+    assert_eq!(app.heard_by(BOB), ["The Bear S02E01 is ready to watch."]);
+    imports(2).await;
+    assert_eq!(app.heard_by(BOB).len(), 1, "an episode was told of just now");
+    app.later(HOUR).await;
+    assert_eq!(app.last_to(BOB), "The Bear S02E02 is ready to watch.");
+    imports(3).await;
+    assert_eq!(app.last_to(BOB), "The Bear season 2 is ready to watch.", "a whole season does not wait");
+}
+
+#[tokio::test]
+async fn several_episodes_of_an_unfinished_season_are_counted() {
+    let app = app_with_bob_waiting().await;
+    for title in ["The Bear S02E01", "The Bear S02E02"] {
+        app.sonarr().imports(title);
+        app.hears("sonarr", &app.sonarr().import_report(title)).await;
+    }
+    app.later(61).await;
+    assert_eq!(app.heard_by(BOB), ["The Bear: 2 new episodes of season 2 are ready."]);
+}
+
+#[tokio::test]
+async fn who_follows_a_whole_show_hears_of_each_season_and_who_follows_one_only_of_that() {
+    let app = app_with_bob_waiting().await;
+    app.awaits_show(ANN, THE_BEAR).await;
+    for season in ["The Bear S01", "The Bear S02"] {
+        app.sonarr().imports(season);
+        app.hears("sonarr", &app.sonarr().import_report(season)).await;
+        app.later(61).await;
+    }
+    assert_eq!(app.heard_by(BOB), ["The Bear season 2 is ready to watch."]);
+    assert_eq!(
+        app.heard_by(ANN),
+        ["The Bear season 1 is ready to watch.", "The Bear season 2 is ready to watch."]
+    );
+}
+
+#[tokio::test]
+async fn a_report_that_comes_twice_is_one_text() {
+    let app = app_with_bob_waiting().await;
+    app.radarr().imports("Dune");
+    for _ in 0..2 {
+        app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    }
+    app.later(1).await;
+    assert_eq!(app.heard_by(BOB), [READY]);
+}
+
+#[tokio::test]
+async fn nobody_is_told_again_after_a_restart() {
+    let mut app = app_with_bob_waiting().await;
+    app.radarr().imports("Dune");
+    app.sonarr().imports("The Bear S02");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.restart().await;
+    app.later(61).await;
+    let told = app.heard_by(BOB);
+    assert_eq!(told, [READY, "The Bear season 2 is ready to watch."]);
+    app.restart().await;
+    app.later(HOUR).await;
+    assert_eq!(app.heard_by(BOB), told);
+}
+
+#[tokio::test]
+async fn what_was_never_reported_is_found_in_the_history() {
+    let app = app_with_bob_waiting().await;
+    app.radarr().imports("Dune");
+    app.sonarr().imports("The Bear S02");
+    app.later(300).await;
+    app.later(61).await;
+    assert_eq!(app.heard_by(BOB), [READY, "The Bear season 2 is ready to watch."]);
+}
+
+#[tokio::test]
+async fn what_is_reported_and_stands_in_the_history_is_one_text() {
+    let app = app_with_bob_waiting().await;
+    app.awaits_show(BOB, THE_BEAR).await;
+    for reported_first in [true, false] {
+        let title = if reported_first { "The Bear S01E01" } else { "The Bear S01E02" };
+        app.sonarr().imports(title);
+        if reported_first {
+            app.hears("sonarr", &app.sonarr().file_report("The Bear S01E01", 1)).await;
+            app.later(61).await;
+        } else {
+            app.later(300).await;
+            app.later(61).await;
+            app.hears("sonarr", &app.sonarr().import_report(title)).await;
+        }
+        app.later(2 * HOUR).await;
+    }
+    assert_eq!(
+        app.heard_by(BOB),
+        ["The Bear S01E01 is ready to watch.", "The Bear S01E02 is ready to watch."]
+    );
+}
+
+#[tokio::test]
+async fn nobody_is_told_of_what_happened_before_the_first_start() {
+    let app = Setup::default().start().await;
+    app.radarr().add(movie("Dune").year(2021).tmdb(DUNE));
+    app.awaits_movie(ANN, DUNE).await;
+    app.radarr().imports("Dune");
+    app.pass(120);
+    app.later(0).await;
+    app.later(300).await;
+    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_library_that_does_not_answer_is_asked_later() {
+    let app = app_with_bob_waiting().await;
+    app.sonarr().imports("The Bear S02");
+    app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.sonarr().down(true);
+    app.later(61).await;
+    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+    app.sonarr().down(false);
+    app.later(61).await;
+    assert_eq!(app.heard_by(BOB), ["The Bear season 2 is ready to watch."]);
+}
+
+#[tokio::test]
+async fn what_one_library_has_is_no_news_of_another() {
+    let four_k = FakeRadarr::new();
+    four_k.add(movie("Dune").year(2021).tmdb(DUNE));
+    let app = app_of(Setup::default().four_k(&four_k)).await;
+    four_k.imports("Dune");
+    app.hears("radarr-4k", &four_k.import_report("Dune")).await;
+    app.hears("radarr-4k", &four_k.stuck_report("Dune")).await;
+    app.later(1).await;
+    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+    assert_eq!(
+        app.heard_by(ANN),
+        [
+            "Radarr 4K wants a hand with Dune (2021): it could not be imported. Ask me \"why is Dune not here\"."
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_better_copy_is_nobodys_news() {
+    let app = app_with_bob_waiting().await;
+    app.awaits_show(BOB, THE_BEAR).await;
+    app.radarr().upgrades("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.sonarr().upgrades("The Bear S01E01");
+    // It does not say that it is one; the history does.
+    app.hears("sonarr", &app.sonarr().import_report("The Bear S01E01")).await;
+    app.later(61).await;
+    app.sonarr().upgrades("The Bear S01E02");
+    app.later(HOUR).await;
+    app.later(61).await;
+    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn quiet_hours_hold_notices_until_morning_and_make_one_text_of_them() {
+    let app = app_with_bob_waiting().await;
+    assert_eq!(
+        app.sms_from(BOB, "quiet 21-7").await,
+        "OK, no notices from 21:00 to 7:00: they wait until then. Text QUIET OFF to change that."
+    );
+    app.radarr().imports("Dune");
+    app.sonarr().imports("The Bear S02");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.later(9 * HOUR).await;
+    assert_eq!(app.heard_by(BOB).len(), 1, "it is six in the morning");
+    app.later(HOUR).await;
+    assert_eq!(app.last_to(BOB), "Dune (2021) and The Bear season 2 are ready to watch.");
+    assert_eq!(app.heard_by(BOB).len(), 2);
+}
+
+#[tokio::test]
+async fn the_households_quiet_hours_are_those_of_whoever_has_set_none() {
+    let setup = Setup::default().with(|settings| settings.quiet = Quiet::new(21, 7));
+    let app = app_of(setup).await;
+    app.awaits_movie(ANN, DUNE).await;
+    assert_eq!(app.sms("quiet off").await, "OK, notices come at any hour.");
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(1).await;
+    assert_eq!((app.last_to(ANN).as_str(), app.heard_by(BOB).len()), (READY, 0));
+    app.later(10 * HOUR).await;
+    assert_eq!(app.heard_by(BOB), [READY]);
+}
+
+#[tokio::test]
+async fn an_answer_overtakes_a_notice_that_waits_for_morning() {
+    let setup = Setup::default().keyword_brain().with(|settings| settings.quiet = Quiet::new(21, 7));
+    let app = app_of(setup).await;
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(1).await;
+    assert_eq!(app.sms_from(BOB, "have dune").await, "In the library: Dune (2021), 8 GB.");
+    app.later(10 * HOUR).await;
+    assert_eq!(app.last_to(BOB), READY);
+}
+
+#[tokio::test]
+async fn the_sixth_notice_of_an_hour_waits_and_takes_the_others_along() {
+    let app = app_with_bob_waiting().await;
+    for number in 1..=10 {
+        let title = format!("Film {number}");
+        app.radarr().add(movie(&title).year(2000).tmdb(number));
+        app.awaits_movie(BOB, number).await;
+        app.radarr().imports(&title);
+        app.hears("radarr", &app.radarr().import_report(&title)).await;
+        app.later(1).await;
+    }
+    assert_eq!(app.heard_by(BOB).len(), 5);
+    app.later(HOUR).await;
+    assert_eq!(app.heard_by(BOB).len(), 6);
+    assert_eq!(app.last_to(BOB), "Film 6 (2000), Film 7 (2000), Film 8 (2000) and 2 more titles are ready.");
+}
+
+#[tokio::test]
+async fn who_wants_no_notices_gets_none_not_even_those_that_wait() {
+    let app = app_with_bob_waiting().await;
+    app.sms_from(BOB, "quiet 21-7").await;
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(1).await;
+    assert_eq!(
+        app.sms_from(BOB, "notify off").await,
+        "OK, no more notices. I still answer you. Text NOTIFY ON to get them again."
+    );
+    app.sonarr().imports("The Bear S02E01");
+    app.hears("sonarr", &app.sonarr().import_report("The Bear S02E01")).await;
+    app.later(12 * HOUR).await;
+    assert_eq!(app.heard_by(BOB).len(), 2, "both are answers");
+    assert_eq!(app.sms_from(BOB, "notify on").await, "OK, I text you when something is ready.");
+    app.sonarr().imports("The Bear S02E02");
+    app.hears("sonarr", &app.sonarr().import_report("The Bear S02E02")).await;
+    app.later(61).await;
+    assert_eq!(app.last_to(BOB), "The Bear S02E02 is ready to watch.");
+}
+
+#[tokio::test]
+async fn the_opted_out_and_the_blocked_hear_nothing() {
+    let app = app_with_bob_waiting().await;
+    app.awaits_movie(ANN, DUNE).await;
+    app.sms("STOP").await;
+    app.block(BOB).await;
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(1).await;
+    assert_eq!((app.heard_by(ANN), app.heard_by(BOB)), (vec![], vec![]));
+}
+
+#[tokio::test]
+async fn a_notice_waits_for_the_answer_to_an_open_question() {
+    let app = app_with_bob_waiting().await;
+    app.awaits_movie(ANN, DUNE).await;
+    let heat = app.radarr().add(movie("Heat").year(1995).size_gb(12.0));
+    app.model_plays(removes_movie("heat", heat));
+    assert_eq!(app.sms("delete heat").await, "Delete Heat (1995) and its file, 12 GB? Reply YES or NO.");
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(1).await;
+    assert_eq!(app.heard_by(ANN).len(), 1, "the question is open");
+    let said = app.sms("yes").await;
+    let mut told: Vec<&str> = said.lines().collect();
+    told.sort_unstable();
+    assert_eq!(told, ["Deleted Heat (1995). Freed 12 GB.", READY]);
+}
+
+#[tokio::test]
+async fn admins_hear_once_a_day_of_a_download_that_wants_a_hand() {
+    let app = app_with_bob_waiting().await;
+    let told =
+        "Radarr wants a hand with Dune (2021): it could not be imported. Ask me \"why is Dune not here\".";
+    for _ in 0..3 {
+        app.hears("radarr", &app.radarr().stuck_report("Dune")).await;
+        app.later(2 * HOUR).await;
+    }
+    assert_eq!(app.heard_by(ANN), [told]);
+    app.later(24 * HOUR).await;
+    app.hears("radarr", &app.radarr().stuck_report("Dune")).await;
+    app.later(1).await;
+    assert_eq!(app.heard_by(ANN), [told, told]);
+    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn admins_hear_of_a_failure_that_nobody_makes_good() {
+    let app = app_with_bob_waiting().await;
+    app.radarr().happens("Dune", "downloadFailed", "No files were found");
+    app.later(300).await;
+    assert_eq!(app.heard_by(ANN), Vec::<String>::new(), "it looks for another one by itself");
+    app.radarr().replaces_failed(false);
+    app.later(300).await;
+    app.later(300).await;
+    assert_eq!(
+        app.heard_by(ANN),
+        [
+            "The download of Dune (2021) failed, and Radarr looks for no other. Ask me \"why is Dune not here\"."
+        ]
+    );
+}
+
+#[tokio::test]
+async fn admins_hear_of_an_illness_that_lasts() {
+    let app = app_with_bob_waiting().await;
+    let ill = app.sonarr().health_report("error", "IndexerSearchCheck", "No indexers are available");
+    app.hears("sonarr", &ill).await;
+    app.later(300).await;
+    app.hears("sonarr", &app.sonarr().healed_report("IndexerSearchCheck")).await;
+    app.later(HOUR).await;
+    assert_eq!(app.heard_by(ANN), Vec::<String>::new(), "it passed");
+    for _ in 0..2 {
+        app.hears("sonarr", &ill).await;
+        app.later(601).await;
+    }
+    assert_eq!(
+        app.heard_by(ANN),
+        ["Sonarr has a problem: No indexers are available. See System, Status there."]
+    );
+}
+
+#[tokio::test]
+async fn a_report_needs_the_secret_and_is_read_only_with_it() {
+    let app = app_with_bob_waiting().await;
+    app.radarr().imports("Dune");
+    let event = app.radarr().import_report("Dune");
+    for wrong in ["", "a-long-random-wor", "a-long-random-words", "another"] {
+        assert_eq!(app.request(report("radarr", &event, wrong)).await.status(), 401);
+        assert_eq!(app.request(report("radarr", &json!("no event"), wrong)).await.status(), 401);
+    }
+    let bare =
+        Request::post("https://sms.example.org/webhook/radarr").body(event.to_string().into()).unwrap();
+    assert_eq!(app.request(bare).await.status(), 401);
+    assert_eq!(app.reports_stored().await, Vec::<String>::new());
+
+    let with_header = Request::builder()
+        .method(Method::PUT)
+        .uri("https://sms.example.org/webhook/radarr")
+        .header("X-Dialarr-Token", SECRET)
+        .body(event.to_string().into())
+        .unwrap();
+    assert_eq!(app.request(with_header).await.status(), 200);
+    assert_eq!(app.reports_stored().await.len(), 1);
+}
+
+#[tokio::test]
+async fn trials_are_acknowledged_and_what_is_no_event_is_refused() {
+    let app = app_with_bob_waiting().await;
+    app.hears("radarr", &app.radarr().trial_report()).await;
+    assert_eq!(app.request(report("radarr", &json!("no event"), SECRET)).await.status(), 400);
+    let huge = json!({ "eventType": "Test", "message": "x".repeat(1 << 20) });
+    assert_eq!(app.request(report("radarr", &huge, SECRET)).await.status(), 413);
+    assert_eq!(
+        app.request(report("radarr-4k", &app.radarr().import_report("Dune"), SECRET)).await.status(),
+        404
+    );
+    assert_eq!(app.reports_stored().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn without_a_configured_secret_there_is_no_such_page() {
+    let app = app_of(Setup::default().without_report_secret()).await;
+    let event = app.radarr().import_report("Dune");
+    for password in ["", SECRET] {
+        assert_eq!(app.request(report("radarr", &event, password)).await.status(), 404);
+    }
+}
+
+#[tokio::test]
+async fn old_reports_and_notices_are_forgotten() {
+    let app = app_with_bob_waiting().await;
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(1).await;
+    app.pass(31 * 24 * HOUR);
+    app.time_brings().await;
+    assert_eq!(app.reports_stored().await, Vec::<String>::new());
+}
