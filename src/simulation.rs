@@ -170,7 +170,10 @@ fn attempt(served: Served, request: &Request<Bytes>) -> Option<Write> {
         let body: serde_json::Value = serde_json::from_slice(request.body()).ok()?;
         Some(Write::Added(served, body.get(field)?.as_i64()?))
     } else if request.method() == Method::DELETE {
-        Some(Write::Removed(served, path.rsplit('/').next()?.parse().ok()?))
+        // Files and downloads are deleted too, under other names.
+        let (folder, id) = path.rsplit_once('/')?;
+        let title = folder.ends_with("/movie") || folder.ends_with("/series");
+        title.then_some(Write::Removed(served, id.parse().ok()?))
     } else {
         None
     }

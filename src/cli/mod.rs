@@ -53,11 +53,8 @@ pub enum Command {
         /// New file for the copy
         file: PathBuf,
     },
-    /// Play a scenario file and tell which scenarios end as they should
-    Eval {
-        /// JSON file with the scenarios
-        file: PathBuf,
-    },
+    /// Play files of scenarios and tell which scenarios end as they should
+    Eval(eval::Eval),
 }
 
 #[derive(Debug, clap::Args, PartialEq, Eq)]
@@ -92,9 +89,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             Command::Setup(asked) => setup::run(&configured()?, asked).await,
             Command::Users(command) => users::run(&configured()?, command),
             Command::Backup { file } => backup(&configured()?, file),
-            Command::Eval { file } => {
+            Command::Eval(options) => {
+                let config = options.live.then(Config::load).transpose()?;
                 telemetry::start(&Log { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;
-                eval::run(file).await
+                eval::run(options, config.as_ref()).await
             }
         }
     });
@@ -124,6 +122,7 @@ mod tests {
     use clap::error::ErrorKind;
     use clap::{CommandFactory, Parser};
 
+    use super::eval::Eval;
     use super::{Arguments, Command, Demo};
 
     #[track_caller]
@@ -155,9 +154,17 @@ mod tests {
     }
 
     #[test]
-    fn an_evaluation_needs_its_file() {
-        check("dialarr eval cases.json", &Ok(Command::Eval { file: PathBuf::from("cases.json") }));
+    fn an_evaluation_needs_its_file_and_repeats_only_what_is_live() {
+        let eval = |live, times, report: Option<&str>| {
+            let files = vec![PathBuf::from("cases.json")];
+            Ok(Command::Eval(Eval { files, live, times, report: report.map(PathBuf::from) }))
+        };
+        check("dialarr eval cases.json", &eval(false, 1, None));
+        check("dialarr eval cases.json --live --times 4", &eval(true, 4, None));
+        check("dialarr eval --report out.md cases.json", &eval(false, 1, Some("out.md")));
         check("dialarr eval", &Err(ErrorKind::MissingRequiredArgument));
+        check("dialarr eval cases.json --times 4", &Err(ErrorKind::MissingRequiredArgument));
+        check("dialarr eval cases.json --live --times 0", &Err(ErrorKind::ValueValidation));
     }
 
     #[test]

@@ -20,6 +20,14 @@ pub enum Start {
     NotStartable,
 }
 
+/// How a call went so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Went {
+    /// It has a result, or waits for a yes.
+    Well,
+    Wrong,
+}
+
 pub fn start(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<Start> {
     let epoch = super::boot::epoch(conn)?;
     let started = diesel::update(tool_calls::table.find(call.0).filter(tool_calls::state.eq("created")))
@@ -85,13 +93,18 @@ pub fn last(conn: &mut Conn) -> QueryResult<CallRow> {
     Ok(CallRow(last.unwrap_or(0)))
 }
 
-/// The names of the tools called after `call`, in order.
-pub fn names_after(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<String>> {
-    tool_calls::table
+/// The tools called after `call`, in order.
+pub fn called_after(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<(String, Went)>> {
+    let calls: Vec<(String, String)> = tool_calls::table
         .filter(tool_calls::id.gt(call.0))
         .order(tool_calls::id)
-        .select(tool_calls::tool_name)
-        .load(conn)
+        .select((tool_calls::tool_name, tool_calls::state))
+        .load(conn)?;
+    let went = |state: String| match state.as_str() {
+        "complete" | "held" => Went::Well,
+        _ => Went::Wrong,
+    };
+    Ok(calls.into_iter().map(|(name, state)| (name, went(state))).collect())
 }
 
 /// Every id that a tool result has lately shown in this conversation.

@@ -1,10 +1,8 @@
-//! `serve`, `demo`, `eval` and `chat` as a person at a terminal sees them.
+//! `serve`, `demo` and `chat` as a person at a terminal sees them.
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
-use crate::harness::cli::{Cli, data};
+use crate::harness::cli::Cli;
 
 /// Everything configured, nobody at the other end.
 const NOBODY_THERE: [(&str, &str); 14] = [
@@ -41,7 +39,7 @@ fn help_names_the_commands() {
       setup   Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
       users   List, change, export and forget the people who text, also while the service runs
       backup  Write a consistent copy of the database, also while the service runs
-      eval    Play a scenario file and tell which scenarios end as they should
+      eval    Play files of scenarios and tell which scenarios end as they should
       help    Print this message or the help of the given subcommand(s)
 
     Options:
@@ -110,27 +108,6 @@ fn a_script_that_is_missing_is_named() {
     let ended = Cli::new().run(&["demo", "--script", "none.txt"], &[]);
     assert_eq!(ended.code, Some(1));
     assert!(ended.errors.contains("error: failed to read none.txt"), "{}", ended.errors);
-}
-
-#[test]
-fn every_scenario_ends_as_it_should() {
-    let ended = Cli::new().run(&["eval", &data("scenarios.json")], &[]);
-    assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
-}
-
-#[test]
-fn a_scenario_that_ends_otherwise_fails_the_evaluation() {
-    let text = std::fs::read_to_string(data("scenarios.json")).unwrap();
-    let mut file: Value = serde_json::from_str(&text).unwrap();
-    let scenarios = file["scenarios"].as_array_mut().unwrap();
-    scenarios.truncate(1);
-    scenarios[0]["turns"][0]["expect"] = json!({ "writes": [["add_movie", 1]] });
-    let cli = Cli::new();
-    cli.write("scenarios.json", &file.to_string());
-    let ended = cli.run(&["eval", "scenarios.json"], &[]);
-    assert_eq!(ended.code, Some(1), "{}", ended.output);
-    assert!(ended.output.contains("FAILED    A1"), "{}", ended.output);
-    assert!(ended.errors.contains("error: failed to pass 1 of 1 scenarios"), "{}", ended.errors);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod confirmation;
 mod copies;
 mod details;
 mod doctor;
+mod eval;
 mod harness;
 mod household;
 mod inbound;

@@ -254,11 +254,27 @@ pub struct Fakes {
 }
 
 impl Fakes {
-    /// A download on the server that the title belongs to.
-    pub fn download(&self, title: &str, percent: u32, minutes_left: u32) {
+    /// A download on the server that its title belongs to.
+    pub fn queue(&self, download: FakeDownload) {
+        match episodes(&download.title) {
+            Some(_) => self.sonarr.queue(download),
+            None => self.radarr.queue(download),
+        }
+    }
+
+    /// Something finished downloading on the server that its title belongs to.
+    pub fn imported(&self, title: &str, at: jiff::Timestamp) {
         match episodes(title) {
-            Some(_) => self.sonarr.download(title, percent, minutes_left),
-            None => self.radarr.download(title, percent, minutes_left),
+            Some(_) => self.sonarr.imported(title, at),
+            None => self.radarr.imported(title, at),
+        }
+    }
+
+    /// A search on the server that its title belongs to finds a copy.
+    pub fn can_find(&self, title: &str) {
+        match episodes(title) {
+            Some(_) => self.sonarr.can_find(title),
+            None => self.radarr.can_find(title),
         }
     }
 

@@ -271,7 +271,7 @@ async fn plain_titles_find_their_server_and_their_day() {
     fakes.radarr.add(movie("Paddington"));
     fakes.sonarr.add(series("The Bear").id(4).seasons(4).size_gb(44.0));
     fakes.calendar("The Bear S04E02", date(2026, 3, 4));
-    fakes.download("Paddington", 62, 12);
+    fakes.queue(download("Paddington").percent(62).minutes_left(12));
     fakes.calendar("The Bear S04E03", date(2026, 3, 11));
     fakes.calendar("Slow Horses S05E02", date(2026, 3, 13));
     fakes.calendar("Dune: Part Three (2026)", date(2026, 3, 12));

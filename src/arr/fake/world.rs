@@ -218,6 +218,11 @@ impl<D: Clone> Fake<D> {
         self.lock().library.iter().find(|item| item.id == id).cloned()
     }
 
+    /// The library as it is.
+    pub fn items(&self) -> Vec<Item<D>> {
+        self.lock().library.clone()
+    }
+
     /// How many write requests arrived, whatever became of them.
     pub fn posts(&self) -> usize {
         self.gate.writes()

@@ -1,5 +1,9 @@
 //! Whether what happened after a text is what was expected.
 
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
 use super::file::{Expectation, PendingEntry, ReplyEntry};
 
 /// Everything that a text led to.
@@ -9,22 +13,90 @@ pub(super) struct Observed {
     pub(super) pending: Option<Vec<(String, i64)>>,
     pub(super) calls: Vec<String>,
     pub(super) llm_calls: usize,
-    pub(super) reply: String,
+    /// What the one who texted was sent.
+    pub(super) reply: Said,
+    /// What each person was sent.
+    pub(super) told: BTreeMap<String, Said>,
+    /// What stands at the paths that are judged.
+    pub(super) state: BTreeMap<String, Value>,
     /// All text that the model was given.
     pub(super) prompt: String,
     pub(super) tools: Vec<String>,
     pub(super) opted_out: Vec<String>,
-    /// Quality profile of every movie that was added, by TMDB id.
+    /// Quality profile of everything that was added, by TMDB or TVDB id.
     pub(super) quality: Vec<(String, String)>,
+    /// Why the model's last request has no answer.
+    pub(super) failure: Option<String>,
+}
+
+/// The texts to one person, one after the other.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Said {
+    pub(super) texts: usize,
+    pub(super) pictures: usize,
+    pub(super) words: String,
+}
+
+/// What counts besides the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judging {
+    /// A script is played: the way it takes is known, and so is every word.
+    Path,
+    /// A real model chooses its way and its words.
+    End,
 }
 
 /// One line per difference; none means that all is as expected.
-pub(super) fn differences(expected: &Expectation, observed: &Observed) -> Vec<String> {
+pub(super) fn differences(expected: &Expectation, observed: &Observed, judging: Judging) -> Vec<String> {
+    let mut found = Vec::new();
+    if let (Judging::End, Some(failure)) = (judging, &observed.failure) {
+        found.push(format!("the model failed to {failure}"));
+    }
+    found.extend(changes(expected, observed));
+    if judging == Judging::Path || expected.path {
+        found.extend(path(expected, observed));
+    } else if expected.llm_calls_max == Some(0) && observed.llm_calls > 0 {
+        // Not a matter of the way: what code answers or turns away is no affair of the model.
+        found.push(format!("{} model calls, expected none", observed.llm_calls));
+    }
+    found.extend(lacks(&observed.prompt, "prompt", &expected.prompt_all));
+    found.extend(holds(&observed.prompt, "prompt", &expected.prompt_none));
+    let offered = expected.tools_none.iter().filter(|tool| observed.tools.contains(tool));
+    found.extend(offered.map(|tool| format!("{tool} is offered")));
+    let of_reply = words(&expected.reply, &observed.reply, "reply", judging);
+    if !of_reply.is_empty() || !found.is_empty() {
+        found.extend(of_reply);
+        found.push(format!("reply was {:?}", observed.reply.words));
+    }
+    for (name, expected) in &expected.told {
+        let told = observed.told.get(name).cloned().unwrap_or_default();
+        let of_text = words(expected, &told, &format!("text to {name}"), judging);
+        if !of_text.is_empty() {
+            found.extend(of_text);
+            found.push(format!("text to {name} was {:?}", told.words));
+        }
+    }
+    found
+}
+
+/// What is different in the world and in what waits for an answer.
+fn changes(expected: &Expectation, observed: &Observed) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(writes) = &expected.writes
         && *writes != observed.writes
     {
         found.push(format!("writes {:?}, expected {writes:?}", observed.writes));
+    }
+    for (path, wanted) in &expected.state {
+        let stands = observed.state.get(path).unwrap_or(&Value::Null);
+        if stands != wanted {
+            found.push(format!("{path} is {stands}, expected {wanted}"));
+        }
+    }
+    for (id, quality) in &expected.added_quality {
+        if !observed.quality.contains(&(id.clone(), quality.clone())) {
+            found.push(format!("{id} is not in {quality}: {:?}", observed.quality));
+        }
     }
     if let Some(pending) = &expected.pending {
         let wanted = pending.as_ref().map(|PendingEntry { items }| items.clone());
@@ -32,6 +104,16 @@ pub(super) fn differences(expected: &Expectation, observed: &Observed) -> Vec<St
             found.push(format!("pending {:?}, expected {wanted:?}", observed.pending));
         }
     }
+    if let Some(wanted) = &expected.opted_out
+        && *wanted != observed.opted_out
+    {
+        found.push(format!("opted out {:?}, expected {wanted:?}", observed.opted_out));
+    }
+    found
+}
+
+fn path(expected: &Expectation, observed: &Observed) -> Vec<String> {
+    let mut found = Vec::new();
     if !is_subsequence(&expected.calls, &observed.calls) {
         found.push(format!("calls {:?}, expected {:?} in order", observed.calls, expected.calls));
     }
@@ -40,59 +122,53 @@ pub(super) fn differences(expected: &Expectation, observed: &Observed) -> Vec<St
     {
         found.push(format!("{} model calls, expected at most {most}", observed.llm_calls));
     }
-    if let Some(wanted) = &expected.opted_out
-        && *wanted != observed.opted_out
+    found
+}
+
+/// A real model may begin a sentence with what a script has in its middle, so case does not count there.
+fn words(expected: &ReplyEntry, said: &Said, what: &str, judging: Judging) -> Vec<String> {
+    let Said { texts, pictures, words: said } = said;
+    let has = |part: &str| match judging {
+        Judging::Path => said.contains(part),
+        Judging::End => said.to_lowercase().contains(&part.to_lowercase()),
+    };
+    let missing = expected.all.iter().filter(|part| !has(part));
+    let mut found: Vec<String> = missing.map(|part| format!("{what} lacks {part:?}")).collect();
+    let missing = expected.any.iter().filter(|group| !group.iter().any(|part| has(part)));
+    found.extend(missing.map(|group| format!("{what} lacks every one of {group:?}")));
+    found.extend(holds(said, what, &expected.none));
+    if expected.empty && !said.is_empty() {
+        found.push(format!("{what} should be empty"));
+    }
+    if let Some(wanted) = expected.texts
+        && *texts != wanted
     {
-        found.push(format!("opted out {:?}, expected {wanted:?}", observed.opted_out));
+        found.push(format!("{what}: {texts} texts, expected {wanted}"));
     }
-    let lacks = |text: &str, what: &str, parts: &[String]| -> Vec<String> {
-        parts
-            .iter()
-            .filter(|part| !text.contains(*part))
-            .map(|part| format!("{what} lacks {part:?}"))
-            .collect()
-    };
-    let holds = |text: &str, what: &str, parts: &[String]| -> Vec<String> {
-        parts
-            .iter()
-            .filter(|part| text.contains(*part))
-            .map(|part| format!("{what} holds {part:?}"))
-            .collect()
-    };
-    found.extend(lacks(&observed.prompt, "prompt", &expected.prompt_all));
-    found.extend(holds(&observed.prompt, "prompt", &expected.prompt_none));
-    found.extend(lacks(&observed.reply, "reply", &expected.reply.all));
-    found.extend(holds(&observed.reply, "reply", &expected.reply.none));
-    found.extend(style(&expected.reply, &observed.reply));
-    let offered = expected.tools_none.iter().filter(|tool| observed.tools.contains(tool));
-    found.extend(offered.map(|tool| format!("{tool} is offered")));
-    for (id, quality) in &expected.added_quality {
-        if !observed.quality.contains(&(id.clone(), quality.clone())) {
-            found.push(format!("{id} is not in {quality}: {:?}", observed.quality));
-        }
+    if let Some(wanted) = expected.pictures
+        && *pictures != wanted
+    {
+        found.push(format!("{what}: {pictures} pictures, expected {wanted}"));
     }
-    if !found.is_empty() {
-        found.push(format!("reply was {:?}", observed.reply));
+    if let Some(most) = expected.max_chars
+        && said.chars().count() > most
+    {
+        found.push(format!("{what} is longer than {most} characters"));
+    }
+    if let Some(most) = expected.max_questions
+        && said.matches('?').count() > most
+    {
+        found.push(format!("{what} asks more than {most} questions"));
     }
     found
 }
 
-fn style(expected: &ReplyEntry, reply: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    if expected.empty && !reply.is_empty() {
-        found.push("something was said".to_owned());
-    }
-    if let Some(most) = expected.max_chars
-        && reply.chars().count() > most
-    {
-        found.push(format!("reply is longer than {most} characters"));
-    }
-    if let Some(most) = expected.max_questions
-        && reply.matches('?').count() > most
-    {
-        found.push(format!("reply asks more than {most} questions"));
-    }
-    found
+fn lacks(text: &str, what: &str, parts: &[String]) -> Vec<String> {
+    parts.iter().filter(|part| !text.contains(*part)).map(|part| format!("{what} lacks {part:?}")).collect()
+}
+
+fn holds(text: &str, what: &str, parts: &[String]) -> Vec<String> {
+    parts.iter().filter(|part| text.contains(*part)).map(|part| format!("{what} holds {part:?}")).collect()
 }
 
 fn is_subsequence(wanted: &[String], among: &[String]) -> bool {
@@ -107,12 +183,27 @@ mod tests {
     #[track_caller]
     fn check(expected: &str, observed: &Observed, differences_found: &[&str]) {
         let expected: Expectation = serde_json::from_str(expected).unwrap();
-        assert_eq!(differences(&expected, observed), differences_found);
+        assert_eq!(differences(&expected, observed, Judging::Path), differences_found);
+    }
+
+    /// As a run with a real model is judged.
+    #[track_caller]
+    fn check_live(expected: &str, observed: &Observed, differences_found: &[&str]) {
+        let expected: Expectation = serde_json::from_str(expected).unwrap();
+        assert_eq!(differences(&expected, observed, Judging::End), differences_found);
+    }
+
+    fn said(reply: &str) -> Observed {
+        Observed { reply: one_text(reply), ..Observed::default() }
+    }
+
+    fn one_text(words: &str) -> Said {
+        Said { texts: 1, pictures: 0, words: words.to_owned() }
     }
 
     #[test]
     fn what_is_not_stated_is_not_judged() {
-        check("{}", &Observed { reply: "Hi".into(), pending: Some(vec![]), ..Observed::default() }, &[]);
+        check("{}", &Observed { pending: Some(vec![]), ..said("Hi") }, &[]);
     }
 
     #[test]
@@ -140,5 +231,92 @@ mod tests {
                 r#"reply was """#,
             ],
         );
+    }
+
+    #[test]
+    fn a_real_model_may_take_another_way_to_the_same_end() {
+        let observed = Observed {
+            calls: vec!["search_media".to_owned()],
+            llm_calls: 5,
+            writes: vec![("add_movie".into(), 603)],
+            ..said("the matrix is on its way.")
+        };
+        let expected = r#"{"calls":["find_in_library"],"llm_calls_max":2,"writes":[["add_movie",603]],
+            "reply":{"all":["The Matrix"],"any":[["added","on its way"]]}}"#;
+        check_live(expected, &observed, &[]);
+        let prescribed = expected.replacen('{', r#"{"path":true,"#, 1);
+        check_live(
+            &prescribed,
+            &observed,
+            &[
+                r#"calls ["search_media"], expected ["find_in_library"] in order"#,
+                "5 model calls, expected at most 2",
+                r#"reply was "the matrix is on its way.""#,
+            ],
+        );
+        check_live(
+            r#"{"llm_calls_max":0}"#,
+            &observed,
+            &["5 model calls, expected none", r#"reply was "the matrix is on its way.""#],
+        );
+    }
+
+    #[test]
+    fn a_model_that_fails_is_a_failure_only_where_no_script_wants_it() {
+        let failure = Some("get an answer from the model in time".to_owned());
+        let observed = Observed { failure, ..said("Added.") };
+        check("{}", &observed, &[]);
+        check_live(
+            "{}",
+            &observed,
+            &["the model failed to get an answer from the model in time", r#"reply was "Added.""#],
+        );
+    }
+
+    #[test]
+    fn words_are_judged_for_the_one_who_texted_and_for_others() {
+        let told = BTreeMap::from([("dad".to_owned(), one_text("Bob asks. Really? Now?"))]);
+        let observed = Observed { told, ..said("I asked the admins.") };
+        check(
+            r#"{"reply":{"all":["asked"]},"told":{"dad":{"all":["Bob"]},"kid":{"empty":true}}}"#,
+            &observed,
+            &[],
+        );
+        check(
+            r#"{"reply":{"any":[["told","wrote"]],"none":["admins"],"max_chars":5,"texts":2,"pictures":1},
+                "told":{"dad":{"empty":true,"max_questions":1},"kid":{"all":["x"]}}}"#,
+            &observed,
+            &[
+                r#"reply lacks every one of ["told", "wrote"]"#,
+                r#"reply holds "admins""#,
+                "reply: 1 texts, expected 2",
+                "reply: 0 pictures, expected 1",
+                "reply is longer than 5 characters",
+                r#"reply was "I asked the admins.""#,
+                "text to dad should be empty",
+                "text to dad asks more than 1 questions",
+                r#"text to dad was "Bob asks. Really? Now?""#,
+                r#"text to kid lacks "x""#,
+                r#"text to kid was """#,
+            ],
+        );
+    }
+
+    #[test]
+    fn what_stands_somewhere_is_compared_as_a_value() {
+        let state = BTreeMap::from([("series.3.seasons".to_owned(), serde_json::json!([1, 2]))]);
+        let observed = Observed { state, ..said("Done.") };
+        check(r#"{"state":{"series.3.seasons":[1,2]}}"#, &observed, &[]);
+        check(
+            r#"{"state":{"series.3.seasons":[1]}}"#,
+            &observed,
+            &["series.3.seasons is [1,2], expected [1]", r#"reply was "Done.""#],
+        );
+    }
+
+    #[test]
+    fn an_expectation_that_nobody_knows_is_an_error() {
+        assert!(serde_json::from_str::<Expectation>(r#"{"write":[]}"#).is_err());
+        assert!(serde_json::from_str::<Expectation>(r#"{"reply":{"some":[]}}"#).is_err());
     }
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::entries::LibraryEntry;
 use crate::conversation::transcript::Arguments;
 use crate::llm::ModelError;
 use crate::llm::scripted::Line;
@@ -40,6 +41,10 @@ pub(super) struct UserEntry {
     pub(super) role: RoleEntry,
     #[serde(default)]
     pub(super) can_delete: bool,
+    #[serde(default)]
+    pub(super) four_k: bool,
+    /// What others hear them called.
+    pub(super) name: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -53,53 +58,6 @@ pub(super) enum RoleEntry {
     Unknown,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct LibraryEntry {
-    pub(super) movies: Vec<TitleEntry>,
-    pub(super) series: Vec<TitleEntry>,
-    pub(super) catalog: CatalogEntry,
-    pub(super) queue: Vec<QueueEntry>,
-    pub(super) calendar: Vec<CalendarEntry>,
-    pub(super) profiles: Vec<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct CatalogEntry {
-    pub(super) movie: Vec<TitleEntry>,
-    pub(super) series: Vec<TitleEntry>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct TitleEntry {
-    pub(super) id: Option<i64>,
-    pub(super) tmdb: Option<i64>,
-    pub(super) tvdb: Option<i64>,
-    pub(super) title: String,
-    pub(super) year: u16,
-    pub(super) overview: String,
-    pub(super) size_gb: f64,
-    pub(super) quality: Option<String>,
-    pub(super) seasons: Option<u32>,
-    pub(super) episodes: Option<u32>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct QueueEntry {
-    pub(super) title: String,
-    pub(super) percent: u32,
-    #[serde(default)]
-    pub(super) eta_min: u32,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct CalendarEntry {
-    pub(super) title: String,
-    pub(super) date: jiff::civil::Date,
-}
-
 #[derive(Debug, Deserialize)]
 pub(super) struct Scenario {
     pub(super) id: String,
@@ -111,6 +69,11 @@ pub(super) struct Scenario {
     pub(super) memory: Vec<Value>,
     #[serde(default)]
     pub(super) quota: BTreeMap<String, QuotaEntry>,
+    /// Whether a reaction that stands for a whole answer is sent as its emoji.
+    #[serde(default)]
+    pub(super) reactions_as_text: bool,
+    /// Why it means nothing with a real model.
+    pub(super) scripted_only: Option<String>,
     pub(super) turns: Vec<TextEntry>,
 }
 
@@ -134,7 +97,7 @@ pub(super) struct TextEntry {
     /// Seconds since the start.
     #[serde(default)]
     pub(super) at: i64,
-    /// Changes of the library before the text: `movies.7.size_gb` to a value.
+    /// What changes before the text: `movies.7.size_gb` to a value. [`super::world`] knows the paths.
     #[serde(default)]
     pub(super) world: BTreeMap<String, Value>,
     #[serde(default)]
@@ -195,7 +158,7 @@ impl CallEntry {
 
 /// What is judged after a text. What is absent is not judged.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct Expectation {
     pub(super) writes: Option<Vec<(String, i64)>>,
     #[serde(deserialize_with = "stated")]
@@ -208,6 +171,12 @@ pub(super) struct Expectation {
     pub(super) tools_none: Vec<String>,
     pub(super) opted_out: Option<Vec<String>>,
     pub(super) added_quality: BTreeMap<String, String>,
+    /// What others were sent because of the text.
+    pub(super) told: BTreeMap<String, ReplyEntry>,
+    /// What is where in the libraries and of whom what is known: `series.3.seasons` with a value.
+    pub(super) state: BTreeMap<String, Value>,
+    /// The path matters too: `calls` and `llm_calls_max` are judged with a real model.
+    pub(super) path: bool,
 }
 
 /// `null` is a statement here: nothing is pending.
@@ -223,11 +192,16 @@ pub(super) struct PendingEntry {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct ReplyEntry {
     pub(super) all: Vec<String>,
+    /// Of each group one, for facts that can be worded in several ways.
+    pub(super) any: Vec<Vec<String>>,
     pub(super) none: Vec<String>,
     pub(super) max_chars: Option<usize>,
     pub(super) max_questions: Option<usize>,
     pub(super) empty: bool,
+    /// How many texts.
+    pub(super) texts: Option<usize>,
+    pub(super) pictures: Option<usize>,
 }

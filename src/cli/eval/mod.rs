@@ -1,61 +1,89 @@
-//! `dialarr eval FILE`: plays scenarios with a scripted model against simulated peers, and judges by what happened:
-//! what was written to the libraries, what is pending, what was said.
+//! `dialarr eval FILE`: plays scenarios against simulated peers, with a scripted model or the configured one, and judges
+//! by what happened: what was written to the libraries, what is pending, what was said.
 
+mod entries;
 mod expectation;
 mod file;
+mod measure;
+mod people;
 mod play;
+mod report;
+mod rounds;
+mod serving;
+mod state;
+#[cfg(test)]
+mod tests;
+mod watched;
+mod world;
 
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context;
 
-use file::{File, Scenario};
+use crate::clock::Clock;
+use crate::config::Config;
+use file::File;
+use measure::Verdict;
+use play::Brain;
+use report::Head;
 
-/// How one scenario went.
-enum Verdict {
-    Passed,
-    Failed(Vec<String>),
-    /// It failed, and it is about something that this program does not have yet.
-    NotBuilt(&'static str, Vec<String>),
+/// Runs at the same time where a script answers.
+const SCRIPTED_RUNS: usize = 4;
+
+#[derive(Debug, clap::Args, PartialEq, Eq)]
+pub struct Eval {
+    /// JSON files with the scenarios
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Ask the configured model in place of the script; this costs what the model costs
+    #[arg(long)]
+    pub live: bool,
+    /// Play each scenario so many times; it passes if every run does
+    #[arg(long, value_name = "K", requires = "live", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub times: u8,
+    /// Write a report in Markdown
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
 }
 
+/// Plays every scenario of every file; `config` is there for a real model.
 #[expect(clippy::print_stdout, reason = "the report is what the command is for")]
-pub(super) async fn run(path: &Path) -> anyhow::Result<()> {
-    let text = tokio::fs::read_to_string(path).await.with_context(|| format!("read {}", path.display()))?;
-    let file: File =
-        serde_json::from_str(&text).with_context(|| format!("read {} as scenarios", path.display()))?;
-    let (mut passed, mut failed, mut not_built) = (0, 0, 0);
-    for scenario in &file.scenarios {
-        let name = format!("{} {}", scenario.id, scenario.title);
-        match judge(&file, scenario).await.with_context(|| format!("play {name}"))? {
-            Verdict::Passed => {
-                passed += 1;
-                println!("ok        {name}");
-            }
-            Verdict::Failed(problems) => {
-                failed += 1;
-                println!("FAILED    {name}");
-                problems.iter().for_each(|problem| println!("          {problem}"));
-            }
-            Verdict::NotBuilt(feature, problems) => {
-                not_built += 1;
-                println!("not built {name}: needs {feature}");
-                problems.iter().for_each(|problem| println!("          {problem}"));
-            }
+pub(super) async fn run(options: &Eval, config: Option<&Config>) -> anyhow::Result<()> {
+    let mut head = Head {
+        at: Clock::System.now(),
+        model: None,
+        files: options.files.iter().map(|path| path.display().to_string()).collect(),
+        times: options.times,
+        prices: crate::conversation::spending::Prices::default(),
+    };
+    let (brain, at_once) = match config {
+        None => (Brain::Scripted, SCRIPTED_RUNS),
+        Some(config) => {
+            let llm = config.llm.as_ref();
+            let llm =
+                llm.context("find a model to play with: set LLM_MODEL, and LLM_API_KEY or LLM_BASE_URL")?;
+            head.model = Some(llm.model.clone());
+            head.prices = llm.prices;
+            (Brain::Live { model: super::wiring::model(llm)?, prices: llm.prices }, llm.max_concurrent)
         }
+    };
+    let mut rounds = Vec::new();
+    for path in &options.files {
+        let text =
+            tokio::fs::read_to_string(path).await.with_context(|| format!("read {}", path.display()))?;
+        let file: File =
+            serde_json::from_str(&text).with_context(|| format!("read {} as scenarios", path.display()))?;
+        let play =
+            rounds::Plan { file: Arc::new(file), brain: brain.clone(), times: options.times.into(), at_once };
+        rounds.extend(play.play(|round| println!("{}", report::line(round))).await);
     }
-    println!("{} scenarios: {passed} passed, {failed} failed, {not_built} not built", file.scenarios.len());
-    anyhow::ensure!(failed == 0, "pass {failed} of {} scenarios", file.scenarios.len());
+    println!("{}", report::totals(&head, &rounds));
+    if let Some(path) = &options.report {
+        let report = report::markdown(&head, &rounds);
+        tokio::fs::write(path, report).await.with_context(|| format!("write {}", path.display()))?;
+    }
+    let failed = rounds.iter().filter(|round| round.verdict == Verdict::Failed).count();
+    anyhow::ensure!(failed == 0, "pass {failed} of {} scenarios", rounds.len());
     Ok(())
-}
-
-async fn judge(file: &File, scenario: &Scenario) -> anyhow::Result<Verdict> {
-    let problems = play::play(file, scenario).await?;
-    Ok(if problems.is_empty() {
-        Verdict::Passed
-    } else if !scenario.memory.is_empty() {
-        Verdict::NotBuilt("memory", problems)
-    } else {
-        Verdict::Failed(problems)
-    })
 }

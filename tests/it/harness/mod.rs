@@ -2,6 +2,7 @@
 
 pub(crate) mod cli;
 pub(crate) mod model;
+pub(crate) mod model_server;
 mod operator;
 pub(crate) mod reports;
 pub(crate) mod served;

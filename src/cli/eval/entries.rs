@@ -1,0 +1,157 @@
+//! The libraries of a scenario file: what Sonarr and Radarr have, could have, and are doing at the start.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde::Deserialize;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct LibraryEntry {
+    pub(super) movies: Vec<TitleEntry>,
+    pub(super) series: Vec<TitleEntry>,
+    pub(super) catalog: CatalogEntry,
+    pub(super) queue: Vec<QueueEntry>,
+    pub(super) calendar: Vec<CalendarEntry>,
+    pub(super) profiles: Vec<String>,
+    /// What finished downloading before the start.
+    pub(super) imported: Vec<ImportEntry>,
+    /// Titles of which a search finds a copy, each as often as there are copies: `Dune`, `The Bear S02`.
+    pub(super) can_find: Vec<String>,
+    /// Movies that Radarr would suggest.
+    pub(super) suggested: Vec<TitleEntry>,
+    pub(super) health: Vec<AilmentEntry>,
+    /// A further Radarr and Sonarr, for 4K.
+    pub(super) four_k: Option<Box<LibraryEntry>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CatalogEntry {
+    pub(super) movie: Vec<TitleEntry>,
+    pub(super) series: Vec<TitleEntry>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TitleEntry {
+    pub(super) id: Option<i64>,
+    pub(super) tmdb: Option<i64>,
+    pub(super) tvdb: Option<i64>,
+    pub(super) title: String,
+    pub(super) year: u16,
+    pub(super) overview: String,
+    pub(super) size_gb: f64,
+    pub(super) quality: Option<String>,
+    /// What its files are like: `WEBDL-1080p`.
+    pub(super) file_quality: Option<String>,
+    pub(super) popularity: Option<f64>,
+    pub(super) genres: Vec<String>,
+    pub(super) rating: Option<f64>,
+    pub(super) poster: Option<String>,
+    /// When the library got it.
+    pub(super) added: Option<Timestamp>,
+    pub(super) unmonitored: bool,
+    /// A movie that was added, but is not to be had yet.
+    pub(super) unreleased: bool,
+    pub(super) cinema: Option<Date>,
+    pub(super) digital: Option<Date>,
+    pub(super) collection: Option<CollectionEntry>,
+    pub(super) seasons: Option<SeasonsEntry>,
+    pub(super) episodes: Option<u32>,
+    /// How many of the last episodes are not on disk.
+    pub(super) missing: u32,
+    pub(super) ended: bool,
+    pub(super) anime: bool,
+    /// Episodes such as `S02E03`.
+    pub(super) off_disk: Vec<EpisodeEntry>,
+    pub(super) unmonitored_episodes: Vec<EpisodeEntry>,
+    pub(super) airs: BTreeMap<EpisodeEntry, Timestamp>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CollectionEntry {
+    pub(super) tmdb: i64,
+    pub(super) title: String,
+}
+
+/// How many seasons, or which.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum SeasonsEntry {
+    Count(u32),
+    Each(Vec<SeasonEntry>),
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SeasonEntry {
+    pub(super) number: u32,
+    pub(super) episodes: u32,
+    #[serde(default)]
+    pub(super) unmonitored: bool,
+}
+
+/// `S02E03`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct EpisodeEntry {
+    pub(super) season: u32,
+    pub(super) number: u32,
+}
+
+impl TryFrom<String> for EpisodeEntry {
+    type Error = String;
+
+    fn try_from(code: String) -> Result<Self, String> {
+        let numbers = code.strip_prefix('S').and_then(|code| code.split_once('E'));
+        let read = numbers.and_then(|(season, number)| {
+            Some(Self { season: season.parse().ok()?, number: number.parse().ok()? })
+        });
+        read.ok_or_else(|| format!("{code:?} is not an episode such as S02E03"))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct QueueEntry {
+    pub(super) title: String,
+    #[serde(default)]
+    pub(super) percent: u32,
+    #[serde(default)]
+    pub(super) eta_min: u32,
+    /// Finished, and not imported for this reason.
+    pub(super) stuck: Option<String>,
+    pub(super) failed: Option<String>,
+    #[serde(default)]
+    pub(super) paused: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ImportEntry {
+    pub(super) title: String,
+    pub(super) hours_ago: i64,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CalendarEntry {
+    pub(super) title: String,
+    pub(super) date: Date,
+}
+
+/// What a server finds wrong with itself.
+#[derive(Debug, Deserialize)]
+pub(super) struct AilmentEntry {
+    pub(super) server: ServerEntry,
+    /// `notice`, `warning` or `error`.
+    pub(super) level: String,
+    pub(super) source: String,
+    pub(super) message: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ServerEntry {
+    Radarr,
+    Sonarr,
+}

@@ -1,0 +1,189 @@
+//! `eval` as a person at a terminal sees it: scenario files, scripted and with a model behind a server on loopback.
+
+use serde_json::{Value, json};
+
+use crate::harness::cli::{Cli, Ended, data};
+use crate::harness::model_server::{Answer, ModelServer};
+
+/// One scenario, in which Ann adds Heat, and one that is not for a model.
+fn heat() -> Value {
+    json!({
+        "now": "2026-03-06T19:00:00-05:00",
+        "users": { "ann": { "phone": "+15550100002", "role": "member" } },
+        "libraries": { "base": { "catalog": { "movie": [{ "tmdb": 949, "title": "Heat", "year": 1995 }] } } },
+        "scenarios": [
+            {
+                "id": "H1",
+                "title": "a film is added",
+                "turns": [{
+                    "from": "ann",
+                    "text": "add heat",
+                    "model": [{ "say": "A model never says this." }],
+                    "expect": {
+                        "writes": [["add_movie", 949]],
+                        "calls": ["a_tool_that_nobody_calls"],
+                        "reply": { "all": ["heat"], "texts": 1 },
+                        "state": { "movies.tmdb:949.monitored": true }
+                    }
+                }]
+            },
+            { "id": "H2", "title": "nobody answers", "scripted_only": "the model fails", "turns": [] }
+        ]
+    })
+}
+
+fn adds_heat() -> [Answer; 3] {
+    [
+        Answer::Calls("search_media", json!({ "query": "heat", "type": "movie" })),
+        Answer::Calls("add_movie", json!({ "tmdb": 949 })),
+        Answer::Says("Heat (1995) is on its way."),
+    ]
+}
+
+/// Plays `heat` with the model; one run after the other, so that the server's answers find their run.
+fn live(server: &ModelServer, cli: &Cli, times: &str) -> Ended {
+    cli.write("heat.json", &heat().to_string());
+    let environment = [
+        ("LLM_BASE_URL", server.url()),
+        ("LLM_MODEL", "a-model".to_owned()),
+        ("LLM_MAX_CONCURRENT", "1".to_owned()),
+        ("LLM_PRICE_INPUT", "2".to_owned()),
+        ("LLM_PRICE_OUTPUT", "10".to_owned()),
+    ];
+    let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
+    cli.run(&["eval", "heat.json", "--live", "--times", times, "--report", "report.md"], &environment)
+}
+
+/// Without what differs from run to run: the day, and how long it took.
+fn steady(told: &str) -> String {
+    let word = |word: &str| match word.strip_suffix(|c: char| !c.is_ascii_digit()).unwrap_or(word) {
+        number if number.parse::<f64>().is_ok() && number.contains('.') => word.replace(number, "[time]"),
+        _ => word.to_owned(),
+    };
+    let timed = |line: &str| line.split(' ').map(word).collect::<Vec<_>>().join(" ");
+    let lines = told.lines().filter(|line| !line.starts_with("| date |"));
+    lines
+        .map(|line| if line.contains(" s") { timed(line) } else { line.to_owned() })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn every_scenario_ends_as_it_should() {
+    let ended = Cli::new().run(&["eval", &data("scenarios.json")], &[]);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
+}
+
+#[test]
+fn a_scenario_that_ends_otherwise_fails_the_evaluation() {
+    let text = std::fs::read_to_string(data("scenarios.json")).unwrap();
+    let mut file: Value = serde_json::from_str(&text).unwrap();
+    let scenarios = file["scenarios"].as_array_mut().unwrap();
+    scenarios.truncate(1);
+    scenarios[0]["turns"][0]["expect"] = json!({ "writes": [["add_movie", 1]] });
+    let cli = Cli::new();
+    cli.write("scenarios.json", &file.to_string());
+    let ended = cli.run(&["eval", "scenarios.json"], &[]);
+    assert_eq!(ended.code, Some(1), "{}", ended.output);
+    assert!(ended.output.contains("FAILED    A1"), "{}", ended.output);
+    assert!(ended.errors.contains("error: failed to pass 1 of 1 scenarios"), "{}", ended.errors);
+}
+
+#[test]
+fn a_real_model_is_asked_and_the_script_is_not() {
+    let server = ModelServer::start(adds_heat());
+    let cli = Cli::new();
+    let ended = live(&server, &cli, "1");
+    assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(steady(&ended.output), @r"
+    ok        H1 a film is added
+    scripted  H2 nobody answers: the model fails
+    2 scenarios: 1 passed, 0 failed, 0 not built
+    scenarios passed: 1 of 1 (100%)
+    latency per turn: p50 [time] s, p95 [time] s
+    tokens: 3000 in (1200 cached), 60 out
+    cost, in the currency of the prices: 0.0066
+    SMS segments sent: 1 in 1 text
+    ");
+    let models: Vec<Value> = server.requests().iter().map(|request| request["model"].clone()).collect();
+    assert_eq!(models, ["a-model"; 3]);
+}
+
+#[test]
+fn a_scenario_passes_with_a_real_model_only_if_every_run_does() {
+    let forgets = [Answer::Says("Heat is there."), Answer::Says("Heat is there.")];
+    let server = ModelServer::start(adds_heat().into_iter().chain(forgets));
+    let cli = Cli::new();
+    let ended = live(&server, &cli, "2");
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.errors.contains("error: failed to pass 1 of 2 scenarios"), "{}", ended.errors);
+    insta::assert_snapshot!(steady(&String::from_utf8(cli.read("report.md")).unwrap()), @r#"
+    # Evaluation
+
+    | | |
+    | --- | --- |
+    | model | a-model (live) |
+    | played | heat.json |
+    | scenarios passed in all 2 runs (pass^2) | 0 of 1 (0%) |
+    | runs passed (pass^1) | 1 of 2 (50%) |
+    | latency per turn | p50 [time] s, p95 [time] s |
+    | tokens | 4000 in (1600 cached), 80 out |
+    | cost, in the currency of the prices | 0.0088 |
+    | SMS segments sent | 2 in 2 texts |
+
+    ## What was simulated
+
+    Sonarr, Radarr, Twilio, the people and the clock are simulated in memory. The model is real and was asked over the
+    network; so are this program's turns, tools, confirmations, texts and database. A scenario passes by its end: what was
+    written to the libraries, what is pending, who was told and what safety demands of the words. Which tools the model
+    called on its way and how it put things does not count.
+
+    Latency is from a text's arrival to the last answer to it: the model's time and ours, with none of a carrier's and next
+    to none of a library's. It is of texts for which the model was asked. Figures are of all runs together. Tokens are as the
+    server counted them.
+
+    ## Scenarios
+
+    | id | scenario | passed | latency p50 | latency p95 | tokens | segments |
+    | --- | --- | --- | --- | --- | --- | --- |
+    | H1 | a film is added | 1/2 | [time] s | [time] s | 4000 in (1600 cached), 80 out | 2 in 2 texts |
+    | H2 | nobody answers | scripted only: the model fails | - | - | - | - |
+    | all |  | 1/2 | [time] s | [time] s | 4000 in (1600 cached), 80 out | 2 in 2 texts |
+
+    ## Tools
+
+    | tool | calls | of them without an error |
+    | --- | --- | --- |
+    | add_movie | 1 | 1 |
+    | search_media | 1 | 1 |
+
+    ## Failures
+
+    ### H1 a film is added
+
+    ```text
+    run 2:
+      text 1: writes [], expected [("add_movie", 949)]
+      text 1: movies.tmdb:949.monitored is null, expected true
+      text 1: reply was "Heat is there."
+    ```
+    "#);
+}
+
+#[test]
+fn a_model_that_cannot_be_reached_passes_nothing() {
+    let server = ModelServer::start([]);
+    let cli = Cli::new();
+    let ended = live(&server, &cli, "1");
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.output.contains("the model failed to reach the model"), "{}", ended.output);
+}
+
+#[test]
+fn without_a_model_nothing_is_played_live() {
+    let cli = Cli::new();
+    cli.write("heat.json", &heat().to_string());
+    let ended = cli.run(&["eval", "heat.json", "--live"], &[]);
+    assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""));
+    insta::assert_snapshot!(ended.errors, @"error: failed to find a model to play with: set LLM_MODEL, and LLM_API_KEY or LLM_BASE_URL");
+}
