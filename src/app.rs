@@ -30,6 +30,7 @@ use crate::tools::discarding::RemoveDownload;
 use crate::tools::discover::SearchMedia;
 use crate::tools::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases};
 use crate::tools::find::FindInLibrary;
+use crate::tools::following::TellMeWhenReady;
 use crate::tools::library::Library;
 use crate::tools::movies::AddMovie;
 use crate::tools::posters::SendPoster;
@@ -87,9 +88,15 @@ pub struct App {
     clock: Clock,
     stop: CancellationToken,
     upkeep: Upkeep,
-    relay_task: JoinHandle<()>,
-    inbox_task: Option<JoinHandle<()>>,
-    upkeep_task: JoinHandle<()>,
+    tasks: Tasks,
+}
+
+/// What runs beside the turns.
+struct Tasks {
+    relay: JoinHandle<()>,
+    inbox: Option<JoinHandle<()>>,
+    upkeep: JoinHandle<()>,
+    retries: JoinHandle<()>,
 }
 
 /// What the last run left could not be taken up.
@@ -148,7 +155,12 @@ impl App {
             retention: blueprint.retention,
             stop: stop.clone(),
         };
-        let upkeep_task = tokio::spawn(upkeep.clone().run());
+        let tasks = Tasks {
+            relay: relay_task,
+            inbox: inbox_task,
+            upkeep: tokio::spawn(upkeep.clone().run()),
+            retries: tokio::spawn(engine.clone().retry(stop.clone())),
+        };
         engine.give_notice();
         let webhooks = Webhooks {
             engine: engine.clone(),
@@ -158,7 +170,7 @@ impl App {
             twilio: blueprint.trust,
             reports: blueprint.report_secret,
         };
-        Ok(Self { engine, relay, webhooks, db, clock, stop, upkeep, relay_task, inbox_task, upkeep_task })
+        Ok(Self { engine, relay, webhooks, db, clock, stop, upkeep, tasks })
     }
 
     /// Ends within 10 s: running turns and texts get a moment to end, the rest goes on at the next start. Call it
@@ -171,21 +183,25 @@ impl App {
     /// Closes the database, once nothing uses it any more.
     pub async fn close(self) {
         self.stop.cancel();
-        let Self { engine, relay, webhooks, db, clock, upkeep, relay_task, inbox_task, upkeep_task, .. } =
-            self;
+        let Self { engine, relay, webhooks, db, clock, upkeep, tasks, .. } = self;
         // What still runs would keep the database open.
         engine.abort().await;
-        if let Some(task) = inbox_task {
+        if let Some(task) = tasks.inbox {
             // It only reads, and what it admitted is stored.
             task.abort();
             let _ = task.await;
         }
-        if tokio::time::timeout(LAST_TEXTS, relay_task).await.is_err() {
+        if tokio::time::timeout(LAST_TEXTS, tasks.relay).await.is_err() {
             // The intent to send stands; the next start finds out what became of it.
             relay.abort().await;
         }
+        let retries = tasks.retries.abort_handle();
+        if tokio::time::timeout(LAST_TEXTS, tasks.retries).await.is_err() {
+            // The intent to add stands; the next start finds out what became of it.
+            retries.abort();
+        }
         // The stop woke it; like a text, its last piece of work is waited for within bounds.
-        match tokio::time::timeout(LAST_TEXTS, upkeep_task).await {
+        match tokio::time::timeout(LAST_TEXTS, tasks.upkeep).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(%error, "the upkeep of the database had ended by itself"),
             Err(_) => tracing::warn!("the upkeep of the database did not end in time"),
@@ -280,7 +296,8 @@ impl App {
     /// Stops where it stands, as a kill would, and leaves the database as it is: for crash tests.
     pub async fn kill(self) {
         self.engine.abort().await;
-        for task in [self.relay_task, self.upkeep_task].into_iter().chain(self.inbox_task) {
+        let Tasks { relay, inbox, upkeep, retries } = self.tasks;
+        for task in [relay, upkeep, retries].into_iter().chain(inbox) {
             task.abort();
             // An aborted task ends with an error that says so.
             let _ = task.await;
@@ -310,6 +327,7 @@ pub(crate) fn tools(library: &Arc<Library>, pictures: Pictures) -> Vec<Arc<dyn T
         Arc::new(RemoveDownload::new(library.clone())),
         Arc::new(ReplaceCopy::new(library.clone())),
         Arc::new(RequestRemoval::new(library.clone())),
+        Arc::new(TellMeWhenReady::new(library.clone())),
         Arc::new(React),
     ];
     match pictures {

@@ -42,6 +42,7 @@ CREATE TABLE follows (               -- who is told when it is ready
 ) STRICT;
 CREATE UNIQUE INDEX ux_follow_open ON follows(kind, catalog_id, instance, user_id, ifnull(season, -1)) WHERE ended_at IS NULL;
 CREATE INDEX ix_follow_user ON follows(user_id, id DESC);
+CREATE INDEX ix_follow_ended ON follows(ended_at) WHERE ended_at IS NOT NULL;
 
 CREATE TABLE arr_events (            -- what Sonarr and Radarr told us, or their history did when they could not
   id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,

@@ -14,6 +14,7 @@ pub mod prompt;
 pub mod quiet;
 pub mod rate;
 pub mod reaction;
+pub mod requests;
 pub mod route;
 pub mod spending;
 pub mod text;

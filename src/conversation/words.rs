@@ -94,12 +94,17 @@ pub enum Keyword<'a> {
     Remove(&'a str),
     Status,
     Upcoming,
+    /// To hear when the title that was spoken of is ready.
+    TellMe,
     Number(u8),
 }
 
 /// Reads `text` in the keyword grammar: a verb, then a title to the end.
 pub fn keyword(text: &str) -> Option<Keyword<'_>> {
     let core = without_courtesy(text);
+    if TELL_ME.contains(&plain_title(core).as_str()) {
+        return Some(Keyword::TellMe);
+    }
     let Some((verb, rest)) = core.split_once(char::is_whitespace) else {
         return match core.to_lowercase().as_str() {
             "status" | "queue" => Some(Keyword::Status),
@@ -188,6 +193,22 @@ pub fn plain_title(title: &str) -> String {
         .collect::<Vec<_>>()
         .join(" ")
 }
+
+/// In the form of [`plain_title`].
+const TELL_ME: [&str; 12] = [
+    "me too",
+    "tell me",
+    "tell me too",
+    "tell me when its ready",
+    "tell me when it is ready",
+    "tell me when ready",
+    "tell me when its there",
+    "let me know",
+    "let me know when its ready",
+    "let me know when it is ready",
+    "text me when its ready",
+    "text me when it is ready",
+];
 
 const QUOTES: [char; 5] = ['"', '\u{201C}', '\u{201D}', '\u{201E}', '\''];
 

@@ -220,20 +220,22 @@ impl Engine {
         ran: Ran,
         note: Option<Entry>,
     ) -> anyhow::Result<Progress> {
-        let Ran { result, deed: Some(deed) } = ran else {
-            return self.record_noted(row, CallState::Done(ran.result), note).await;
-        };
+        let Ran { result, deeds } = ran;
+        if deeds.is_empty() {
+            return self.record_noted(row, CallState::Done(result), note).await;
+        }
         let (doer, settings, now) = (Doer::of(scene, row), self.0.parts.settings.clone(), self.now());
         let record = move |conn: &mut _| {
             if let Some(note) = &note {
                 audit::record_outcome(conn, note, now);
             }
             calls::finish(conn, row, &CallState::Done(result), now)?;
-            deeds::perform(conn, &doer, &deed, &settings, now)
+            deeds.iter().try_for_each(|deed| deeds::perform(conn, &doer, deed, &settings, now))
         };
         self.0.parts.db.write(record).await?;
         failpoint::reached("call.recorded");
         self.0.parts.outbox.ring();
+        self.0.retries.notify_one();
         Ok(Progress::GoesOn)
     }
 
@@ -267,7 +269,7 @@ pub(super) fn entry(scene: &Scene, kind: &'static str, call: CallRow, detail: Va
     Entry { by: By::User(scene.user.id), kind, subject: Subject::Call(call), detail }
 }
 
-fn intent(call: &ToolCall) -> Value {
+pub(super) fn intent(call: &ToolCall) -> Value {
     let arguments = match &call.arguments {
         Arguments::Object(map) => Value::Object(map.clone()),
         Arguments::Malformed(_) => Value::Null,

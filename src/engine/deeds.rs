@@ -7,10 +7,13 @@ use super::run::Scene;
 use super::{Settings, ending};
 use crate::conversation::action::Action;
 use crate::conversation::frozen::FrozenItem;
-use crate::conversation::transcript::{CallRow, EventId, User};
+use crate::conversation::requests::Wanted;
+use crate::conversation::transcript::{Arguments, CallRow, EventId, User, UserId};
 use crate::conversation::{deletion, naming};
 use crate::store::approvals::{self, Matter, NewApproval};
-use crate::store::{Conn, QueryResult, outbox, quotas, reactions, undone_if_failed};
+use crate::store::follows::{self, Followed};
+use crate::store::requests::{self, NewQueued};
+use crate::store::{Conn, QueryResult, calls, outbox, quotas, reactions, turns, undone_if_failed};
 use crate::tools::Deed;
 
 /// Whose deed it is.
@@ -42,7 +45,50 @@ pub(super) fn perform(
         }
         Deed::Count(added) => quotas::count(conn, doer.user.id, doer.call, *added, now),
         Deed::AskAdmins(item) => ask_admins(conn, doer, item, settings, now),
+        Deed::Request(wanted) => requests::remember(conn, doer.user.id, doer.call, wanted, now),
+        Deed::Follow(wanted) => follow(conn, doer.user.id, wanted, now),
+        Deed::Unfollow(wanted) => stop_following(conn, doer.user.id, wanted, now),
+        Deed::Queue(wanted, arguments) => queue(conn, doer, wanted, arguments, now),
     }
+}
+
+/// Each season that is wanted, or all of the title.
+fn follow(conn: &mut Conn, user: UserId, wanted: &Wanted, now: Timestamp) -> QueryResult<()> {
+    followed(wanted).iter().try_for_each(|what| follows::follow(conn, user, what, now))
+}
+
+/// The whole of a title, with every season of it that was followed by itself.
+fn stop_following(conn: &mut Conn, user: UserId, wanted: &Wanted, now: Timestamp) -> QueryResult<()> {
+    followed(wanted).iter().try_for_each(|what| follows::stop(conn, user, what, now))
+}
+
+fn followed(wanted: &Wanted) -> Vec<Followed> {
+    let seasons: Vec<Option<u32>> = match &wanted.seasons {
+        None => vec![None],
+        Some(seasons) => seasons.iter().copied().map(Some).collect(),
+    };
+    let follow = |season| {
+        let Wanted { instance, kind, catalog_id, .. } = wanted.clone();
+        Followed { instance, kind, catalog_id, season }
+    };
+    seasons.into_iter().map(follow).collect()
+}
+
+/// The library cannot be asked what the title is called, but the person was shown it.
+fn queue(
+    conn: &mut Conn,
+    doer: &Doer,
+    wanted: &Wanted,
+    arguments: &Arguments,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let conversation = turns::of_call(conn, doer.call)?.conversation;
+    let mut wanted = wanted.clone();
+    if let Some((title, year)) = calls::title_shown(conn, conversation, wanted.kind, wanted.catalog_id)? {
+        (wanted.title, wanted.year) = (title, year);
+    }
+    let new = NewQueued { user: doer.user.id, call: doer.call, wanted: &wanted, arguments };
+    requests::queue(conn, &new, now)
 }
 
 /// An action that fails must not keep the answer from going out.

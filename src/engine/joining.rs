@@ -11,7 +11,7 @@ use crate::store::approvals::{self, End, Matter, NewApproval};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::conversations::EndReason;
 use crate::store::pending::{self, Closing};
-use crate::store::{Conn, QueryResult, conversations, joining, ledger, outbox, turns, users};
+use crate::store::{Conn, QueryResult, conversations, joining, ledger, outbox, requests, turns, users};
 
 impl Beginning<'_> {
     pub(super) fn receive_stranger(&mut self, user: &User, event: &InboundEvent) -> QueryResult<Begun> {
@@ -92,6 +92,7 @@ pub fn block(conn: &mut Conn, user: &User, by: By, now: Timestamp) -> QueryResul
     pending::close(conn, user.id, Closing::Dropped, now)?;
     turns::request_cancel(conn, user.id, now)?;
     outbox::suppress_all(conn, user.id, now)?;
+    requests::withdraw(conn, user.id, now)?;
     if let Some(open) = conversations::open(conn, user.id)? {
         conversations::end(conn, open.id, EndReason::Blocked, now)?;
     }

@@ -14,6 +14,7 @@ pub mod joining;
 mod notices;
 mod reconcile;
 mod reports;
+mod retries;
 mod run;
 mod scheduler;
 pub mod stream;
@@ -183,6 +184,8 @@ struct Inner {
     /// Rings when something was reported.
     reported: Notify,
     tasks: TaskTracker,
+    /// Something may be queued that is to be tried later.
+    retries: Notify,
     /// No new turn begins.
     draining: CancellationToken,
     /// Turns begin from here on; texts are taken in before.
@@ -200,6 +203,7 @@ impl Engine {
             scheduler: scheduler::Scheduler::default(),
             reported: Notify::new(),
             tasks: TaskTracker::new(),
+            retries: Notify::new(),
             draining: CancellationToken::new(),
             open: CancellationToken::new(),
             aborting: CancellationToken::new(),

@@ -7,10 +7,12 @@ use super::{Engine, Quotas};
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::naming;
 use crate::conversation::rate::Rate;
-use crate::conversation::transcript::{Counted, EventId, Role, Tier, User};
+use crate::conversation::requests::{AskedFor, Who};
+use crate::conversation::transcript::{Counted, EventId, Role, Tier, User, UserId};
 use crate::store::approvals::{self, Matter};
-use crate::store::{Conn, QueryResult, ledger, quotas, users};
-use crate::tools::{Allowance, Standing, World};
+use crate::store::requests::Asked;
+use crate::store::{Conn, QueryResult, ledger, quotas, requests, users};
+use crate::tools::{Allowance, Asking, Standing, World};
 
 impl Engine {
     /// What a tool may know. One that only reads need not know what the user has added and asked for.
@@ -23,6 +25,8 @@ impl Engine {
             Tier::Write | Tier::Destructive => self.0.parts.db.read(read).await?,
             Tier::Read => Records::default(),
         };
+        let user = scene.user.clone();
+        let asked_for = self.0.parts.db.read(move |conn| asked_for(conn, &user)).await?;
         Ok(World {
             now,
             zone: settings.zone.clone(),
@@ -33,8 +37,28 @@ impl Engine {
             allowance,
             wishes,
             admins,
+            asked_for,
+            asking: Asking::Now,
         })
     }
+}
+
+/// What the household asked for lately, by name: numbers are for nobody.
+fn asked_for(conn: &mut Conn, user: &User) -> QueryResult<Vec<AskedFor>> {
+    let asked = requests::lately(conn)?;
+    let everyone = if asked.is_empty() { Vec::new() } else { users::known(conn)? };
+    let who = |id: UserId| match everyone.iter().find(|one| one.id == id) {
+        _ if id == user.id => Who::You,
+        Some(User { name: Some(name), .. }) => Who::Named(name.clone()),
+        Some(_) | None => Who::Someone,
+    };
+    let told = asked.into_iter().map(|Asked { user, wanted, stage, at }| AskedFor {
+        who: who(user),
+        wanted,
+        stage,
+        at,
+    });
+    Ok(told.collect())
 }
 
 /// What our records hold of a user that matters to a tool.

@@ -2,11 +2,14 @@
 
 use diesel::prelude::*;
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::Conn;
 use super::codec::{failure_json, ms, result, result_json, to_json};
 use super::schema::{tool_calls, turns};
-use crate::conversation::transcript::{CallRow, CallState, ConversationId, MediaRef, TurnId};
+use crate::conversation::transcript::{
+    CallResult, CallRow, CallState, ConversationId, MediaKind, MediaRef, TurnId,
+};
 
 /// Turns of a conversation, and results in them, that are searched for the ids they showed: more than any model sees.
 const TURNS_SEARCHED: i64 = 50;
@@ -109,6 +112,33 @@ pub fn called_after(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<(String, 
 
 /// Every id that a tool result has lately shown in this conversation.
 pub fn shown(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<MediaRef>> {
+    Ok(results(conn, conversation)?.into_iter().flat_map(|result| result.shown).collect())
+}
+
+/// The title and the year by which a tool result has lately shown an entry of a catalogue in this conversation.
+pub fn title_shown(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    kind: MediaKind,
+    catalog_id: i64,
+) -> QueryResult<Option<(String, u16)>> {
+    let key = match kind {
+        MediaKind::Movie => "tmdb",
+        MediaKind::Series => "tvdb",
+    };
+    let named = |entry: &Value| {
+        let title = entry.get("title")?.as_str()?.to_owned();
+        let year = entry.get("year").and_then(Value::as_u64).and_then(|year| u16::try_from(year).ok());
+        (entry.get(key)?.as_i64()? == catalog_id).then(|| (title, year.unwrap_or(0)))
+    };
+    Ok(results(conn, conversation)?.into_iter().find_map(|result| {
+        let listed = result.for_model.get("results").and_then(Value::as_array);
+        listed.and_then(|entries| entries.iter().find_map(named)).or_else(|| named(&result.for_model))
+    }))
+}
+
+/// What tools have lately answered in a conversation, newest first.
+fn results(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<CallResult>> {
     let turns = turns::table
         .filter(turns::conversation_id.eq(conversation.0))
         .order(turns::id.desc())
@@ -120,9 +150,5 @@ pub fn shown(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<M
         .limit(RESULTS_SEARCHED)
         .select(tool_calls::response)
         .load(conn)?;
-    let mut shown = Vec::new();
-    for text in results.into_iter().flatten() {
-        shown.extend(result(&text)?.shown);
-    }
-    Ok(shown)
+    results.into_iter().flatten().map(|text| result(&text)).collect()
 }

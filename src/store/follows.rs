@@ -80,6 +80,22 @@ pub fn end(conn: &mut Conn, what: &Followed, now: Timestamp) -> QueryResult<()> 
     diesel::update(open).set(follows::ended_at.eq(ms(now))).execute(conn).map(drop)
 }
 
+/// A person follows it no more; without a season, nothing of the title.
+pub fn stop(conn: &mut Conn, user: UserId, what: &Followed, now: Timestamp) -> QueryResult<()> {
+    let open = follows::table
+        .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
+        .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
+        .filter(follows::user_id.eq(user.0));
+    let ended = follows::ended_at.eq(ms(now));
+    match what.season {
+        Some(season) => {
+            diesel::update(open.filter(follows::season.eq(i64::from(season)))).set(ended).execute(conn)
+        }
+        None => diesel::update(open).set(ended).execute(conn),
+    }
+    .map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +127,19 @@ mod tests {
             followers(&mut conn, &Followed { instance: "sonarr-4k".into(), ..season(Some(2)) }),
             Ok(vec![])
         );
+    }
+
+    #[test]
+    fn who_stops_following_a_show_follows_none_of_its_seasons_and_others_go_on() {
+        let mut conn = scratch();
+        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
+        for (user, what) in [(ann, None), (ann, Some(1)), (ann, Some(2)), (bob, Some(2))] {
+            follow(&mut conn, user, &season(what), NOW).unwrap();
+        }
+        stop(&mut conn, ann, &season(Some(1)), NOW).unwrap();
+        assert_eq!(followers(&mut conn, &season(Some(2))).unwrap(), [ann, bob]);
+        stop(&mut conn, ann, &season(None), NOW).unwrap();
+        assert_eq!(followers(&mut conn, &season(Some(2))).unwrap(), [bob]);
     }
 
     #[test]

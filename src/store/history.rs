@@ -13,8 +13,9 @@ use crate::conversation::transcript::{Brain, ConversationId, EventId, OutboxId, 
 /// Finished turns that are read for a window; the prompt cuts further.
 const TURNS_READ: i64 = 20;
 const RECENT_TEXTS: i64 = 20;
-/// Earlier conversations of a day, and changes in each, that are looked at.
+/// Earlier conversations of a day, turns in each, and changes in those, that are looked at.
 const CONVERSATIONS_A_DAY: i64 = 10;
+const TURNS_A_DAY: i64 = 100;
 const CHANGES_READ: i64 = 20;
 
 /// The finished turns of a conversation, oldest first. Turns that were taken back are not part of it.
@@ -118,9 +119,15 @@ pub fn done_before(
         .load(conn)?;
     let mut done = Vec::new();
     for conversation in earlier {
-        let results: Vec<Option<String>> = tool_calls::table
-            .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
+        // Not as a join, which would read every call there ever was.
+        let turns: Vec<i64> = turns::table
             .filter(turns::conversation_id.eq(conversation).and(turns::finished_at.ge(ms(since))))
+            .order(turns::id.desc())
+            .limit(TURNS_A_DAY)
+            .select(turns::id)
+            .load(conn)?;
+        let results: Vec<Option<String>> = tool_calls::table
+            .filter(tool_calls::turn_id.eq_any(turns))
             .filter(tool_calls::effect.ne("read").and(tool_calls::state.eq("complete")))
             .order(tool_calls::id.desc())
             .limit(CHANGES_READ)

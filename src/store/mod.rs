@@ -24,6 +24,7 @@ pub mod pending;
 pub mod privacy;
 pub mod quotas;
 pub mod reactions;
+pub mod requests;
 pub mod roster;
 mod schema;
 pub mod spend;

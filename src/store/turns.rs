@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::codec::{brain, brain_word, from_json, ms, number, time, to_json, unreadable};
 use super::ledger::{self, Outcome};
 use super::outbox::{self, NewText};
-use super::schema::turns;
+use super::schema::{tool_calls, turns};
 use super::{Conn, calls, conversations, steps};
-use crate::conversation::transcript::{Brain, ConversationId, InboundEvent, TurnId, UserId};
+use crate::conversation::transcript::{Brain, CallRow, ConversationId, InboundEvent, TurnId, UserId};
 use crate::conversation::turn::{TURN_TIME, Turn};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,18 @@ pub fn live(conn: &mut Conn, user: UserId) -> QueryResult<Option<Live>> {
         .select((turns::id, turns::kind, turns::conversation_id))
         .first(conn)
         .optional()?;
-    let Some((id, kind, conversation)) = row else { return Ok(None) };
+    row.map(read).transpose()
+}
+
+/// The turn in which a call was made, live or not.
+pub fn of_call(conn: &mut Conn, call: CallRow) -> QueryResult<Live> {
+    let turn = tool_calls::table.find(call.0).select(tool_calls::turn_id).first::<i64>(conn)?;
+    let row: (i64, String, i64) =
+        turns::table.find(turn).select((turns::id, turns::kind, turns::conversation_id)).first(conn)?;
+    read(row)
+}
+
+fn read((id, kind, conversation): (i64, String, i64)) -> QueryResult<Live> {
     let kind = match kind.as_str() {
         "chat" => Kind::Chat,
         "confirm" => Kind::Confirm,
@@ -139,7 +150,7 @@ pub fn live(conn: &mut Conn, user: UserId) -> QueryResult<Option<Live>> {
         "command" => Kind::Command,
         _ => return Err(unreadable("turn kind")),
     };
-    Ok(Some(Live { id: TurnId(id), kind, conversation: ConversationId(conversation) }))
+    Ok(Live { id: TurnId(id), kind, conversation: ConversationId(conversation) })
 }
 
 /// The turns of a conversation from one of them on.

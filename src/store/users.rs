@@ -3,9 +3,9 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::Conn;
 use super::codec::{ms, role, role_word, status, status_word, unreadable};
 use super::schema::{inbound_events, users};
+use super::{Conn, requests};
 use crate::conversation::naming::Name;
 use crate::conversation::transcript::{Address, PhoneNumber, Rights, Role, Status, User, UserId};
 
@@ -173,9 +173,13 @@ pub enum OptChange {
     Overtaken,
 }
 
-/// `said_at` is when it was said, which may be long before it is heard.
+/// What waits to be added for them is given up. `said_at` is when it was said, which may be long before it is heard.
 pub fn opt_out(conn: &mut Conn, id: UserId, said_at: Timestamp, now: Timestamp) -> QueryResult<OptChange> {
-    set_opted_out(conn, id, Some(ms(now)), (said_at, now))
+    let change = set_opted_out(conn, id, Some(ms(now)), (said_at, now))?;
+    if change == OptChange::Done {
+        requests::withdraw(conn, id, now)?;
+    }
+    Ok(change)
 }
 
 pub fn opt_in(conn: &mut Conn, id: UserId, said_at: Timestamp, now: Timestamp) -> QueryResult<OptChange> {

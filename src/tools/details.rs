@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use super::answers::{clean, clean_title, gigabytes, named, refusal};
 use super::approval::Cleared;
 use super::arguments::{cleared, offer_instances, read, schema};
+use super::following::{wanted_movie, wanted_series};
 use super::library::{Instance, Library};
 use super::place::Place;
 use super::removal::unknown;
-use super::{READ_TIMEOUT, Ran, Tool, ToolError, Uses, World};
+use super::{READ_TIMEOUT, Ran, Tool, ToolError, Uses, World, asked};
 use crate::arr::episodes::Episode;
 use crate::arr::history::{HistoryEntry, HistoryEvent};
 use crate::arr::radarr::Radarr;
@@ -124,7 +125,9 @@ async fn of_movie(instance: &Instance<Radarr>, id: i64, world: &World) -> Result
     add(&mut for_model, "added", movie.added.map(|at| day_told(at, world)));
     add(&mut for_model, "collection", movie.collection.as_ref().map(|it| clean_title(&it.title)));
     add(&mut for_model, "history", past(&history, world));
-    Ok(CallResult { for_model, for_user: movie_told(&movie, file, world), shown: Vec::new() })
+    let mut told = CallResult { for_model, for_user: movie_told(&movie, file, world), shown: Vec::new() };
+    asked::tell(&mut told, &wanted_movie(instance, &movie), world);
+    Ok(told)
 }
 
 fn movie_told(movie: &Movie, quality: Option<&str>, world: &World) -> String {
@@ -164,7 +167,9 @@ async fn of_series(instance: &Instance<Sonarr>, id: i64, world: &World) -> Resul
     add(&mut for_model, "rating", show.rating.map(rating_told));
     add(&mut for_model, "added", show.added.map(|at| day_told(at, world)));
     add(&mut for_model, "history", past(&history, world));
-    Ok(CallResult { for_model, for_user: series_told(&show, world), shown: Vec::new() })
+    let mut told = CallResult { for_model, for_user: series_told(&show, world), shown: Vec::new() };
+    asked::tell(&mut told, &wanted_series(instance, &show), world);
+    Ok(told)
 }
 
 fn series_told(show: &Series, world: &World) -> String {

@@ -16,7 +16,7 @@ use super::answers::{clean_complaint, clean_title, listing, name_failed, sentenc
 use super::approval::Cleared;
 use super::arguments::{cleared, read, schema};
 use super::library::{Library, READ_PATIENCE, ask_all};
-use super::{READ_TIMEOUT, Ran, Tool, ToolError, Uses, World};
+use super::{READ_TIMEOUT, Ran, Tool, ToolError, Uses, World, asked};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Download, DownloadState, Imported, Release, Upcoming, UpcomingWhen};
@@ -76,8 +76,8 @@ impl Tool for CheckStatus {
         read::<NoArgs>("check_status", &schema::<NoArgs>(), arguments).map(|NoArgs {}| Uses::default())
     }
 
-    async fn run(&self, _call: &Cleared, _world: &World) -> Result<Ran, ToolError> {
-        status(&self.library).await.map(Ran::from)
+    async fn run(&self, _call: &Cleared, world: &World) -> Result<Ran, ToolError> {
+        status(&self.library, world).await.map(Ran::from)
     }
 }
 
@@ -147,7 +147,7 @@ fn days(tool: &str, arguments: &Arguments) -> Result<u32, CallFailure> {
     read::<Args>(tool, &schema::<Args>(), arguments).map(|args| args.days.unwrap_or(DEFAULT_DAYS))
 }
 
-pub(super) async fn status(library: &Library) -> Result<CallResult, ToolError> {
+pub(super) async fn status(library: &Library, world: &World) -> Result<CallResult, ToolError> {
     let (movies, series) = tokio::join!(
         ask_all(&library.movies, READ_PATIENCE, Radarr::downloads),
         ask_all(&library.series, READ_PATIENCE, Sonarr::downloads),
@@ -163,7 +163,7 @@ pub(super) async fn status(library: &Library) -> Result<CallResult, ToolError> {
         .sort_by_key(|(_, download)| (urgency(&download.state), download.time_left.unwrap_or(Duration::MAX)));
     let entries = downloads
         .iter()
-        .map(|(instance, download)| (download_json(instance, download), download_told(download)));
+        .map(|(instance, download)| (download_json(instance, download, world), download_told(download)));
     let mut told = answer(entries.unzip(), ("", "Nothing is downloading."), "name the title", &failed);
     let shown = told.for_model["results"].as_array().map_or(0, Vec::len);
     let named = |(instance, download): &(&str, Download)| {
@@ -250,11 +250,14 @@ fn urgency(state: &DownloadState) -> u8 {
     }
 }
 
-fn download_json(instance: &str, download: &Download) -> Value {
+fn download_json(instance: &str, download: &Download, world: &World) -> Value {
     let mut json = json!({ "id": download.rows.first(), "instance": instance, "title": clean_title(&download.title), "state": state_told(&download.state),
         "percent": percent(download) });
     if let Some(left) = download.time_left {
         json["time_left"] = json!(time_told(left));
+    }
+    if let Some(names) = asked::by_download(&download.title, world) {
+        json["asked_by"] = json!(names);
     }
     json
 }

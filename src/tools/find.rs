@@ -17,6 +17,7 @@ use super::answers::{
 };
 use super::approval::Cleared;
 use super::arguments::{cleared, read, schema};
+use super::asked::tell_each;
 use super::library::{Gathered, Library};
 use super::ranking::Query;
 use super::shelf::entries::{Entry, Kind};
@@ -71,7 +72,7 @@ impl Tool for FindInLibrary {
     }
 
     async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
-        self.find(cleared(call)?, world.now).await.map(Ran::from)
+        self.find(cleared(call)?, world.now).await.map(|found| tell_each(found, world).into())
     }
 }
 

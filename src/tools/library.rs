@@ -20,6 +20,10 @@ use crate::http::HttpError;
 pub const READ_PATIENCE: Duration = Duration::from_secs(8);
 pub const LOOKUP_PATIENCE: Duration = Duration::from_secs(17);
 
+const UNREACHABLE: &str = "unreachable";
+const BROKEN: &str = "error";
+const MISCONFIGURED: &str = "misconfigured";
+
 /// All configured instances. At most two of a kind: the usual one and the 4K one.
 #[derive(Debug, Clone, Default)]
 pub struct Library {
@@ -99,14 +103,15 @@ impl<Client> Instance<Client> {
         let (what, sentence) = match error {
             // One that is starting, or whose catalogue is down, is the same to whoever waits for it.
             ArrError::Unreachable(_) | ArrError::NoAnswer(_) | ArrError::Unavailable(_) => {
-                ("unreachable", "can't be reached right now")
+                (UNREACHABLE, "can't be reached right now")
             }
             ArrError::Unauthorized | ArrError::WrongUrl(_) => {
-                ("misconfigured", "is not set up right, the admin has to look at it")
+                (MISCONFIGURED, "is not set up right, the admin has to look at it")
             }
             ArrError::Refused(_) => ("refused", "did not accept that"),
             ArrError::NotFound => ("not_found", "does not have that"),
-            ArrError::Server { .. } | ArrError::Unreadable(_) => ("error", "had an error"),
+            ArrError::Server { .. } => (BROKEN, "had an error"),
+            ArrError::Unreadable(_) => ("unreadable", "had an error"),
         };
         let code = format!("{service}_{what}");
         let mut for_model = json!({ "error": code, "service": label });
@@ -116,6 +121,13 @@ impl<Client> Instance<Client> {
             for_model["hint"] = json!(clean_complaint(reason));
         }
         CallFailure { code, for_model, for_user: Some(format!("{label} {sentence}.")) }
+    }
+
+    /// Whether a failure that was told means that nothing has happened and that later it may: a write of which neither
+    /// is known is not told before it is settled. A page in place of an answer may be a server's that is just starting.
+    pub fn is_down(&self, failure: &CallFailure) -> bool {
+        let what = failure.code.strip_prefix(self.service()).and_then(|code| code.strip_prefix('_'));
+        matches!(what, Some(UNREACHABLE | BROKEN | MISCONFIGURED))
     }
 
     /// A failed read, or a write that certainly did not happen.

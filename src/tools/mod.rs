@@ -5,17 +5,20 @@ pub mod actions;
 pub mod answers;
 pub mod approval;
 pub mod arguments;
+mod asked;
 mod copy;
 pub mod details;
 pub mod discarding;
 pub mod discover;
 pub mod downloads;
 pub mod find;
+pub mod following;
 pub mod library;
 pub mod movies;
 mod outcomes;
 mod place;
 pub mod posters;
+mod queueing;
 pub mod ranking;
 pub mod recommend;
 pub mod registry;
@@ -42,8 +45,9 @@ use crate::conversation::action::Action;
 use crate::conversation::consent::Language;
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::rate::Rate;
+use crate::conversation::requests::{AskedFor, Wanted};
 use crate::conversation::transcript::{
-    Added, Arguments, CallFailure, CallResult, MediaRef, Rights, ToolSpec,
+    Added, Arguments, CallFailure, CallResult, MediaKind, MediaRef, Rights, ToolSpec,
 };
 use approval::Cleared;
 
@@ -85,18 +89,23 @@ pub trait Tool: Send + Sync {
 pub struct Ran {
     pub result: CallResult,
     /// What it does to our own records, stored together with the result.
-    pub deed: Option<Deed>,
+    pub deeds: Vec<Deed>,
 }
 
 impl From<CallResult> for Ran {
     fn from(result: CallResult) -> Self {
-        Self { result, deed: None }
+        Self { result, deeds: Vec::new() }
     }
 }
 
 impl Ran {
     pub fn with(result: CallResult, deed: Deed) -> Self {
-        Self { result, deed: Some(deed) }
+        Self { result, deeds: vec![deed] }
+    }
+
+    pub fn and(mut self, deed: Deed) -> Self {
+        self.deeds.push(deed);
+        self
     }
 }
 
@@ -110,6 +119,14 @@ pub enum Deed {
     Count(Added),
     /// The admins are asked to delete this.
     AskAdmins(Box<FrozenItem>),
+    /// It is remembered who asked for this title, which is in the library.
+    Request(Wanted),
+    /// The person is told when it is ready.
+    Follow(Wanted),
+    /// The person does not want to be told.
+    Unfollow(Wanted),
+    /// Nothing of it has happened: the call is made again later, with these arguments.
+    Queue(Wanted, Arguments),
 }
 
 /// What checked arguments say about the call.
@@ -137,6 +154,28 @@ pub struct World {
     pub wishes: Vec<FrozenItem>,
     /// How many admins there are to be asked.
     pub admins: usize,
+    /// What the household asked for lately, oldest first.
+    pub asked_for: Vec<AskedFor>,
+    pub asking: Asking,
+}
+
+/// When the person asked for what is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asking {
+    Now,
+    /// They were told that it would be tried, and it is.
+    Before,
+}
+
+impl World {
+    /// Who asked for a title of one library, oldest first, by the id of TMDB or TheTVDB.
+    pub fn who_asked(&self, instance: &str, kind: MediaKind, catalog_id: i64) -> Vec<&AskedFor> {
+        let same = |asked: &&AskedFor| {
+            let wanted = &asked.wanted;
+            (wanted.kind, wanted.catalog_id, wanted.instance.as_str()) == (kind, catalog_id, instance)
+        };
+        self.asked_for.iter().filter(same).collect()
+    }
 }
 
 /// What the user may still add.

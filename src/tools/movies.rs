@@ -12,11 +12,14 @@ use serde_json::{Value, json};
 use super::answers::{clean_title, named, refusal};
 use super::approval::{self, Cleared};
 use super::arguments::{cleared, offer_instances, read, schema};
+use super::following::wanted_movie;
 use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
+use super::queueing::tried_later;
 use super::shelf::freshness::Need;
-use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use super::{Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, asked};
 use crate::arr::radarr::Radarr;
 use crate::arr::{Addition, Availability, Movie, MovieScope, NewMovie, Profile};
+use crate::conversation::requests::Wanted;
 use crate::conversation::transcript::{
     Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -77,7 +80,13 @@ impl AddMovie {
 
     pub(super) async fn add(&self, arguments: &Arguments, world: &World) -> Result<Ran, ToolError> {
         let args = self.arguments(arguments)?;
-        add(self.library.movie_instance(args.instance.as_deref())?, &args, world).await
+        let instance = self.library.movie_instance(args.instance.as_deref())?;
+        match add(instance, &args, world).await {
+            Err(ToolError::TellModel(failure)) if instance.is_down(&failure) => {
+                tried_later(&failure, wanted_by(instance, &args), arguments, world)
+            }
+            ended => ended,
+        }
     }
 
     pub(super) async fn find_out(&self, arguments: &Arguments) -> Result<Settled, ToolError> {
@@ -102,7 +111,7 @@ async fn add(instance: &Instance<Radarr>, args: &Args, world: &World) -> Result<
     let radarr = &instance.client;
     let held = radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.refused(&error))?;
     if let Some(held) = held {
-        return Ok(already_there(instance, &held).into());
+        return Ok(found_there(instance, &held, world));
     }
     let hits =
         radarr.lookup(&format!("tmdb:{}", args.tmdb)).await.map_err(|error| instance.refused(&error))?;
@@ -115,7 +124,7 @@ async fn add(instance: &Instance<Radarr>, args: &Args, world: &World) -> Result<
     let held = radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.unread_write(&error))?;
     match (held, addition) {
         (Some(held), Addition::Added) => Ok(added(instance, &held, Some(&profile))),
-        (Some(held), Addition::AlreadyThere) => Ok(already_there(instance, &held).into()),
+        (Some(held), Addition::AlreadyThere) => Ok(found_there(instance, &held, world)),
         (None, Addition::Added | Addition::AlreadyThere) => Err(ToolError::Unknown(format!(
             "{}: tmdb {} is not there after the add",
             instance.name, args.tmdb
@@ -177,7 +186,39 @@ fn added(instance: &Instance<Radarr>, movie: &Movie, profile: Option<&Profile>) 
         format!("Added {name}. It is not out yet and will be fetched when it is.")
     };
     let result = CallResult { for_model, for_user, shown: shown(instance, movie) };
-    Ran::with(result, Deed::Count(ONE_MOVIE))
+    remembered(Ran::with(result, Deed::Count(ONE_MOVIE)), instance, movie)
+}
+
+/// Who asks for a movie is remembered, and told when it is ready.
+fn remembered(ran: Ran, instance: &Instance<Radarr>, movie: &Movie) -> Ran {
+    let wanted = wanted_movie(instance, movie);
+    let ran = ran.and(Deed::Request(wanted.clone()));
+    if movie.has_file { ran } else { ran.and(Deed::Follow(wanted)) }
+}
+
+/// What a call asks for, as far as its arguments tell.
+fn wanted_by(instance: &Instance<Radarr>, args: &Args) -> Wanted {
+    Wanted {
+        instance: instance.name.to_owned(),
+        kind: MediaKind::Movie,
+        catalog_id: args.tmdb,
+        title: String::new(),
+        year: 0,
+        seasons: None,
+    }
+}
+
+/// Nothing is to be added. Who asks at this moment is told so, and may follow it; who was promised it has it now.
+fn found_there(instance: &Instance<Radarr>, movie: &Movie, world: &World) -> Ran {
+    let wanted = wanted_movie(instance, movie);
+    let mut result = already_there(instance, movie);
+    asked::tell(&mut result, &wanted, world);
+    match world.asking {
+        Asking::Before => return remembered(result.into(), instance, movie),
+        Asking::Now if !movie.has_file && movie.monitored => asked::offer(&mut result, &wanted, world),
+        Asking::Now => {}
+    }
+    result.into()
 }
 
 fn already_there(instance: &Instance<Radarr>, movie: &Movie) -> CallResult {

@@ -12,11 +12,14 @@ use serde_json::{Value, json};
 use super::answers::{clean_title, named, plain, refusal, sentence_list};
 use super::approval::{self, Cleared};
 use super::arguments::{BadArgument, cleared, offer_instances, read, schema};
+use super::following::{still_open, wanted_series};
 use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
+use super::queueing::tried_later;
 use super::shelf::freshness::Need;
-use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use super::{Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, asked};
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Addition, NewSeries, Series, WantedEpisodes};
+use crate::conversation::requests::Wanted;
 use crate::conversation::transcript::{
     Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -98,7 +101,13 @@ impl AddSeries {
 
     pub(super) async fn add(&self, arguments: &Arguments, world: &World) -> Result<Ran, ToolError> {
         let args = self.arguments(arguments)?;
-        add(self.library.series_instance(args.instance.as_deref())?, &args, world).await
+        let instance = self.library.series_instance(args.instance.as_deref())?;
+        match add(instance, &args, world).await {
+            Err(ToolError::TellModel(failure)) if instance.is_down(&failure) => {
+                tried_later(&failure, wanted_by(instance, &args), arguments, world)
+            }
+            ended => ended,
+        }
     }
 
     pub(super) async fn find_out(&self, arguments: &Arguments) -> Result<Settled, ToolError> {
@@ -121,7 +130,7 @@ async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<
     let sonarr = &instance.client;
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.refused(&error))?;
     if let Some(held) = held {
-        return Ok(already_there(instance, &held).into());
+        return Ok(found_there(instance, &held, args, world));
     }
     let hits =
         sonarr.lookup(&format!("tvdb:{}", args.tvdb)).await.map_err(|error| instance.refused(&error))?;
@@ -135,7 +144,7 @@ async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unread_write(&error))?;
     match (held, addition) {
         (Some(held), Addition::Added) => Ok(added(instance, &held, &seasons)),
-        (Some(held), Addition::AlreadyThere) => Ok(already_there(instance, &held).into()),
+        (Some(held), Addition::AlreadyThere) => Ok(found_there(instance, &held, args, world)),
         (None, Addition::Added | Addition::AlreadyThere) => Err(ToolError::Unknown(format!(
             "{}: tvdb {} is not there after the add",
             instance.name, args.tvdb
@@ -252,7 +261,63 @@ fn added(instance: &Instance<Sonarr>, series: &Series, seasons: &[(u32, bool)]) 
         }
     };
     let result = CallResult { for_model, for_user, shown: shown(instance, series) };
-    Ran::with(result, Deed::Count(counted(seasons)))
+    let partly = (!whole && !wanted.is_empty()).then_some(wanted);
+    let asked = Wanted { seasons: partly, ..wanted_series(instance, series) };
+    remembered(Ran::with(result, Deed::Count(counted(seasons))), asked, series)
+}
+
+/// Who asks for a show is remembered, and told when what they want of it is ready.
+fn remembered(ran: Ran, wanted: Wanted, series: &Series) -> Ran {
+    let open = still_open(series, &wanted);
+    let ran = ran.and(Deed::Request(wanted));
+    match open {
+        Some(open) => ran.and(Deed::Follow(open)),
+        None => ran,
+    }
+}
+
+/// What a call asks for of a show that is known.
+fn wanted_of(instance: &Instance<Sonarr>, series: &Series, args: &Args) -> Wanted {
+    let numbers = || series.seasons.iter().map(|season| season.number);
+    let seasons: Option<Vec<u32>> = match &args.seasons {
+        None | Some(Seasons::Named(NamedSeasons::All)) => None,
+        Some(Seasons::Named(NamedSeasons::First)) => numbers().min().map(|first| vec![first]),
+        Some(Seasons::Named(NamedSeasons::Latest)) => numbers().max().map(|latest| vec![latest]),
+        Some(Seasons::Numbers(listed)) => Some(listed.clone()),
+    };
+    let partly = seasons.filter(|listed| !numbers().all(|number| listed.contains(&number)));
+    Wanted { seasons: partly, ..wanted_series(instance, series) }
+}
+
+/// The same, as far as the arguments tell.
+fn wanted_by(instance: &Instance<Sonarr>, args: &Args) -> Wanted {
+    let seasons = match &args.seasons {
+        Some(Seasons::Numbers(listed)) => Some(listed.clone()),
+        Some(Seasons::Named(_)) | None => None,
+    };
+    Wanted {
+        instance: instance.name.to_owned(),
+        kind: MediaKind::Series,
+        catalog_id: args.tvdb,
+        title: String::new(),
+        year: 0,
+        seasons,
+    }
+}
+
+/// As for a movie.
+fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world: &World) -> Ran {
+    let wanted = wanted_of(instance, series, args);
+    let mut result = already_there(instance, series);
+    asked::tell(&mut result, &wanted, world);
+    match world.asking {
+        Asking::Before => return remembered(result.into(), wanted, series),
+        Asking::Now if series.monitored && still_open(series, &wanted).is_some() => {
+            asked::offer(&mut result, &wanted, world);
+        }
+        Asking::Now => {}
+    }
+    result.into()
 }
 
 fn already_there(instance: &Instance<Sonarr>, series: &Series) -> CallResult {

@@ -17,7 +17,7 @@ use super::registry::Registry;
 use super::removal::RemoveMedia;
 use super::series::AddSeries;
 use super::shelf::freshness::Shelf;
-use super::{Allowance, Ran, Settled, Tool, ToolError, Uses, World};
+use super::{Allowance, Asking, Ran, Settled, Tool, ToolError, Uses, World};
 use crate::arr::fake::activity::download;
 use crate::arr::fake::item::{movie, series};
 use crate::arr::fake::radarr::FakeRadarr;
@@ -138,6 +138,8 @@ fn world() -> World {
         allowance: Allowance::default(),
         wishes: Vec::new(),
         admins: 1,
+        asked_for: Vec::new(),
+        asking: Asking::Now,
     }
 }
 
@@ -216,7 +218,10 @@ async fn one_service_that_fails_does_not_hide_the_other() {
         &format!("radarr_unreachable: {UNREACHABLE}"),
     );
     house.sonarr.queue(download("The Bear S02E03").percent(10).minutes_left(30));
-    check(status(&house.library).await, &format!("The Bear S02E03 10%, 30 min left. {UNREACHABLE}"));
+    check(
+        status(&house.library, &world()).await,
+        &format!("The Bear S02E03 10%, 30 min left. {UNREACHABLE}"),
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -377,7 +382,8 @@ async fn a_movie_that_is_there_is_not_added_again() {
     check(add.add(&arguments(json!({"tmdb": 438_631})), &world()).await, "You already have Dune (2021).");
     check(
         add.add(&arguments(json!({"tmdb": 116_149})), &world()).await,
-        "Paddington (2014) is already in the library and is being looked for.",
+        "Paddington (2014) is already in the library and is being looked for. Text TELL ME and I will let you know when it \
+         is ready.",
     );
     assert_eq!(house.radarr.posts(), 0);
 }
@@ -412,7 +418,8 @@ async fn a_lost_answer_to_an_add_is_settled_by_looking() {
     assert_eq!(settled(add.find_out(&args).await), Settled::NotDone);
     house.radarr.down(true);
     assert_eq!(settled(add.find_out(&args).await), Settled::Unknown);
-    check(add.add(&args, &world()).await, &format!("radarr_unreachable: {UNREACHABLE}"));
+    let promised = format!("{UNREACHABLE} I'll keep trying for a day and text you.");
+    check(add.add(&args, &world()).await, &promised);
     house.radarr.down(false);
     add.add(&args, &world()).await.unwrap();
     let Settled::Done(result) = settled(add.find_out(&args).await) else { panic!("the movie is there") };
@@ -491,12 +498,12 @@ async fn a_show_that_is_there_is_not_added_again() {
 #[tokio::test]
 async fn downloads_are_told_soonest_first_and_stuck_ones_with_their_reason() {
     let house = House::furnished();
-    check(status(&house.library).await, "Nothing is downloading.");
+    check(status(&house.library, &world()).await, "Nothing is downloading.");
     house.radarr.download("Paddington", 62, 12);
     house.sonarr.stuck("The Bear S02E03", "No files found in /data/torrents/The.Bear");
     house.sonarr.queue(download("The Bear S01E01").percent(5).minutes_left(80));
     check(
-        status(&house.library).await,
+        status(&house.library, &world()).await,
         "Paddington (2014) 62%, 12 min left; The Bear S01E01 5%, 1 h 20 min left; \
          The Bear S02E03 stuck: No files found.",
     );

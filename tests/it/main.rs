@@ -3,6 +3,7 @@
 // Says to the lints what cargo knows: an unwrap in here is a failing test.
 #![cfg(test)]
 
+mod asks;
 mod cli;
 mod confirmation;
 mod copies;
@@ -20,6 +21,7 @@ mod people;
 mod plans;
 mod posters;
 mod privacy;
+mod queued;
 mod quotas;
 mod recommend;
 mod replay;

@@ -16,13 +16,14 @@ use diesel::connection::{
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use jiff::Timestamp;
+use serde_json::json;
 
 use crate::harness::ANN;
-use crate::harness::model::{adds_movie, removes_movie, says};
+use crate::harness::model::{adds_movie, calls, finds, removes_movie, says};
 use crate::harness::world::World;
 
 /// Tables that are never emptied. Deltas are forgotten every hour.
-const GROWING: [&str; 14] = [
+const GROWING: [&str; 15] = [
     "audit_log",
     "conversations",
     "inbound_events",
@@ -35,18 +36,20 @@ const GROWING: [&str; 14] = [
     "delivery_events",
     "usage",
     "arr_events",
+    "requests",
     "follows",
     "notices",
 ];
 
 /// Indexes of what is open alone: these may be read from end to end.
-const OF_OPEN: [&str; 6] = [
+const OF_OPEN: [&str; 7] = [
     "ix_event_pending",
     "ix_outbox_open",
     "ux_turn_live",
     "ux_llm_open",
     "ix_arr_event_open",
     "ux_follow_open",
+    "ix_request_due",
 ];
 
 thread_local! {
@@ -83,6 +86,19 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     world.sms("get arrival").await;
     let report = world.twilio().status_callback(&world.twilio().sent()[0], Delivery::Delivered).unwrap();
     world.bring(report.unwrap()).await;
+    let heat = world.radarr().catalog(movie("Heat").year(1995));
+    let [searches, adds] = adds_movie("heat", heat);
+    world.model_plays([searches, says("Heat?"), adds, says("Later.")]);
+    world.sms("heat").await;
+    world.radarr().down(true);
+    world.sms("yes").await;
+    world.passes(5 * 60).await;
+    world.radarr().down(false);
+    world.passes(30 * 60).await;
+    let follows =
+        |stop: bool| calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": heat, "stop": stop }));
+    world.model_plays([finds("heat"), follows(false), follows(true), says("OK.")]);
+    world.sms("tell me of heat").await;
     world.model_plays(removes_movie("dune", dune));
     world.sms("delete dune").await;
     world.sms("yes").await;

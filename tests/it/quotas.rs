@@ -83,6 +83,24 @@ async fn what_is_there_already_counts_nothing_and_is_not_refused() {
 }
 
 #[tokio::test]
+async fn no_more_is_promised_for_later_than_the_quota_has_room_for() {
+    let app = app_with_small_quotas().await;
+    for (title, tmdb) in [("Alien", 348), ("Heat", 949), ("Arrival", 329_865)] {
+        let [searches, adds] = adds_movie(title, tmdb);
+        app.model_plays([searches, says("That one?"), adds, says("Well.")]);
+        app.radarr().down(false);
+        app.sms_from(BOB, &format!("search {title}")).await;
+        app.radarr().down(true);
+        app.sms_from(BOB, "add it").await;
+    }
+    assert!(app.results().pop().unwrap().contains("2 movies within 7 days"));
+    assert_eq!(
+        app.requests().await,
+        ["+15550100003 queued radarr Alien (2000)", "+15550100003 queued radarr Heat (2000)"]
+    );
+}
+
+#[tokio::test]
 async fn a_show_counts_its_seasons() {
     let app = app_with_small_quotas().await;
     for (title, tvdb) in [("severance", 371_980), ("dark", 334_824)] {

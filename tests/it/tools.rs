@@ -45,7 +45,10 @@ async fn a_movie_is_added_once() {
     let heat = app.radarr().catalog(movie("Heat").year(1995));
     let add = [("search_media", json!({ "query": "heat" })), ("add_movie", json!({ "tmdb": heat }))];
     assert_eq!(app.told(&add).await, "Added Heat (1995).");
-    assert_eq!(app.told(&add).await, "Heat (1995) is already in the library and is being looked for.");
+    assert_eq!(
+        app.told(&add).await,
+        "Heat (1995) is already in the library and is being looked for. You asked for it on Nov 20."
+    );
     assert_eq!((app.radarr().additions(), app.radarr().posts()), (vec![heat], 1));
 }
 
@@ -182,7 +185,7 @@ async fn an_add_that_fails_is_told_and_not_claimed() {
     app.radarr().down(true);
     assert_eq!(
         app.told(&[("add_movie", json!({ "tmdb": heat }))]).await,
-        "Radarr can't be reached right now."
+        "Radarr can't be reached right now. I'll keep trying for a day and text you."
     );
     assert_eq!(app.radarr().additions(), Vec::<i64>::new());
 }

@@ -77,7 +77,7 @@ async fn results_stand_in_the_order_of_the_calls() {
     let heads: Vec<&str> = results[1..].iter().map(|result| &result[..24]).collect();
     assert_eq!(
         heads,
-        [r#"{"results":[],"total":0}"#, r#"{"looked_for":true,"on_d"#, r#"{"results":[{"id":2,"ins"#]
+        [r#"{"results":[],"total":0}"#, r#"{"looked_for":true,"on_d"#, r#"{"results":[{"asked_by":"#]
     );
     assert_eq!(app.radarr().additions(), [heat]);
 }
@@ -285,7 +285,10 @@ async fn a_failed_add_is_no_ground_for_claiming_one() {
     app.sms("find heat").await;
     app.radarr().down(true);
     app.model_plays([add, says("Added Heat!"), says("I added Heat.")]);
-    assert_eq!(app.sms("yes add it").await, "Radarr can't be reached right now.");
+    assert_eq!(
+        app.sms("yes add it").await,
+        "Radarr can't be reached right now. I'll keep trying for a day and text you."
+    );
 }
 
 #[tokio::test]

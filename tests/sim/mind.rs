@@ -106,7 +106,8 @@ fn reply(request: &ModelRequest) -> StepOut {
     }
     match (wish.split_once(' '), results.len()) {
         (Some(("add", title)), 0) => calls(vec![("search_media", json!({ "query": title }))]),
-        (Some(("add", title)), 1) => calls(vec![add(title)]),
+        (Some(("find", title)), 0) => calls(vec![("search_media", json!({ "query": title }))]),
+        (Some(("add", title)), 1) | (Some(("want", title)), 0) => calls(vec![add(title)]),
         (Some(("delete", titles)), done) => delete(titles, &results, done, may_only_ask(request)),
         (Some(("what", _)), 0) => calls(vec![("recently_added", json!({})), ("check_status", json!({}))]),
         _ => says(CONTENT),
@@ -114,7 +115,7 @@ fn reply(request: &ModelRequest) -> StepOut {
 }
 
 fn is_wish(line: &str) -> bool {
-    ["add ", "delete ", "what "].iter().any(|verb| line.starts_with(verb))
+    ["add ", "find ", "want ", "delete ", "what "].iter().any(|verb| line.starts_with(verb))
 }
 
 fn add(title: &str) -> (&'static str, Value) {

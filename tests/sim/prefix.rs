@@ -10,13 +10,21 @@ const BEGIN: u64 = 1_000;
 /// The same end for a program that is killed, at every moment in turn, as for one that is not.
 #[track_caller]
 fn check(texts: &[&str]) {
+    let text = |(place, body): (u64, &&str)| (BEGIN + place * 40_000, text(body));
+    check_from(BEGIN, &(0..).zip(texts).map(text).collect::<Vec<_>>());
+}
+
+/// The same for every moment from one on.
+#[track_caller]
+fn check_from(first: u64, acts: &[(u64, Act)]) {
     let ground = Ground::new();
-    let whole = play(&ground, texts, None);
+    let whole = play(&ground, acts, None);
     assert_eq!(whole.violations, Vec::<String>::new());
     let end = whole.last_effect_ms + 20;
+    assert!(first < end, "nothing happens after {first} ms");
     let every = if variable("SIM_SEEDS").is_some() { 1 } else { 37 };
-    for at in (BEGIN..end).step_by(every) {
-        let cut = play(&ground, texts, Some(at));
+    for at in (first..end).step_by(every) {
+        let cut = play(&ground, acts, Some(at));
         let journal = cut.journal.join("\n");
         assert_eq!(cut.violations, Vec::<String>::new(), "killed at {at} ms\n{journal}");
         assert_eq!(cut.changes, whole.changes, "killed at {at} ms\n{journal}");
@@ -24,20 +32,20 @@ fn check(texts: &[&str]) {
     }
 }
 
-fn play(ground: &Ground, texts: &[&str], kill_at: Option<u64>) -> Verdict {
-    let text = |(place, body): (u64, &&str)| {
-        let act = Act::Text { from: ANN, body: (*body).to_owned(), way: Way::Straight };
-        (BEGIN + place * 40_000, act)
-    };
+fn play(ground: &Ground, acts: &[(u64, Act)], kill_at: Option<u64>) -> Verdict {
     let mut plan = Plan::calm(kill_at.unwrap_or(0));
     plan.answers = Answers::Yes;
-    plan.acts = (0..).zip(texts).map(text).collect();
+    plan.acts = acts.to_vec();
     if let Some(at) = kill_at {
         plan.acts.push((at, Act::Stop { how: Stop::Kill }));
         plan.acts.push((at + 1_500, Act::Start { interrupted: false }));
     }
     plan.acts.sort_by_key(|(at, _)| *at);
     ground.play(&plan)
+}
+
+fn text(body: &str) -> Act {
+    Act::Text { from: ANN, body: body.to_owned(), way: Way::Straight }
 }
 
 #[test]
@@ -58,4 +66,15 @@ fn a_deletion_cut_off_anywhere_is_asked_about_and_made_once() {
 #[test]
 fn a_deletion_of_two_cut_off_anywhere_deletes_each_once() {
     check(&["delete Dune and Heat"]);
+}
+
+#[test]
+fn an_addition_that_was_queued_is_made_once_wherever_its_second_try_is_cut_off() {
+    let acts = [
+        (BEGIN, text("find Arrival")),
+        (20_000, Act::LibrariesDown(true)),
+        (30_000, text("want Arrival")),
+        (60_000, Act::LibrariesDown(false)),
+    ];
+    check_from(88_000, &acts);
 }

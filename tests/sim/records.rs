@@ -22,6 +22,7 @@ pub(crate) struct Records {
     pub notes: Vec<Value>,
     pub approvals: Vec<Value>,
     pub pauses: Vec<Value>,
+    pub requests: Vec<Value>,
 }
 
 impl Records {
@@ -42,6 +43,7 @@ impl Records {
             notes: rows("audit_log"),
             approvals: rows("approvals"),
             pauses: rows("pauses"),
+            requests: rows("requests"),
         }
     }
 }

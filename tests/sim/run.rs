@@ -16,8 +16,8 @@ use crate::rng::Rng;
 use crate::world::{World, pass};
 
 /// By then everything must have come to rest once nothing goes wrong any more: the longest pause of the outbox, two
-/// looks for a lost text, and a reading of the list, with some room.
-const REST_WITHIN: Duration = Duration::from_secs(20 * 60);
+/// looks for a lost text, a reading of the list, and the half hour between two tries of an addition, with some room.
+const REST_WITHIN: Duration = Duration::from_secs(45 * 60);
 
 /// What a schedule showed.
 #[derive(Debug, Default)]
@@ -223,5 +223,7 @@ fn restless(world: &World, records: &Records) -> Vec<String> {
     let waits =
         |text: &&serde_json::Value| matches!(word(text, "state"), "queued" | "attempting" | "unknown");
     restless.extend(records.outbox.iter().filter(waits).map(|text| format!("text {text}")));
+    let tried = records.requests.iter().filter(|asked| !asked["next_try_at"].is_null());
+    restless.extend(tried.map(|asked| format!("request {asked}")));
     restless
 }

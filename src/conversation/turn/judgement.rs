@@ -10,8 +10,17 @@ pub(super) enum Verdict {
     Excuse(Excuse),
 }
 
-/// Judges a step that has no calls. `changed` tells whether a tool changed something in this turn.
-pub(super) fn of(step: &ModelStep, changed: bool) -> Verdict {
+/// What tools have changed in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Changed {
+    Nothing,
+    /// It was only promised: an addition is tried later, or a title is followed.
+    Promised,
+    Something,
+}
+
+/// Judges a step that has no calls.
+pub(super) fn of(step: &ModelStep, changed: Changed) -> Verdict {
     let text = step.text.trim();
     match step.stop {
         Stop::Refused => return Verdict::Excuse(Excuse::Refused),
@@ -23,7 +32,7 @@ pub(super) fn of(step: &ModelStep, changed: bool) -> Verdict {
         Verdict::AskAgain(Nudge::Empty)
     } else if is_call_as_text(text) {
         Verdict::AskAgain(Nudge::CallAsText)
-    } else if claims_removal(text) || (!changed && claims_addition(text)) {
+    } else if claims_removal(text) || claims_addition(text, changed) {
         Verdict::AskAgain(Nudge::FalseClaim)
     } else if step.stop == Stop::Length {
         Verdict::Say(up_to_last_sentence(text).to_owned())
@@ -47,8 +56,12 @@ fn claims_removal(text: &str) -> bool {
     claims(text, &["deleted", "removed", "erased"])
 }
 
-fn claims_addition(text: &str) -> bool {
-    claims(text, &["added", "queued", "requested", "grabbed"])
+fn claims_addition(text: &str, changed: Changed) -> bool {
+    match changed {
+        Changed::Nothing => claims(text, &["added", "queued", "requested", "grabbed"]),
+        Changed::Promised => claims(text, &["added", "grabbed"]),
+        Changed::Something => false,
+    }
 }
 
 /// Whether the text opens with the verb, or says that "I" did it. "Dune was added in May" is no claim.
@@ -91,7 +104,7 @@ mod tests {
     use crate::conversation::transcript::Brain;
 
     #[track_caller]
-    fn check(text: &str, stop: Stop, changed: bool, expected: &Verdict) {
+    fn check(text: &str, stop: Stop, changed: Changed, expected: &Verdict) {
         let step = ModelStep { text: text.to_owned(), stop, calls: Vec::new(), brain: Brain::Model };
         assert_eq!(&of(&step, changed), expected, "{text}");
     }
@@ -108,43 +121,50 @@ mod tests {
             "You already have it.",
             "I haven't added it. Shall I?",
         ] {
-            check(text, Stop::Done, false, &say(text));
+            check(text, Stop::Done, Changed::Nothing, &say(text));
         }
     }
 
     #[test]
     fn what_cannot_be_said_is_asked_for_again() {
-        check("  ", Stop::Done, false, &Verdict::AskAgain(Nudge::Empty));
-        check("", Stop::Length, false, &Verdict::AskAgain(Nudge::CutOff));
+        check("  ", Stop::Done, Changed::Nothing, &Verdict::AskAgain(Nudge::Empty));
+        check("", Stop::Length, Changed::Nothing, &Verdict::AskAgain(Nudge::CutOff));
         for text in [
             "{\"name\":\"check_status\",\"arguments\":{}}",
             "<tool_call>{}</tool_call>",
             "{ \"name\" : \"x\", \"parameters\": {} }",
         ] {
-            check(text, Stop::Done, false, &Verdict::AskAgain(Nudge::CallAsText));
+            check(text, Stop::Done, Changed::Nothing, &Verdict::AskAgain(Nudge::CallAsText));
         }
     }
 
     #[test]
     fn a_claim_needs_a_change_and_a_deletion_is_never_the_models_to_claim() {
         for text in ["Added Dune.", "OK, added it!", "I've added Dune for you.", "I have just queued it"] {
-            check(text, Stop::Done, false, &Verdict::AskAgain(Nudge::FalseClaim));
-            check(text, Stop::Done, true, &say(text));
+            check(text, Stop::Done, Changed::Nothing, &Verdict::AskAgain(Nudge::FalseClaim));
+            check(text, Stop::Done, Changed::Something, &say(text));
         }
         for text in ["Deleted Dune.", "I've removed it."] {
-            check(text, Stop::Done, true, &Verdict::AskAgain(Nudge::FalseClaim));
+            check(text, Stop::Done, Changed::Something, &Verdict::AskAgain(Nudge::FalseClaim));
         }
+    }
+
+    #[test]
+    fn what_was_only_promised_may_not_be_claimed_as_done() {
+        let promised = Changed::Promised;
+        check("Added Dune.", Stop::Done, promised, &Verdict::AskAgain(Nudge::FalseClaim));
+        check("I've queued it.", Stop::Done, promised, &say("I've queued it."));
     }
 
     #[test]
     fn a_cut_off_text_keeps_its_whole_sentences() {
-        check("One. Two. Thr", Stop::Length, false, &say("One. Two."));
-        check("No end", Stop::Length, false, &say("No end"));
+        check("One. Two. Thr", Stop::Length, Changed::Nothing, &say("One. Two."));
+        check("No end", Stop::Length, Changed::Nothing, &say("No end"));
     }
 
     #[test]
     fn refusals_and_filters_have_their_own_words() {
-        check("x", Stop::Refused, false, &Verdict::Excuse(Excuse::Refused));
-        check("", Stop::Filtered, false, &Verdict::Excuse(Excuse::Filtered));
+        check("x", Stop::Refused, Changed::Nothing, &Verdict::Excuse(Excuse::Refused));
+        check("", Stop::Filtered, Changed::Nothing, &Verdict::Excuse(Excuse::Filtered));
     }
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::judgement::{self, Verdict};
+use super::judgement::{self, Changed, Verdict};
 use super::{Answer, Ask, AskStyle, Excuse, Failure, Limits, Nudge, Step, Turn};
 use crate::conversation::action::{self, Emoji};
+use crate::conversation::requests;
 use crate::conversation::transcript::{Brain, CallFailure, CallResult, CallState, ModelStep, Tier, ToolCall};
 use crate::conversation::trouble::Pace;
 
@@ -115,7 +116,7 @@ impl Turn {
     }
 
     fn judge(&self, step: &ModelStep, now: Timestamp, limits: &Limits) -> Step {
-        match judgement::of(step, self.changed_something()) {
+        match judgement::of(step, self.changed()) {
             Verdict::Say(text) => Step::Reply(Answer::Model(text)),
             Verdict::Excuse(excuse) => Step::Reply(Answer::Code(excuse)),
             Verdict::AskAgain(nudge) => {
@@ -126,7 +127,7 @@ impl Turn {
                 }
                 let asked_before = self.steps[..self.steps.len() - 1].iter().any(|earlier| {
                     earlier.calls.is_empty()
-                        && judgement::of(earlier, self.changed_something()) == Verdict::AskAgain(nudge)
+                        && judgement::of(earlier, self.changed()) == Verdict::AskAgain(nudge)
                 });
                 if asked_before || self.steps.len() >= limits.model_calls {
                     self.close(match nudge {
@@ -199,7 +200,17 @@ impl Turn {
     }
 
     fn changed_something(&self) -> bool {
-        self.calls().any(|call| call.tier == Tier::Write && matches!(call.state, CallState::Done(_)))
+        self.changed() != Changed::Nothing
+    }
+
+    fn changed(&self) -> Changed {
+        let written = self.calls().filter(|call| call.tier == Tier::Write);
+        let changes = written.filter_map(|call| match &call.state {
+            CallState::Done(result) if requests::only_promises(result) => Some(Changed::Promised),
+            CallState::Done(_) => Some(Changed::Something),
+            _ => None,
+        });
+        changes.fold(Changed::Nothing, |most, next| if most == Changed::Something { most } else { next })
     }
 
     /// The end without the model's words: what the tools did, else the last thing they found, else an excuse.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::hunt::{Choice, Deed, Found, Hunt, LONGEST_LIST, list, object, read_found};
+use super::hunt::{Choice, Deed, Found, Hunt, LONGEST_LIST, list, object, read_found, read_one};
 use crate::conversation::prompt::{Message, ModelRequest, ToolChoice};
 use crate::conversation::transcript::{CallId, MediaKind};
 use crate::conversation::words::{self, Keyword, OFF_TEXT, Seasons};
@@ -40,6 +40,7 @@ pub(super) fn answer(request: &ModelRequest) -> Move {
 
 pub(super) const FAILED: &str = "That did not work. Please try again later.";
 pub(super) const UNFINISHED: &str = "That took too long. Please text it again.";
+pub(super) const WHICH_TITLE: &str = "Which title? Text HAVE and its name first.";
 pub(super) const NO_LIST: &str = "There is no list to pick from. Text SEARCH and a title first.";
 /// The line with which the engine ends what it puts before the user's own text.
 const CONTEXT_END: &str = "[/context]";
@@ -68,6 +69,10 @@ impl Talk<'_> {
             Keyword::Status => self.tell("check_status", Map::new()),
             Keyword::Upcoming => self.tell("upcoming", object([("days", json!(7))])),
             Keyword::Have(title) => self.tell("find_in_library", object([("query", json!(title))])),
+            Keyword::TellMe => match self.spoken_of().and_then(|item| item.place().or_else(|| item.key())) {
+                Some(item) => self.tell("tell_me_when_ready", item),
+                None => Move::Say(WHICH_TITLE.to_owned()),
+            },
             Keyword::Number(number) => self.pick(usize::from(number)),
             Keyword::Add(_) | Keyword::Search(_) | Keyword::Remove(_) => match Hunt::of(keyword) {
                 Some(hunt) => self.hunt(&hunt),
@@ -121,9 +126,21 @@ impl Talk<'_> {
         }
     }
 
+    /// The title that the last result before this text is about.
+    fn spoken_of(&self) -> Option<Found> {
+        let result = self.before.iter().rev().find_map(|message| match message {
+            Message::ToolResult { call, content, .. } => Some((call, content)),
+            Message::User(_) | Message::Assistant { .. } => None,
+        });
+        let (call, content) = result?;
+        let (_, arguments) = call_of(self.before, call)?;
+        read_one(content, arguments.get("query").and_then(Value::as_str))
+    }
+
     fn act(&self, item: &Found, deed: &Deed) -> Move {
         let (name, arguments) = match (deed, item.kind) {
-            (Deed::Add | Deed::AddSeasons(_), _) if item.in_library => {
+            // Whoever may add hears more from the tool: whether it is being looked for, and who asked for it.
+            (Deed::Add | Deed::AddSeasons(_), _) if item.in_library && !self.offers("add_movie") => {
                 return Move::Say(format!("You already have {}.", item.label()));
             }
             (Deed::Add | Deed::AddSeasons(_), MediaKind::Movie) => {

@@ -53,7 +53,9 @@ impl<'a> Hunt<'a> {
             }),
             Keyword::Search(title) => Some(Self { title, aim: Aim::Look }),
             Keyword::Remove(title) => Some(Self { title, aim: Aim::Remove }),
-            Keyword::Have(_) | Keyword::Status | Keyword::Upcoming | Keyword::Number(_) => None,
+            Keyword::Have(_) | Keyword::Status | Keyword::Upcoming | Keyword::TellMe | Keyword::Number(_) => {
+                None
+            }
         }
     }
 
@@ -141,6 +143,19 @@ impl Found {
         Some(place)
     }
 
+    /// How the library or the catalogue names it.
+    pub(super) fn key(&self) -> Option<Map<String, Value>> {
+        let number = match self.kind {
+            MediaKind::Movie => ("tmdb", json!(self.tmdb?)),
+            MediaKind::Series => ("tvdb", json!(self.tvdb?)),
+        };
+        let mut key = object([("type", json!(self.kind)), number]);
+        if let Some(instance) = &self.instance {
+            key.insert("instance".to_owned(), json!(instance));
+        }
+        Some(key)
+    }
+
     /// The arguments that delete it.
     pub(super) fn removal(&self) -> Option<Map<String, Value>> {
         let place = self.place()?;
@@ -156,6 +171,20 @@ pub(super) fn read_found(content: &str) -> Option<Vec<Found>> {
     }
     // What cannot be read is told as a failure, like an error that the tool reports.
     serde_json::from_str::<Results>(content).map(|read| read.results).ok()
+}
+
+/// The one title that a result is about, if it is about one: what was added, or the only or very one that was found.
+pub(super) fn read_one(content: &str, query: Option<&str>) -> Option<Found> {
+    if let Ok(item) = serde_json::from_str(content) {
+        return Some(item);
+    }
+    let mut found = read_found(content)?;
+    let very = |item: &Found| query.is_some_and(|query| item.is_called(query));
+    match found.iter().filter(|item| very(item)).count() {
+        1 => found.into_iter().find(very),
+        _ if found.len() == 1 => found.pop(),
+        _ => None,
+    }
 }
 
 /// Numbered in the order of the result, so that a number is a position in it.

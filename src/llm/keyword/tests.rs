@@ -1,13 +1,14 @@
 use serde_json::{Map, Value, json};
 
 use super::KeywordBrain;
-use super::answer::{FAILED, Move, NO_LIST, UNFINISHED, answer};
+use super::answer::{FAILED, Move, NO_LIST, UNFINISHED, WHICH_TITLE, answer};
 use crate::conversation::prompt::{Message, ModelRequest, PromptCall, ToolChoice};
 use crate::conversation::transcript::{Arguments, Audience, CallId, Tier, ToolSpec, TurnId};
 use crate::conversation::words::OFF_TEXT;
 use crate::llm::{Delta, Model, RawCall};
 
-const TOOLS: [&str; 7] = [
+const TOOLS: [&str; 8] = [
+    "tell_me_when_ready",
     "search_media",
     "find_in_library",
     "add_movie",
@@ -180,9 +181,10 @@ fn a_title_that_ends_like_a_choice_of_seasons_is_still_a_title() {
 }
 
 #[test]
-fn what_is_there_already_is_not_added() {
-    let story = text("add dune 2021").searched("dune 2021", &dunes());
-    check(story, &says("You already have Dune (2021)."));
+fn what_is_there_already_is_told_by_the_tool_or_to_whoever_may_not_add() {
+    let story = || text("add dune 2021").searched("dune 2021", &dunes());
+    check(story().without("add_movie"), &says("You already have Dune (2021)."));
+    check(story(), &calls("add_movie", json!({ "tmdb": 438631 })));
 }
 
 #[test]
@@ -235,7 +237,7 @@ fn nothing_found_is_said() {
 fn a_number_picks_from_the_last_list() {
     let story = || text("add dune").searched("dune", &dunes()).said(DUNE_LIST);
     check(story().text("3."), &calls("add_movie", json!({ "tmdb": 693134 })));
-    check(story().text("1"), &says("You already have Dune (2021)."));
+    check(story().text("1"), &calls("add_movie", json!({ "tmdb": 438631 })));
     check(story().text("4"), &says(DUNE_LIST));
     let seasons =
         text("add office season 2").searched("office", &offices()).said("1. The Office (2005)\nReply 1");
@@ -283,6 +285,27 @@ fn questions_are_answered_with_the_tools_sentence() {
     );
     check(text("upcoming"), &calls("upcoming", json!({ "days": 7 })));
     check(text("have heat?"), &calls("find_in_library", json!({ "query": "heat" })));
+}
+
+#[test]
+fn who_wants_to_be_told_means_the_title_that_was_spoken_of() {
+    let there =
+        json!({ "status": "already_exists", "type": "movie", "title": "Dune", "year": 2021, "tmdb": 438631 });
+    let told = text("add dune").ran("add_movie", json!({ "tmdb": 438631 }), &there, "Dune is there.");
+    let follow = calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": 438631 }));
+    check(told.said("Dune is there.").text("Me too!"), &follow);
+
+    let follow = calls("tell_me_when_ready", json!({ "type": "movie", "id": 7, "instance": "radarr" }));
+    let found = || text("have dune?").looked_up("dune", &owned()).said("In the library: Dune.");
+    check(found().text("tell me when it's ready"), &follow);
+    check(found().text("let me know please"), &follow);
+}
+
+#[test]
+fn who_wants_to_be_told_of_nothing_in_particular_is_asked_which_title() {
+    check(text("me too"), &says(WHICH_TITLE));
+    let found = text("have dun?").looked_up("dun", &owned()).said("In the library: Dune, Dune: Part Two.");
+    check(found.text("tell me"), &says(WHICH_TITLE));
 }
 
 #[test]

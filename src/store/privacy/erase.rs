@@ -11,8 +11,8 @@ use crate::conversation::transcript::{Arguments, CallResult, UserId};
 use crate::store::conversations::{self as talk_rows, EndReason};
 use crate::store::pending::{self, Closing};
 use crate::store::schema::{
-    approvals, blocks, conversations, inbound_events, llm_steps, outbox, reactions, stream_events,
-    tool_call_items, tool_calls, turns,
+    approvals, blocks, conversations, follows, inbound_events, llm_steps, notices, outbox, reactions,
+    requests as asked_titles, stream_events, tool_call_items, tool_calls, turns,
 };
 use crate::store::{Conn, QueryResult, codec, steps, turns as turn_rows};
 
@@ -42,8 +42,8 @@ macro_rules! ids {
 }
 
 /// Erases everything that a person said and was told, and ends their conversation. What is not settled keeps its words:
-/// texts that wait for a turn, texts that are not sent for certain, and requests that an admin has yet to answer. No
-/// turn of theirs may be live but the one that does this.
+/// texts that wait for a turn, texts that are not sent for certain, and requests that an admin has yet to answer. What
+/// they wanted added is not tried any more. No turn of theirs may be live but the one that does this.
 pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     pending::close(conn, user, Closing::Dropped, now)?;
     if let Some(open) = talk_rows::open(conn, user)? {
@@ -54,7 +54,10 @@ pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
     turns(conn, theirs)?;
     sent(conn, theirs)?;
     reactions(conn, theirs)?;
-    requests(conn, theirs)
+    requests(conn, theirs)?;
+    titles(conn, theirs)?;
+    notices(conn, theirs)?;
+    diesel::delete(follows::table.filter(follows::user_id.eq(user.0))).execute(conn).map(drop)
 }
 
 /// An ended conversation is called after what it began with.
@@ -109,6 +112,18 @@ pub(super) fn requests(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
         .set(approvals::fingerprint.eq(sql::<Nullable<Text>>(codec::FINGERPRINT_WITHOUT_WORDS)))
         .execute(conn)
         .map(drop)
+}
+
+/// Which titles they asked for.
+pub(super) fn titles(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
+    let asked = asked_titles::id.eq_any(ids!(asked_titles, scope));
+    diesel::delete(asked_titles::table.filter(asked)).execute(conn).map(drop)
+}
+
+/// Of what they were told unasked.
+pub(super) fn notices(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
+    let told = notices::id.eq_any(ids!(notices, scope));
+    diesel::delete(notices::table.filter(told)).execute(conn).map(drop)
 }
 
 /// Plans and answers of turns, with everything that models and tools said in them, and the names of their

@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use super::erase::{Scope, turn_ids};
 use super::rows::{
-    Addition, Approval, Attempt, Audited, Call, Conversation, Item, Person, Question, Reaction, Received,
-    Sent, Turn, Usage,
+    Addition, Approval, Attempt, Audited, Call, Conversation, Follow, Item, Notice, Person, Question,
+    Reaction, Received, Sent, Title, Turn, Usage,
 };
 use crate::conversation::transcript::UserId;
 use crate::store::schema::{
-    additions, approvals, audit_log, blocks, conversations, inbound_events, llm_steps, outbox,
-    pending_actions, reactions, tool_call_items, tool_calls, turns, usage, users,
+    additions, approvals, audit_log, blocks, conversations, follows, inbound_events, llm_steps, notices,
+    outbox, pending_actions, reactions, requests, tool_call_items, tool_calls, turns, usage, users,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -29,6 +29,9 @@ pub struct Export {
     open_question: Option<Question>,
     reactions: Vec<Reaction>,
     requests_to_admins: Vec<Approval>,
+    titles_asked_for: Vec<Title>,
+    titles_to_hear_of: Vec<Follow>,
+    notices: Vec<Notice>,
     additions: Vec<Addition>,
     usage_by_day: Vec<Usage>,
     audit: Vec<Audited>,
@@ -113,22 +116,41 @@ pub fn export(conn: &mut Conn, user: UserId) -> QueryResult<Export> {
             .order(approvals::id)
             .select(Approval::as_select())
             .load(conn)?,
-        additions: additions::table
-            .filter(additions::user_id.eq(user.0))
-            .order(additions::id)
-            .select(Addition::as_select())
+        titles_asked_for: requests::table
+            .filter(requests::user_id.eq(user.0))
+            .order(requests::id)
+            .select(Title::as_select())
             .load(conn)?,
-        usage_by_day: usage::table
-            .filter(usage::user_id.eq(user.0))
-            .order(usage::day)
-            .select(Usage::as_select())
+        titles_to_hear_of: follows::table
+            .filter(follows::user_id.eq(user.0))
+            .order(follows::id)
+            .select(Follow::as_select())
             .load(conn)?,
+        notices: notices::table
+            .filter(notices::user_id.eq(user.0))
+            .order(notices::id)
+            .select(Notice::as_select())
+            .load(conn)?,
+        additions: additions(conn, user)?,
+        usage_by_day: usage_by_day(conn, user)?,
         audit: audit_log::table
             .filter(audit_log::user_id.eq(user.0).or(audit_log::subject.eq(format!("user:{user}"))))
             .order(audit_log::id)
             .select(Audited::as_select())
             .load(conn)?,
     })
+}
+
+fn additions(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Addition>> {
+    additions::table
+        .filter(additions::user_id.eq(user.0))
+        .order(additions::id)
+        .select(Addition::as_select())
+        .load(conn)
+}
+
+fn usage_by_day(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Usage>> {
+    usage::table.filter(usage::user_id.eq(user.0)).order(usage::day).select(Usage::as_select()).load(conn)
 }
 
 fn turns(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Turn>> {

@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::store::schema::{
-    additions, approvals, audit_log, conversations, inbound_events, llm_steps, outbox, pending_actions,
-    reactions, tool_call_items, tool_calls, turns, usage, users,
+    additions, approvals, audit_log, conversations, follows, inbound_events, llm_steps, notices, outbox,
+    pending_actions, reactions, requests, tool_call_items, tool_calls, turns, usage, users,
 };
 
 #[derive(Debug, FromSqlRow, Serialize)]
@@ -238,6 +238,45 @@ pub(super) struct Approval {
     created_at: Time,
     expires_at: Time,
     settled_at: Option<Time>,
+}
+
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = requests)]
+pub(super) struct Title {
+    instance: String,
+    kind: String,
+    catalog_id: i64,
+    title: String,
+    year: i64,
+    seasons: Option<Json>,
+    state: String,
+    #[diesel(column_name = arguments)]
+    as_it_is_tried: Option<Json>,
+    tries: i64,
+    next_try_at: Option<Time>,
+    #[diesel(column_name = created_at)]
+    asked_at: Time,
+    settled_at: Option<Time>,
+}
+
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = follows)]
+pub(super) struct Follow {
+    instance: String,
+    kind: String,
+    catalog_id: i64,
+    season: Option<i64>,
+    #[diesel(column_name = created_at)]
+    since: Time,
+    ended_at: Option<Time>,
+}
+
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = notices)]
+pub(super) struct Notice {
+    matter: String,
+    #[diesel(column_name = created_at)]
+    told_at: Time,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]

@@ -10,7 +10,8 @@ use crate::conversation::transcript::UserId;
 use crate::store::codec::{ms, time};
 use crate::store::pending::{self, Closing};
 use crate::store::schema::{
-    approvals, inbound_events, outbox, pending_actions, reactions, sweeps, tool_calls, turns,
+    approvals, follows, inbound_events, notices, outbox, pending_actions, reactions, requests, sweeps,
+    tool_calls, turns,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -24,7 +25,7 @@ pub enum Swept {
 /// Erases words from before `before` in at most `limit` rows of each table.
 pub fn sweep(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> QueryResult<Swept> {
     close_overdue(conn, before)?;
-    let mut swept = Swept::Done;
+    let mut swept = forget_ended_follows(conn, before, limit)?;
     for table in Table::ALL {
         let after = last_id(conn, table)?;
         let rows = table.rows(conn, after, limit)?;
@@ -65,6 +66,21 @@ fn close_overdue(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
     Ok(())
 }
 
+/// Found by their ends: what somebody follows may be open for years, and would hold up all that was begun later.
+fn forget_ended_follows(conn: &mut Conn, before: Timestamp, limit: i64) -> QueryResult<Swept> {
+    let ended: Vec<i64> = follows::table
+        .filter(follows::ended_at.lt(ms(before)))
+        .order(follows::ended_at)
+        .limit(limit)
+        .select(follows::id)
+        .load(conn)?;
+    let full = i64::try_from(ended.len()).is_ok_and(|count| count >= limit);
+    for id in ended {
+        diesel::delete(follows::table.find(id)).execute(conn)?;
+    }
+    Ok(if full { Swept::More } else { Swept::Done })
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Table {
     Received,
@@ -72,6 +88,8 @@ enum Table {
     Sent,
     Reactions,
     Requests,
+    Titles,
+    Notices,
 }
 
 /// A row, and since when it is settled.
@@ -81,7 +99,15 @@ struct Row {
 }
 
 impl Table {
-    const ALL: [Self; 5] = [Self::Received, Self::Turns, Self::Sent, Self::Reactions, Self::Requests];
+    const ALL: [Self; 7] = [
+        Self::Received,
+        Self::Turns,
+        Self::Sent,
+        Self::Reactions,
+        Self::Requests,
+        Self::Titles,
+        Self::Notices,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -90,6 +116,8 @@ impl Table {
             Self::Sent => "outbox",
             Self::Reactions => "reactions",
             Self::Requests => "approvals",
+            Self::Titles => "requests",
+            Self::Notices => "notices",
         }
     }
 
@@ -101,6 +129,8 @@ impl Table {
             Self::Sent => sent(conn, after, limit),
             Self::Reactions => reacted(conn, after, limit),
             Self::Requests => requested(conn, after, limit),
+            Self::Titles => asked_for(conn, after, limit),
+            Self::Notices => noticed(conn, after, limit),
         }
     }
 
@@ -111,6 +141,8 @@ impl Table {
             Self::Sent => erase::sent(conn, scope),
             Self::Reactions => erase::reactions(conn, scope),
             Self::Requests => erase::requests(conn, scope),
+            Self::Titles => erase::titles(conn, scope),
+            Self::Notices => erase::notices(conn, scope),
         }
     }
 }
@@ -177,6 +209,26 @@ fn requested(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
         .select((approvals::id, approvals::settled_at))
         .load(conn)?;
     Ok(rows.into_iter().map(|(id, over_at)| Row { id, over_at }).collect())
+}
+
+fn asked_for(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
+    let rows: Vec<(i64, Option<i64>)> = requests::table
+        .filter(requests::id.gt(after))
+        .order(requests::id)
+        .limit(limit)
+        .select((requests::id, requests::settled_at))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, over_at)| Row { id, over_at }).collect())
+}
+
+fn noticed(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
+    let rows: Vec<(i64, i64)> = notices::table
+        .filter(notices::id.gt(after))
+        .order(notices::id)
+        .limit(limit)
+        .select((notices::id, notices::created_at))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, at)| Row { id, over_at: Some(at) }).collect())
 }
 
 fn last_id(conn: &mut Conn, table: Table) -> QueryResult<i64> {

@@ -31,7 +31,7 @@ use crate::store::{Conn, calls, conversations as talks, history, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
-const EVERYWHERE: [&str; 19] = [
+const EVERYWHERE: [&str; 22] = [
     "approvals.fingerprint",
     "audit_log.detail",
     "blocks.content",
@@ -39,10 +39,13 @@ const EVERYWHERE: [&str; 19] = [
     "inbound_events.body",
     "inbound_events.media",
     "llm_steps.error",
+    "notices.matter",
     "outbox.body",
     "outbox.media_url",
     "pending_actions.summary",
     "reactions.emoji",
+    "requests.arguments",
+    "requests.title",
     "stream_events.delta",
     "tool_call_items.fingerprint",
     "tool_calls.error",
@@ -227,7 +230,8 @@ fn is_asked(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     turn
 }
 
-/// A wish of Sam's that an admin has settled, a reaction, and a line of the record.
+/// A wish of Sam's that an admin has settled, a title that Sam asked for and was told of, a reaction, and a line of the
+/// record.
 fn reacts_and_asks_an_admin(conn: &mut Conn, user: UserId) {
     run(
         conn,
@@ -239,7 +243,15 @@ fn reacts_and_asks_an_admin(conn: &mut Conn, user: UserId) {
            \"/walrus\",\"size_bytes\":1,\"seasons\":null}', 'denied', received_at, received_at, received_at
          FROM inbound_events LIMIT 1;
          INSERT INTO approvals (kind, user_id, code, state, created_at, expires_at)
-         SELECT 'join', user_id, '4822', 'open', received_at, received_at FROM inbound_events LIMIT 1;",
+         SELECT 'join', user_id, '4822', 'open', received_at, received_at FROM inbound_events LIMIT 1;
+         INSERT INTO requests (user_id, instance, kind, catalog_id, title, year, state, arguments, created_at,
+           settled_at)
+         SELECT user_id, 'radarr', 'movie', 1, 'Walrus', 2021, 'added', '{\"query\":\"walrus\"}', received_at, received_at
+         FROM inbound_events LIMIT 1;
+         INSERT INTO follows (user_id, instance, kind, catalog_id, created_at, ended_at)
+         SELECT user_id, 'radarr', 'movie', 1, received_at, received_at FROM inbound_events LIMIT 1;
+         INSERT INTO notices (user_id, matter, created_at)
+         SELECT user_id, 'ready:walrus', received_at FROM inbound_events LIMIT 1;",
     );
     let detail = json!({ "tool": "add_movie", "arguments": { "query": "walrus" } });
     let entry = Entry { by: By::User(user), kind: "write", subject: Subject::User(user), detail };
@@ -422,6 +434,25 @@ fn a_sweep_reaches_every_word_of_what_is_over() {
     reacts_and_asks_an_admin(&mut conn, sam);
     assert_eq!(sweep(&mut conn, at(9), 100, at(9)).unwrap(), Swept::Done);
     assert_eq!(places(&mut conn, "walrus"), ["audit_log.detail", "users.display_name"]);
+    assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM follows"), 0);
+}
+
+#[test]
+fn what_is_still_to_be_added_or_told_outlives_a_sweep_and_goes_with_its_person() {
+    let mut conn = scratch();
+    let (sam, _) = household(&mut conn);
+    run(
+        &mut conn,
+        "INSERT INTO requests (user_id, instance, kind, catalog_id, title, year, state, arguments, next_try_at, created_at)
+         SELECT id, 'radarr', 'movie', 1, 'Walrus', 2021, 'queued', '{}', 1, 0 FROM users WHERE role = 'member';
+         INSERT INTO follows (user_id, instance, kind, catalog_id, created_at)
+         SELECT id, 'radarr', 'movie', 1, 0 FROM users WHERE role = 'member';",
+    );
+    let open = "SELECT (SELECT count(*) FROM requests) + (SELECT count(*) FROM follows) AS n";
+    sweep(&mut conn, at(9), 100, at(9)).unwrap();
+    assert_eq!(count(&mut conn, open), 2);
+    erase_talk(&mut conn, sam, at(9)).unwrap();
+    assert_eq!(count(&mut conn, open), 0);
 }
 
 #[test]

@@ -19,7 +19,28 @@ pub(super) const USAGE: &str =
          || ', ' || segments || iif(segments = 1, ' segment', ' segments') AS line
      FROM usage JOIN users ON users.id = user_id ORDER BY day, phone";
 
+/// Who asked for what, and how it stands: `+15550100003 added radarr Dune (2021)`.
+pub(super) const REQUESTS: &str =
+    "SELECT phone || ' ' || state || ' ' || instance || ' ' || title || ' (' || year || ')'
+         || coalesce(' ' || seasons, '') AS line
+     FROM requests JOIN users ON users.id = user_id ORDER BY requests.id";
+
+/// Who is told when what is ready: `+15550100003 radarr movie 438631`, with the season of a show.
+pub(super) const FOLLOWS: &str = "SELECT phone || ' ' || instance || ' ' || kind || ' ' || catalog_id
+         || coalesce(' season ' || season, '') AS line
+     FROM follows JOIN users ON users.id = user_id WHERE ended_at IS NULL ORDER BY follows.id";
+
 impl TestApp {
+    /// The lines of [`REQUESTS`].
+    pub(crate) async fn requests(&self) -> Vec<String> {
+        self.lines(REQUESTS).await
+    }
+
+    /// The lines of [`FOLLOWS`].
+    pub(crate) async fn follows(&self) -> Vec<String> {
+        self.lines(FOLLOWS).await
+    }
+
     /// The received texts with what became of each: `add dune: replied`, `hi: skipped blocked`.
     pub(crate) async fn fates(&self) -> Vec<String> {
         self.lines(

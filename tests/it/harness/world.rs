@@ -13,15 +13,19 @@ use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::prompt::Message;
 use dialarr::conversation::transcript::{Address, MediaKind, PhoneNumber, Rights, Role};
+use dialarr::engine;
+use dialarr::engine::joining::Blocking;
 use dialarr::http::Http;
 use dialarr::llm::Model;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::simulation::{self, Peers};
+use dialarr::store::audit::By;
 use dialarr::store::db::Db;
 use dialarr::store::follows::{self, Followed};
 use dialarr::store::outbox::{self, NewText, TextKind};
 use dialarr::store::privacy::erase_talk;
+use dialarr::store::privacy::forget::{Forgetting, forget};
 use dialarr::store::privacy::sweep::{Swept, sweep};
 use dialarr::store::users::{self, Newcomer};
 use dialarr::web;
@@ -63,6 +67,17 @@ impl World {
         world.knows_ann().await;
         world.passes(1).await;
         world
+    }
+
+    /// Makes somebody known who may add.
+    pub(crate) async fn knows(&self, phone: &str) {
+        let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
+        let rights = Rights { role: Role::Member, add: true, delete: false, four_k: false };
+        let know = move |conn: &mut _| {
+            let id = users::ensure(conn, &phone, Newcomer::Member, now)?;
+            users::set_rights(conn, id, rights, now)
+        };
+        self.app.as_ref().unwrap().db.write(know).await.unwrap();
     }
 
     async fn knows_ann(&self) {
@@ -149,6 +164,57 @@ impl World {
         self.texts(body).await;
         self.passes(10).await;
         self.said()
+    }
+
+    /// A text of anybody's, and what they have heard altogether ten seconds later.
+    pub(crate) async fn sms_from(&self, phone: &str, body: &str) -> Vec<String> {
+        let text = self.peers.twilio.text(phone, body);
+        assert_eq!(self.bring(text.arrive().unwrap()).await, 200, "the webhook takes the text");
+        self.passes(10).await;
+        self.heard_by(phone)
+    }
+
+    /// Every text that a person was sent so far.
+    pub(crate) fn heard_by(&self, phone: &str) -> Vec<String> {
+        let sent = self.peers.twilio.sent().into_iter();
+        sent.filter(|text| text.to.as_str().ends_with(phone)).map(|text| text.body).collect()
+    }
+
+    /// As [`super::TestApp::requests`].
+    pub(crate) async fn requests(&self) -> Vec<String> {
+        stored::lines(&self.app.as_ref().unwrap().db, stored::REQUESTS).await
+    }
+
+    /// As [`super::TestApp::follows`].
+    pub(crate) async fn follows(&self) -> Vec<String> {
+        stored::lines(&self.app.as_ref().unwrap().db, stored::FOLLOWS).await
+    }
+
+    /// What counts towards somebody's quota.
+    pub(crate) async fn additions(&self) -> Vec<String> {
+        let counted = "SELECT kind || ' ' || amount AS line FROM additions ORDER BY tool_call_id";
+        stored::lines(&self.app.as_ref().unwrap().db, counted).await
+    }
+
+    /// As the operator does it.
+    pub(crate) async fn forgets(&self, phone: &str) {
+        let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
+        let forget = move |conn: &mut _| {
+            let user = users::by_phone(conn, &phone)?.unwrap();
+            forget(conn, user.id, By::Shell, now)
+        };
+        let forgotten = self.app.as_ref().unwrap().db.write(forget).await.unwrap();
+        assert_eq!(forgotten, Forgetting::Forgotten);
+    }
+
+    /// As the operator does it.
+    pub(crate) async fn blocks(&self, phone: &str) {
+        let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
+        let block = move |conn: &mut _| {
+            let user = users::by_phone(conn, &phone)?.unwrap();
+            engine::joining::block(conn, &user, By::Shell, now)
+        };
+        assert_eq!(self.app.as_ref().unwrap().db.write(block).await.unwrap(), Blocking::Blocked);
     }
 
     /// A text of Ann's that the carrier has and never brings.

@@ -2,6 +2,7 @@
 
 mod deletions;
 mod household;
+mod requests;
 mod texts;
 
 use serde_json::Value;
@@ -64,6 +65,7 @@ pub(crate) fn check(
     deletions::check(&mut evidence);
     texts::check(&mut evidence);
     household::check(&mut evidence);
+    requests::check(&mut evidence);
     let secrets = format!("{records:?}").contains(SECRET);
     evidence.expect(!secrets, || "I13 a row holds a secret".to_owned());
     let broken = evidence.broken;
@@ -164,7 +166,8 @@ fn additions(evidence: &mut Evidence<'_>) {
             number(call, "created_at") <= at
                 && (call["finished_at"].is_null() || at <= number(call, "finished_at"))
         };
-        let asked = records.calls.iter().filter(|call| asks_to_add(call, id)).any(|call| running(&call));
+        let called = records.calls.iter().filter(|call| asks_to_add(call, id)).any(|call| running(&call));
+        let asked = called || requests::tried(records, id, at);
         evidence.expect(asked, || format!("I5 an addition that no running call asked for: {post:?}"));
         let times = posts.iter().filter(|other| addition(other) == Some(id)).count() as i64;
         let starts: i64 = records
@@ -173,6 +176,7 @@ fn additions(evidence: &mut Evidence<'_>) {
             .filter(|call| asks_to_add(call, id))
             .map(|call| number(call, "attempts"))
             .sum();
+        let starts = starts + requests::tries(records, id);
         evidence.expect(times <= starts, || format!("I5 {id} was added {times} times in {starts} starts"));
     }
 }
@@ -208,6 +212,7 @@ fn tally(records: &Records, seen: &[Seen]) -> Tally {
         ("opted out", events("outcome_reason", "opt_out")),
         ("taken back", events("outcome_reason", "taken_back")),
         ("additions", seen.iter().filter(|seen| addition(seen).is_some()).count()),
+        ("added later", records.requests.iter().filter(|asked| requests::was_added_later(asked)).count()),
         ("deletions", seen.iter().filter(|seen| deletions::deletion(seen).is_some()).count()),
         ("let in", records.approvals.iter().filter(|asked| is(asked, "join", "approved")).count()),
         ("wishes approved", records.approvals.iter().filter(|asked| is(asked, "delete", "approved")).count()),

@@ -1,0 +1,262 @@
+//! What people asked for: a title that somebody wants, who asked for one, and how one is tried again that could not be
+//! added at once, with the words that tell how it ended.
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::text::clean_title;
+use super::transcript::{CallResult, MediaKind};
+
+/// How a result says that nothing was added, and that it will be tried.
+pub const QUEUED: &str = "queued";
+/// How a result says that the user will hear of a title.
+pub const FOLLOWING: &str = "following";
+/// How a result says that they will not.
+pub const NOT_FOLLOWING: &str = "not_following";
+
+/// For how long an addition is tried.
+pub const TRIED_FOR: SignedDuration = SignedDuration::from_hours(24);
+/// Minutes between the first tries.
+const PAUSES: [i64; 5] = [1, 2, 5, 10, 20];
+/// Minutes between all later ones.
+const LONGEST_PAUSE: i64 = 30;
+
+/// A title that somebody wants, by the id that its catalogue gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    pub instance: String,
+    pub kind: MediaKind,
+    /// Of TMDB for a movie, of TheTVDB for a show.
+    pub catalog_id: i64,
+    /// Empty where nobody knows it.
+    pub title: String,
+    /// 0 where the catalogue knows none.
+    pub year: u16,
+    /// `None` for a movie and for all of a show.
+    pub seasons: Option<Vec<u32>>,
+}
+
+/// That somebody asked for a title, as one of the household may know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedFor {
+    pub wanted: Wanted,
+    pub who: Who,
+    pub at: Timestamp,
+    pub stage: Stage,
+}
+
+/// What has come of a request so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It is tried until it is made, or a day has passed.
+    Waiting,
+    InLibrary,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Who {
+    You,
+    Named(String),
+    /// Somebody whose name nobody has told: numbers are for nobody.
+    Someone,
+}
+
+impl Wanted {
+    /// `Dune (2021)`, `Severance (2022), seasons 1 and 2`, `that title`.
+    pub fn name(&self) -> String {
+        if self.title.is_empty() {
+            return "that title".to_owned();
+        }
+        let suffix = format!("({})", self.year);
+        // A catalogue's words stand among ours, in texts that nobody has asked for at that moment.
+        let title = clean_title(&self.title);
+        let name = match self.year {
+            0 => title,
+            _ if title.ends_with(&suffix) => title,
+            _ => format!("{title} {suffix}"),
+        };
+        match self.seasons.as_deref() {
+            None | Some([]) => name,
+            Some([season]) => format!("{name}, season {season}"),
+            Some([first @ .., last]) => {
+                let first: Vec<String> = first.iter().map(u32::to_string).collect();
+                format!("{name}, seasons {} and {last}", first.join(", "))
+            }
+        }
+    }
+
+    /// As people know it: `Radarr`, `Sonarr 4K`.
+    fn service(&self) -> String {
+        let app = match self.kind {
+            MediaKind::Movie => "Radarr",
+            MediaKind::Series => "Sonarr",
+        };
+        if self.instance.ends_with("-4k") { format!("{app} 4K") } else { app.to_owned() }
+    }
+}
+
+/// How long to wait after so many tries, the call itself not counted.
+pub fn pause_after(tries: u32) -> SignedDuration {
+    let pause = usize::try_from(tries).ok().and_then(|tries| PAUSES.get(tries));
+    SignedDuration::from_mins(pause.copied().unwrap_or(LONGEST_PAUSE))
+}
+
+/// When it is tried next; `None` once its time is over.
+pub fn next_try(asked_at: Timestamp, tries: u32, now: Timestamp) -> Option<Timestamp> {
+    let end = asked_at + TRIED_FOR;
+    (now < end).then(|| (now + pause_after(tries)).min(end))
+}
+
+pub fn added(wanted: &Wanted) -> String {
+    format!("{} is added now.", wanted.name())
+}
+
+pub fn was_there(wanted: &Wanted) -> String {
+    format!("{} is in the library now.", wanted.name())
+}
+
+pub fn refused(wanted: &Wanted, why: Option<&str>) -> String {
+    let name = wanted.name();
+    match why {
+        Some(why) => format!("I could not add {name}. {why}"),
+        None => format!("I could not add {name}."),
+    }
+}
+
+pub fn given_up(wanted: &Wanted) -> String {
+    let (name, service) = (wanted.name(), wanted.service());
+    format!("I could not add {name}: {service} could not be reached for a day. Ask me again later.")
+}
+
+pub fn never_known(wanted: &Wanted) -> String {
+    let (name, service) = (wanted.name(), wanted.service());
+    format!("I could not find out whether {name} was added: {service} could not be reached. Have a look.")
+}
+
+/// Whether a write that ended well only promised something.
+pub fn only_promises(result: &CallResult) -> bool {
+    result
+        .for_model
+        .get("status")
+        .and_then(|status| status.as_str())
+        .is_some_and(|status| matches!(status, QUEUED | FOLLOWING | NOT_FOLLOWING))
+}
+
+/// `Sam on Nov 3, you on Nov 5`, each person once; `None` where nobody is known to have asked.
+pub fn asked_by(asked: &[&AskedFor], zone: &TimeZone) -> Option<String> {
+    told(asked, zone, "")
+}
+
+/// `Sam asked for it on Nov 3, you on Nov 5.`
+pub fn who_asked(asked: &[&AskedFor], zone: &TimeZone) -> Option<String> {
+    let sentence = told(asked, zone, " asked for it")?;
+    let mut letters = sentence.chars();
+    let first = letters.next()?;
+    Some(format!("{}{}.", first.to_uppercase(), letters.as_str()))
+}
+
+/// `verb` stands behind the first person alone.
+fn told(asked: &[&AskedFor], zone: &TimeZone, verb: &str) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for (at, one) in asked.iter().enumerate() {
+        if asked[..at].iter().any(|earlier| earlier.who == one.who) {
+            continue;
+        }
+        let name = match &one.who {
+            Who::You => "you",
+            Who::Named(name) => name,
+            Who::Someone => "someone",
+        };
+        let day = one.at.to_zoned(zone.clone()).strftime("%b %-d");
+        let verb = if parts.is_empty() { verb } else { "" };
+        parts.push(format!("{name}{verb} on {day}"));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn wanted(title: &str, seasons: Option<&[u32]>) -> Wanted {
+        Wanted {
+            instance: "sonarr-4k".into(),
+            kind: MediaKind::Series,
+            catalog_id: 371_980,
+            title: title.into(),
+            year: 2022,
+            seasons: seasons.map(<[u32]>::to_vec),
+        }
+    }
+
+    #[test]
+    fn a_request_is_named_with_its_seasons() {
+        let name = |title, seasons| wanted(title, seasons).name();
+        assert_eq!(name("Severance", None), "Severance (2022)");
+        assert_eq!(name("Severance (2022)", Some(&[2])), "Severance (2022), season 2");
+        assert_eq!(name("Severance", Some(&[1, 2, 4])), "Severance (2022), seasons 1, 2 and 4");
+        assert_eq!(name("", Some(&[1])), "that title");
+    }
+
+    #[test]
+    fn the_end_of_a_request_is_one_plain_sentence() {
+        let severance = wanted("Severance", Some(&[1]));
+        let told = [
+            added(&severance),
+            was_there(&severance),
+            refused(&severance, Some("Sonarr did not accept that.")),
+            given_up(&severance),
+            never_known(&severance),
+        ];
+        assert_eq!(
+            told,
+            [
+                "Severance (2022), season 1 is added now.",
+                "Severance (2022), season 1 is in the library now.",
+                "I could not add Severance (2022), season 1. Sonarr did not accept that.",
+                "I could not add Severance (2022), season 1: Sonarr 4K could not be reached for a day. Ask me again \
+                 later.",
+                "I could not find out whether Severance (2022), season 1 was added: Sonarr 4K could not be reached. \
+                 Have a look.",
+            ]
+        );
+        assert!(told.iter().all(|text| text.chars().count() <= 160));
+    }
+
+    #[test]
+    fn pauses_grow_to_half_an_hour_and_the_last_try_is_a_day_after_the_first() {
+        let mut at = NOW;
+        let mut minutes = Vec::new();
+        for tries in 0.. {
+            let Some(next) = next_try(NOW, tries, at) else { break };
+            minutes.push(next.duration_since(at).as_mins());
+            at = next;
+        }
+        assert_eq!(minutes[..8], [1, 2, 5, 10, 20, 30, 30, 30]);
+        assert_eq!((minutes.len(), at), (52, NOW + TRIED_FOR));
+    }
+
+    #[test]
+    fn each_person_who_asked_is_told_once() {
+        let asked = |who: Who, day: i64| AskedFor {
+            wanted: wanted("Severance", None),
+            who,
+            at: NOW + SignedDuration::from_hours(24 * day),
+            stage: Stage::InLibrary,
+        };
+        let all = [
+            asked(Who::Named("Bob".into()), 0),
+            asked(Who::You, 1),
+            asked(Who::Named("Bob".into()), 2),
+            asked(Who::Someone, 3),
+        ];
+        let all: Vec<&AskedFor> = all.iter().collect();
+        let (by, who) = (asked_by(&all, &TimeZone::UTC), who_asked(&all, &TimeZone::UTC));
+        assert_eq!(by.unwrap(), "Bob on Jan 1, you on Jan 2, someone on Jan 4");
+        assert_eq!(who.unwrap(), "Bob asked for it on Jan 1, you on Jan 2, someone on Jan 4.");
+        assert_eq!(who_asked(&all[1..2], &TimeZone::UTC).unwrap(), "You asked for it on Jan 2.");
+        assert_eq!(asked_by(&[], &TimeZone::UTC), None);
+    }
+}

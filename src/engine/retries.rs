@@ -1,0 +1,270 @@
+//! Additions whose library could not be reached: tried again until they are made, refused or a day old, and one text
+//! tells which. The table is the queue. A try whose outcome is unknown is looked into before there is another.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use jiff::{SignedDuration, Timestamp};
+use tokio_util::sync::CancellationToken;
+
+use super::Engine;
+use super::calling::{entry, intent};
+use super::deeds::{self, Doer};
+use super::ending::WayBack;
+use super::run::Scene;
+use crate::conversation::requests as words;
+use crate::conversation::transcript::{
+    Address, CallFailure, CallId, CallState, MediaKind, Status, Tier, ToolCall, User,
+};
+use crate::store::calls::Start;
+use crate::store::requests::{self, End, Open, Settling, Trying};
+use crate::store::{Conn, QueryResult, audit, outbox, turns};
+use crate::tools::approval::{self, Decision};
+use crate::tools::{Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, World};
+
+/// The queue is looked at this often, should a wake-up be lost or the clock be set.
+const SWEEP: Duration = Duration::from_secs(300);
+/// What failed under us is left alone for so long.
+const PAUSE: SignedDuration = SignedDuration::from_mins(5);
+/// Pause between two looks at what became of a try.
+const LOOK_PAUSE: SignedDuration = SignedDuration::from_mins(2);
+
+/// What came of a try, or of a look at one.
+enum Outcome {
+    Ran(Ran),
+    Refused(CallFailure),
+    /// Certainly not made.
+    NotMade,
+    /// It may have been made.
+    Unknown,
+}
+
+impl Engine {
+    /// Tries what is due until `stop`. A try that is dropped is looked into at the next start.
+    pub async fn retry(self, stop: CancellationToken) {
+        tokio::select! {
+            () = self.0.open.cancelled() => {}
+            () = stop.cancelled() => return,
+        }
+        while !stop.is_cancelled() && !self.0.draining.is_cancelled() {
+            let wait = match self.retry_due().await {
+                Ok(next) => next.map_or(SWEEP, |at| self.until(at).min(SWEEP)),
+                Err(error) => {
+                    tracing::error!(error = format!("{error:#}"), "what is queued could not be read");
+                    SWEEP
+                }
+            };
+            tokio::select! {
+                () = self.0.retries.notified() => {}
+                () = tokio::time::sleep(wait) => {}
+                () = stop.cancelled() => {}
+                () = self.0.draining.cancelled() => {}
+            }
+        }
+    }
+
+    /// Tries everything that is due, one after another; when something is due next.
+    async fn retry_due(&self) -> anyhow::Result<Option<Timestamp>> {
+        loop {
+            let now = self.now();
+            let next = self.0.parts.db.read(requests::next).await?;
+            let Some((id, _)) = next.filter(|(_, at)| *at <= now && !self.0.draining.is_cancelled()) else {
+                return Ok(next.map(|(_, at)| at));
+            };
+            let failure = match AssertUnwindSafe(self.retry_one(id)).catch_unwind().await {
+                Ok(Ok(())) => continue,
+                Ok(Err(error)) => format!("{error:#}"),
+                Err(_) => "it panicked".to_owned(),
+            };
+            tracing::error!(request = id, error = failure, "a queued addition could not be tried");
+            self.0.parts.db.write(move |conn| requests::look_at(conn, id, now + PAUSE)).await?;
+        }
+    }
+
+    async fn retry_one(&self, id: i64) -> anyhow::Result<()> {
+        let load = move |conn: &mut _| {
+            let Some(open) = requests::open(conn, id)? else { return Ok(None) };
+            Ok(Some((turns::of_call(conn, open.call)?, open)))
+        };
+        let Some((turn, open)) = self.0.parts.db.read(load).await? else { return Ok(()) };
+        let scene = self.scene(open.user, turn).await?;
+        if scene.user.status != Status::Active || scene.user.opted_out {
+            let (user, now) = (open.user, self.now());
+            return Ok(self.0.parts.db.write(move |conn| requests::withdraw(conn, user, now)).await?);
+        }
+        let Some(tool) = self.0.parts.tools.get(tool_name(open.wanted.kind)).cloned() else {
+            let told = words::refused(&open.wanted, None);
+            return self.end_as_given_up(&scene, &open, told).await;
+        };
+        let outcome = match open.trying {
+            Trying::Waiting => self.try_again(&scene, &open, &tool).await?,
+            Trying::UnderWay => self.look_into(&scene, &open, &tool).await?,
+        };
+        self.record_try(&scene, open, outcome).await
+    }
+
+    /// Decided anew, with the rights and the quota of this moment, and begun only after that is written down.
+    async fn try_again(&self, scene: &Scene, open: &Open, tool: &Arc<dyn Tool>) -> anyhow::Result<Outcome> {
+        let call = call_of(open);
+        let uses = match tool.check(&call.arguments) {
+            Ok(uses) => uses,
+            Err(failure) => return Ok(Outcome::Refused(failure)),
+        };
+        // The title was shown when the call was first made, in words that may be erased by now.
+        let cleared = match approval::decide(&tool.spec(), &call, &uses, scene.user.rights, &uses.refs) {
+            Decision::Run(cleared) => cleared,
+            Decision::Refuse(failure) => return Ok(Outcome::Refused(failure)),
+            Decision::Ask => anyhow::bail!("ask about an addition"),
+        };
+        let (id, now) = (open.id, self.now());
+        let intended = entry(scene, "write", open.call, intent(&call));
+        let start = move |conn: &mut _| {
+            let start = requests::start(conn, id)?;
+            if start == Start::Started {
+                audit::record(conn, &intended, now)?;
+            }
+            Ok(start)
+        };
+        if self.0.parts.db.write(start).await? == Start::NotStartable {
+            return Ok(Outcome::Unknown);
+        }
+        let world = World { asking: Asking::Before, ..self.world(scene, Tier::Write).await? };
+        let ended = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &world)).await;
+        Ok(match ended {
+            Ok(Ok(ran)) if ran.deeds.iter().any(|deed| matches!(deed, Deed::Queue(..))) => Outcome::NotMade,
+            Ok(Ok(ran)) => Outcome::Ran(ran),
+            Ok(Err(ToolError::TellModel(failure))) => Outcome::Refused(failure),
+            Ok(Err(ToolError::Fatal(error))) => return Err(error),
+            Ok(Err(ToolError::Unknown(reason))) => {
+                tracing::warn!(request = open.id, reason, "outcome unknown");
+                Outcome::Unknown
+            }
+            Err(_) => Outcome::Unknown,
+        })
+    }
+
+    async fn look_into(&self, scene: &Scene, open: &Open, tool: &Arc<dyn Tool>) -> anyhow::Result<Outcome> {
+        self.0.parts.clock.sleep(self.0.parts.settings.pace.grace).await;
+        let world = self.world(scene, Tier::Write).await?;
+        let settled = tool.settle(Interrupted::Call(&open.arguments), &world);
+        Ok(match tokio::time::timeout(tool.timeout(), settled).await {
+            Ok(Ok(Settled::Done(ran))) => Outcome::Ran(ran),
+            Ok(Ok(Settled::NotDone)) => Outcome::NotMade,
+            Ok(Ok(Settled::Unknown) | Err(_)) | Err(_) => Outcome::Unknown,
+        })
+    }
+
+    async fn record_try(&self, scene: &Scene, open: Open, outcome: Outcome) -> anyhow::Result<()> {
+        let (id, now) = (open.id, self.now());
+        let tries = match open.trying {
+            Trying::Waiting => open.tries + 1,
+            Trying::UnderWay => open.tries,
+        };
+        let next = words::next_try(open.asked_at, tries, now);
+        let write = match (outcome, next) {
+            (Outcome::Ran(ran), _) => return self.end_as_added(scene, &open, ran).await,
+            (Outcome::Refused(failure), _) => {
+                let told = words::refused(&open.wanted, failure.for_user.as_deref());
+                return self.end_as_given_up(scene, &open, told).await;
+            }
+            (Outcome::NotMade, None) => {
+                return self.end_as_given_up(scene, &open, words::given_up(&open.wanted)).await;
+            }
+            (Outcome::Unknown, None) => {
+                return self.end_as_given_up(scene, &open, words::never_known(&open.wanted)).await;
+            }
+            (Outcome::NotMade, Some(next)) => {
+                self.0.parts.db.write(move |conn| requests::try_at(conn, id, next)).await
+            }
+            (Outcome::Unknown, Some(_)) => {
+                // Just begun, it is looked into at once.
+                let at = match open.trying {
+                    Trying::Waiting => now,
+                    Trying::UnderWay => now + LOOK_PAUSE,
+                };
+                self.0.parts.db.write(move |conn| requests::look_at(conn, id, at)).await
+            }
+        };
+        Ok(write?)
+    }
+
+    /// It is in the library: what the call does to our records is done, and its person hears of it.
+    async fn end_as_added(&self, scene: &Scene, open: &Open, ran: Ran) -> anyhow::Result<()> {
+        let Ran { result, deeds } = ran;
+        let wanted = deeds.iter().find_map(|deed| match deed {
+            Deed::Request(wanted) => Some(wanted.clone()),
+            Deed::Act(_) | Deed::Count(_) | Deed::AskAdmins(_) => None,
+            Deed::Follow(_) | Deed::Unfollow(_) | Deed::Queue(..) => None,
+        });
+        let wanted = wanted.unwrap_or_else(|| open.wanted.clone());
+        let was_added = deeds.iter().any(|deed| matches!(deed, Deed::Count(_)));
+        let told = if was_added { words::added(&wanted) } else { words::was_there(&wanted) };
+        let note = entry(scene, "write_done", open.call, result.for_model);
+        let (doer, settings, now) = (Doer::of(scene, open.call), self.0.parts.settings.clone(), self.now());
+        let id = open.id;
+        let end = move |conn: &mut _| {
+            audit::record_outcome(conn, &note, now);
+            if requests::settle(conn, id, &End::Added(&wanted), now)? == Settling::Withdrawn {
+                return Ok(());
+            }
+            // The request itself is what was settled.
+            for deed in deeds.iter().filter(|deed| !matches!(deed, Deed::Request(_))) {
+                deeds::perform(conn, &doer, deed, &settings, now)?;
+            }
+            tell(conn, &doer.user, settings.number.as_ref(), (id, &told), now)
+        };
+        self.0.parts.db.write(end).await?;
+        self.0.parts.outbox.ring();
+        Ok(())
+    }
+
+    async fn end_as_given_up(&self, scene: &Scene, open: &Open, told: String) -> anyhow::Result<()> {
+        let (user, number) = (scene.user.clone(), self.0.parts.settings.number.clone());
+        let (id, now) = (open.id, self.now());
+        let end = move |conn: &mut _| match requests::settle(conn, id, &End::GivenUp, now)? {
+            Settling::Settled => tell(conn, &user, number.as_ref(), (id, &told), now),
+            Settling::Withdrawn => Ok(()),
+        };
+        self.0.parts.db.write(end).await?;
+        self.0.parts.outbox.ring();
+        Ok(())
+    }
+
+    fn until(&self, at: Timestamp) -> Duration {
+        Duration::try_from(at.duration_since(self.now())).unwrap_or_default()
+    }
+}
+
+/// Tells a person once how their request ended.
+fn tell(
+    conn: &mut Conn,
+    user: &User,
+    number: Option<&Address>,
+    (request, told): (i64, &str),
+    now: Timestamp,
+) -> QueryResult<()> {
+    let way = WayBack::to_user(conn, user, number)?;
+    outbox::queue_once(conn, &way.notice(&format!("request:{request}"), told), now)
+}
+
+fn tool_name(kind: MediaKind) -> &'static str {
+    match kind {
+        MediaKind::Movie => "add_movie",
+        MediaKind::Series => "add_series",
+    }
+}
+
+/// The call as it was made.
+fn call_of(open: &Open) -> ToolCall {
+    ToolCall {
+        row: open.call,
+        id: CallId::stored(""),
+        step: 0,
+        name: tool_name(open.wanted.kind).to_owned(),
+        arguments: open.arguments.clone(),
+        tier: Tier::Write,
+        state: CallState::Created,
+    }
+}

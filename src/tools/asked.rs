@@ -1,0 +1,67 @@
+//! Who asked for a title, as answers about it tell, and the offer to hear of it too.
+
+use serde_json::{Value, json};
+
+use super::World;
+use crate::conversation::requests::{self, AskedFor, Wanted, Who};
+use crate::conversation::transcript::{CallResult, MediaKind, MediaRef};
+
+/// Adds who asked for the one title that an answer is about.
+pub(super) fn tell(result: &mut CallResult, wanted: &Wanted, world: &World) {
+    let asked = world.who_asked(&wanted.instance, wanted.kind, wanted.catalog_id);
+    let words = (requests::asked_by(&asked, &world.zone), requests::who_asked(&asked, &world.zone));
+    if let (Some(names), Some(sentence)) = words {
+        result.for_model["asked_by"] = json!(names);
+        result.for_user = format!("{} {sentence}", result.for_user);
+    }
+}
+
+/// Whoever has not asked for a title that is on its way may hear of it as well.
+pub(super) fn offer(result: &mut CallResult, wanted: &Wanted, world: &World) {
+    let asked = world.who_asked(&wanted.instance, wanted.kind, wanted.catalog_id);
+    if asked.iter().all(|asked| asked.who != Who::You) {
+        result.for_model["hint"] = json!("offer to tell them when it is ready: tell_me_when_ready");
+        result.for_user =
+            format!("{} Text TELL ME and I will let you know when it is ready.", result.for_user);
+    }
+}
+
+/// Who asked for what a download brings: it is known by its name alone, such as `Dune (2021)` or `Dark S01E02`.
+pub(super) fn by_download(name: &str, world: &World) -> Option<String> {
+    let brings = |asked: &&AskedFor| {
+        let Wanted { kind, title, .. } = &asked.wanted;
+        match kind {
+            MediaKind::Movie => asked.wanted.name() == name,
+            MediaKind::Series => {
+                let rest = name.strip_prefix(title.as_str()).filter(|_| !title.is_empty());
+                rest.is_some_and(|rest| rest.starts_with(" S") || rest.starts_with(" season "))
+            }
+        }
+    };
+    let asked: Vec<&AskedFor> = world.asked_for.iter().filter(brings).collect();
+    requests::asked_by(&asked, &world.zone)
+}
+
+/// Adds to each title of a list who asked for it. What the library holds is shown by its id, behind the id of its
+/// catalogue.
+pub(super) fn tell_each(mut result: CallResult, world: &World) -> CallResult {
+    let Some(Value::Array(entries)) = result.for_model.get_mut("results") else { return result };
+    for pair in result.shown.windows(2) {
+        let [catalog, MediaRef::Item { instance, kind, id }] = pair else { continue };
+        let catalog_id = match (catalog, kind) {
+            (MediaRef::Tmdb(tmdb), MediaKind::Movie) => *tmdb,
+            (MediaRef::Tvdb(tvdb), MediaKind::Series) => *tvdb,
+            _ => continue,
+        };
+        let asked = world.who_asked(instance, *kind, catalog_id);
+        let Some(names) = requests::asked_by(&asked, &world.zone) else { continue };
+        let (id, instance) = (json!(id), json!(instance));
+        let entry = entries
+            .iter_mut()
+            .find(|entry| entry["id"] == id && entry["instance"] == instance && entry["type"] == json!(kind));
+        if let Some(entry) = entry {
+            entry["asked_by"] = json!(names);
+        }
+    }
+    result
+}

@@ -1,0 +1,298 @@
+//! Being told when a title is ready that somebody else asked for, or one season of a show.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answers::{clean_title, named, refusal};
+use super::approval::Cleared;
+use super::arguments::{BadArgument, cleared, offer_instances, read, schema};
+use super::library::{Instance, Library};
+use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use crate::arr::radarr::Radarr;
+use crate::arr::sonarr::Sonarr;
+use crate::arr::{Movie, Season, Series};
+use crate::conversation::requests::{FOLLOWING, NOT_FOLLOWING, Stage, Wanted};
+use crate::conversation::transcript::{
+    Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
+};
+
+const TELL_ME_WHEN_READY: &str = "tell_me_when_ready";
+
+pub struct TellMeWhenReady {
+    library: Arc<Library>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    #[serde(rename = "type")]
+    kind: MediaKind,
+    id: Option<i64>,
+    tmdb: Option<i64>,
+    tvdb: Option<i64>,
+    season: Option<u32>,
+    #[serde(default)]
+    stop: bool,
+    instance: Option<String>,
+}
+
+/// What the user wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Hear,
+    HearNoMore,
+}
+
+/// How a title is named in a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Id(i64),
+    Catalog(i64),
+}
+
+#[async_trait]
+impl Tool for TellMeWhenReady {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: TELL_ME_WHEN_READY,
+            description: "Text the user when a title is ready (\"me too\"); not for what they add. Give id, tmdb or tvdb.",
+            tier: Tier::Write,
+            audience: Audience::Everyone,
+            parameters: self.schema(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        WRITE_TIMEOUT
+    }
+
+    fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure> {
+        let args = self.arguments(arguments)?;
+        let name = args.instance.as_deref();
+        let used = match (args.kind, args.key()?) {
+            (MediaKind::Movie, Key::Id(id)) => self.library.movie_instance(name)?.item(args.kind, id),
+            (MediaKind::Series, Key::Id(id)) => self.library.series_instance(name)?.item(args.kind, id),
+            (MediaKind::Movie, Key::Catalog(tmdb)) => MediaRef::Tmdb(tmdb),
+            (MediaKind::Series, Key::Catalog(tvdb)) => MediaRef::Tvdb(tvdb),
+        };
+        Ok(Uses { refs: vec![used], four_k: false })
+    }
+
+    async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
+        self.follow(cleared(call)?, world).await
+    }
+
+    /// Nothing is stored but with the result, so without one nothing was.
+    async fn settle(&self, _call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
+        Ok(Settled::NotDone)
+    }
+}
+
+impl Args {
+    fn wish(&self) -> Wish {
+        if self.stop { Wish::HearNoMore } else { Wish::Hear }
+    }
+
+    fn key(&self) -> Result<Key, CallFailure> {
+        let catalog = match self.kind {
+            MediaKind::Movie => self.tmdb,
+            MediaKind::Series => self.tvdb,
+        };
+        match (self.id, catalog) {
+            (Some(id), _) => Ok(Key::Id(id)),
+            (None, Some(id)) => Ok(Key::Catalog(id)),
+            (None, None) => Err(BadArgument {
+                field: "id".to_owned(),
+                expected: "id, tmdb of a movie, or tvdb of a series".to_owned(),
+                hint: "Find the title first.".to_owned(),
+            }
+            .into()),
+        }
+    }
+}
+
+impl TellMeWhenReady {
+    pub fn new(library: Arc<Library>) -> Self {
+        Self { library }
+    }
+
+    pub(super) async fn follow(&self, arguments: &Arguments, world: &World) -> Result<Ran, ToolError> {
+        let args = self.arguments(arguments)?;
+        let (key, name) = (args.key()?, args.instance.as_deref());
+        match args.kind {
+            MediaKind::Movie => {
+                let instance = self.library.movie_instance(name)?;
+                let held = match key {
+                    Key::Id(id) => instance.client.movie(id).await,
+                    Key::Catalog(tmdb) => instance.client.movie_by_tmdb(tmdb).await,
+                };
+                match held {
+                    Ok(Some(movie)) => Ok(follow_movie(instance, &movie, args.wish())),
+                    Ok(None) => follow_promised(instance.name, &args, world, not_there().into()),
+                    Err(error) => follow_promised(instance.name, &args, world, instance.refused(&error)),
+                }
+            }
+            MediaKind::Series => {
+                let instance = self.library.series_instance(name)?;
+                let held = match key {
+                    Key::Id(id) => instance.client.series(id).await,
+                    Key::Catalog(tvdb) => instance.client.series_by_tvdb(tvdb).await,
+                };
+                match held {
+                    Ok(Some(series)) => Ok(follow_series(instance, &series, &args)?),
+                    Ok(None) => follow_promised(instance.name, &args, world, not_there().into()),
+                    Err(error) => follow_promised(instance.name, &args, world, instance.refused(&error)),
+                }
+            }
+        }
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = schema::<Args>();
+        let (movies, series) = (self.library.movie_names(), self.library.series_names());
+        let names = if movies.len() > 1 || series.len() > 1 { [movies, series].concat() } else { Vec::new() };
+        offer_instances(&mut schema, "", &names);
+        schema
+    }
+
+    fn arguments(&self, arguments: &Arguments) -> Result<Args, CallFailure> {
+        read(TELL_ME_WHEN_READY, &self.schema(), arguments)
+    }
+}
+
+fn follow_movie(instance: &Instance<Radarr>, movie: &Movie, wish: Wish) -> Ran {
+    let wanted = wanted_movie(instance, movie);
+    let waits = match (movie.monitored, movie.available) {
+        (true, true) => "",
+        (true, false) => " It is not out yet.",
+        (false, _) => " It is not being looked for at the moment.",
+    };
+    match wish {
+        Wish::HearNoMore => not_following(wanted),
+        Wish::Hear if movie.has_file => ready(&wanted),
+        Wish::Hear => following(wanted, waits),
+    }
+}
+
+fn follow_series(instance: &Instance<Sonarr>, series: &Series, args: &Args) -> Result<Ran, CallFailure> {
+    let season = match args.season {
+        None => None,
+        Some(number) => {
+            let season = series.seasons.iter().find(|season| season.number == number);
+            Some(season.ok_or_else(|| no_such_season(series))?)
+        }
+    };
+    let seasons = season.map(|season| vec![season.number]);
+    let wanted = Wanted { seasons, ..wanted_series(instance, series) };
+    if args.wish() == Wish::HearNoMore {
+        return Ok(not_following(wanted));
+    }
+    let looked_for = series.monitored && season.is_none_or(|season| season.monitored);
+    let waits = if looked_for { "" } else { " It is not being looked for at the moment." };
+    Ok(match still_open(series, &wanted) {
+        Some(open) => following(open, waits),
+        None => ready(&wanted),
+    })
+}
+
+/// A title that the library does not have, or cannot tell of, may be one that somebody waits for; `otherwise` what
+/// stands in the way of any other.
+fn follow_promised(
+    instance: &str,
+    args: &Args,
+    world: &World,
+    otherwise: ToolError,
+) -> Result<Ran, ToolError> {
+    let Key::Catalog(id) = args.key()? else { return Err(otherwise) };
+    let asked = world.who_asked(instance, args.kind, id);
+    let Some(asked) = asked.into_iter().rfind(|asked| asked.stage == Stage::Waiting) else {
+        return Err(otherwise);
+    };
+    let wanted = Wanted { seasons: args.season.map(|number| vec![number]), ..asked.wanted.clone() };
+    Ok(match args.wish() {
+        Wish::Hear => following(wanted, " It is not added yet."),
+        Wish::HearNoMore => not_following(wanted),
+    })
+}
+
+pub(super) fn wanted_movie(instance: &Instance<Radarr>, movie: &Movie) -> Wanted {
+    Wanted {
+        instance: instance.name.to_owned(),
+        kind: MediaKind::Movie,
+        catalog_id: movie.tmdb,
+        title: clean_title(&movie.title),
+        year: movie.year,
+        seasons: None,
+    }
+}
+
+/// All of the show.
+pub(super) fn wanted_series(instance: &Instance<Sonarr>, series: &Series) -> Wanted {
+    Wanted {
+        instance: instance.name.to_owned(),
+        kind: MediaKind::Series,
+        catalog_id: series.tvdb,
+        title: clean_title(&series.title),
+        year: series.year,
+        seasons: None,
+    }
+}
+
+/// The part of what is wanted of a show that is not on disk; `None` where all of it is.
+pub(super) fn still_open(series: &Series, wanted: &Wanted) -> Option<Wanted> {
+    let is_complete = |season: &Season| season.episodes > 0 && season.episodes_on_disk >= season.episodes;
+    let seasons = match &wanted.seasons {
+        None => {
+            let whole = series.episodes > 0 && series.episodes_on_disk >= series.episodes;
+            return (!whole).then(|| wanted.clone());
+        }
+        Some(seasons) => seasons,
+    };
+    let complete =
+        |number: &u32| series.seasons.iter().any(|season| season.number == *number && is_complete(season));
+    let open: Vec<u32> = seasons.iter().copied().filter(|number| !complete(number)).collect();
+    (!open.is_empty()).then(|| Wanted { seasons: Some(open), ..wanted.clone() })
+}
+
+fn ready(wanted: &Wanted) -> Ran {
+    let for_user = format!("{} is there already, ready to watch.", wanted.name());
+    CallResult { for_model: told(wanted, "ready"), for_user, shown: Vec::new() }.into()
+}
+
+fn following(wanted: Wanted, waits: &str) -> Ran {
+    let for_user = format!("I'll text you when {} is ready.{waits}", wanted.name());
+    let result = CallResult { for_model: told(&wanted, FOLLOWING), for_user, shown: Vec::new() };
+    Ran::with(result, Deed::Follow(wanted))
+}
+
+fn not_following(wanted: Wanted) -> Ran {
+    let for_user = format!("OK, I won't text you about {}.", wanted.name());
+    let result = CallResult { for_model: told(&wanted, NOT_FOLLOWING), for_user, shown: Vec::new() };
+    Ran::with(result, Deed::Unfollow(wanted))
+}
+
+fn told(wanted: &Wanted, status: &str) -> Value {
+    json!({ "status": status, "title": wanted.title, "year": wanted.year, "seasons": wanted.seasons })
+}
+
+fn not_there() -> CallFailure {
+    refusal(
+        "not_in_library",
+        json!({ "hint": "it is not in the library; offer to add it" }),
+        Some("That is not in the library.".to_owned()),
+    )
+}
+
+fn no_such_season(series: &Series) -> CallFailure {
+    let count = series.seasons.len();
+    refusal(
+        "bad_arguments",
+        json!({ "field": "season", "seasons": count }),
+        Some(format!("{} has no such season.", named(&series.title, series.year))),
+    )
+}

@@ -1,0 +1,49 @@
+//! What an addition answers whose library cannot be reached: it is remembered, and tried again later.
+
+use serde_json::json;
+
+use super::approval::within_quota;
+use super::{Asking, Deed, Ran, ToolError, World};
+use crate::conversation::requests::{AskedFor, QUEUED, Stage, Wanted, Who};
+use crate::conversation::transcript::{Added, Arguments, CallFailure, CallResult, Counted, MediaKind};
+
+/// In place of the failure of an addition of which certainly nothing happened.
+pub fn tried_later(
+    failure: &CallFailure,
+    wanted: Wanted,
+    arguments: &Arguments,
+    world: &World,
+) -> Result<Ran, ToolError> {
+    match world.asking {
+        Asking::Now => within_quota(world, with_what_waits(&wanted, world))?,
+        Asking::Before => {}
+    }
+    let why = failure.for_user.as_deref().unwrap_or("That did not work right now.");
+    let number = match wanted.kind {
+        MediaKind::Movie => "tmdb",
+        MediaKind::Series => "tvdb",
+    };
+    let result = CallResult {
+        for_model: json!({ "status": QUEUED, "error": failure.code, "type": wanted.kind,
+            number: wanted.catalog_id,
+            "hint": "not added yet; it is tried for a day, and the user gets a text either way: say so" }),
+        for_user: format!("{why} I'll keep trying for a day and text you."),
+        shown: Vec::new(),
+    };
+    Ok(Ran::with(result, Deed::Queue(wanted, arguments.clone())))
+}
+
+/// What would be added if everything were that the user waits for: each show with one season at least.
+fn with_what_waits(wanted: &Wanted, world: &World) -> Added {
+    let waits = |asked: &&AskedFor| {
+        let other = &asked.wanted;
+        let same = other.catalog_id == wanted.catalog_id && other.instance == wanted.instance;
+        asked.who == Who::You && asked.stage == Stage::Waiting && other.kind == wanted.kind && !same
+    };
+    let waiting = world.asked_for.iter().filter(waits).count();
+    let what = match wanted.kind {
+        MediaKind::Movie => Counted::Movies,
+        MediaKind::Series => Counted::Seasons,
+    };
+    Added { what, amount: u32::try_from(waiting).unwrap_or(u32::MAX).saturating_add(1) }
+}

@@ -1,0 +1,266 @@
+//! An addition whose library cannot be reached is tried again until it is made or a day old, and one text tells which.
+
+use dialarr::arr::fake::item::movie;
+use serde_json::json;
+
+use crate::harness::model::{adds_movie, calls, removes_movie, says};
+use crate::harness::world::World;
+use crate::harness::{ANN, BOB};
+
+const DUNE: i64 = 438_631;
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const PROMISE: &str = "Radarr is down, I'll keep trying.";
+const ADDED: &str = "Dune (2021) is added now.";
+const GIVEN_UP: &str =
+    "I could not add Dune (2021): Radarr could not be reached for a day. Ask me again later.";
+
+/// Someone has found Dune and wants it, but Radarr is down by then.
+async fn asks_in_vain(world: &World, phone: &str) {
+    let [searches, adds] = adds_movie("dune", DUNE);
+    world.model_plays([searches, says("Dune (2021)?"), adds, says(PROMISE)]);
+    world.radarr().down(false);
+    world.sms_from(phone, "search dune").await;
+    world.radarr().down(true);
+    let heard = world.sms_from(phone, "yes, add it").await;
+    assert_eq!(heard.last().unwrap(), PROMISE);
+}
+
+async fn world_with_dune_queued() -> World {
+    let world = World::start().await;
+    world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+    asks_in_vain(&world, ANN).await;
+    world
+}
+
+fn last(world: &World) -> String {
+    world.heard_by(ANN).pop().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_added_is_promised_at_once_and_added_when_radarr_is_back() {
+    let world = world_with_dune_queued().await;
+    assert!(world.model_was_shown().contains(r#""status":"queued""#), "{}", world.model_was_shown());
+    assert_eq!(world.requests().await, ["+15550100002 queued radarr Dune (2021)"]);
+    world.passes(40 * MINUTE).await;
+    assert_eq!(last(&world), PROMISE);
+
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(last(&world), ADDED);
+    assert_eq!(world.requests().await, ["+15550100002 added radarr Dune (2021)"]);
+    assert_eq!(world.follows().await, ["+15550100002 radarr movie 438631"]);
+    assert_eq!(world.additions().await, ["movie 1"]);
+
+    let heard = world.heard_by(ANN);
+    world.passes(2 * HOUR).await;
+    assert_eq!(world.heard_by(ANN), heard);
+    assert_eq!(world.radarr().additions(), [DUNE]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_model_the_promise_is_a_plain_sentence() {
+    let world = World::start_with(std::sync::Arc::new(dialarr::llm::keyword::KeywordBrain)).await;
+    world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+    world.radarr().catalog(movie("Dune: Part Two").year(2024).tmdb(693_134));
+    world.sms("search dune").await;
+    world.radarr().down(true);
+    let heard = world.sms("1").await;
+    assert_eq!(
+        heard.last().unwrap(),
+        "Radarr can't be reached right now. I'll keep trying for a day and text you."
+    );
+    world.radarr().down(false);
+    world.passes(5 * MINUTE).await;
+    assert!(last(&world).ends_with("is added now."), "{}", last(&world));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_between_the_promise_and_the_addition_changes_nothing() {
+    let mut world = world_with_dune_queued().await;
+    world.passes(10 * MINUTE).await;
+    world.is_killed().await;
+    world.radarr().down(false);
+    world.passes(3 * HOUR).await;
+    world.is_started().await;
+    world.passes(MINUTE).await;
+    assert_eq!(last(&world), ADDED);
+    assert_eq!(world.radarr().additions(), [DUNE]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_day_later_it_is_given_up_with_one_text() {
+    let world = world_with_dune_queued().await;
+    world.passes(24 * HOUR - 5 * MINUTE).await;
+    assert_eq!(last(&world), PROMISE);
+    world.passes(10 * MINUTE).await;
+    assert_eq!(last(&world), GIVEN_UP);
+    let heard = world.heard_by(ANN);
+    world.radarr().down(false);
+    world.passes(2 * HOUR).await;
+    assert_eq!(world.heard_by(ANN), heard);
+    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
+    assert_eq!(world.requests().await, ["+15550100002 given_up radarr Dune (2021)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_day_that_passes_while_the_program_is_off_ends_in_a_last_try() {
+    let mut world = world_with_dune_queued().await;
+    world.is_killed().await;
+    world.passes(30 * HOUR).await;
+    world.is_started().await;
+    world.passes(MINUTE).await;
+    assert_eq!(last(&world), GIVEN_UP);
+
+    let mut world = world_with_dune_queued().await;
+    world.is_killed().await;
+    world.radarr().down(false);
+    world.passes(30 * HOUR).await;
+    world.is_started().await;
+    world.passes(MINUTE).await;
+    assert_eq!(last(&world), ADDED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_who_wait_for_one_title_get_it_once_and_a_text_each() {
+    let world = world_with_dune_queued().await;
+    world.knows(BOB).await;
+    asks_in_vain(&world, BOB).await;
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    let ends = [world.heard_by(ANN).pop().unwrap(), world.heard_by(BOB).pop().unwrap()];
+    assert!(ends.contains(&ADDED.to_owned()), "{ends:?}");
+    assert!(ends.contains(&"Dune (2021) is in the library now.".to_owned()), "{ends:?}");
+    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![DUNE], 1));
+    assert_eq!(world.follows().await.len(), 2);
+    assert_eq!(world.additions().await, ["movie 1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_again_for_what_waits_is_told_once_how_it_ended() {
+    let world = world_with_dune_queued().await;
+    asks_in_vain(&world, ANN).await;
+    assert_eq!(world.requests().await, ["+15550100002 queued radarr Dune (2021)"]);
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(world.heard_by(ANN).iter().filter(|text| *text == ADDED).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_that_was_cut_off_by_a_crash_is_looked_into_and_not_repeated() {
+    let mut world = world_with_dune_queued().await;
+    world.radarr().lose_next_write_answer();
+    world.radarr().down(false);
+    world.passes(70).await;
+    assert_eq!(world.radarr().posts(), 1);
+    world.is_killed().await;
+    world.is_started().await;
+    world.passes(10 * MINUTE).await;
+    assert_eq!(last(&world), ADDED);
+    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![DUNE], 1));
+    assert_eq!(world.additions().await, ["movie 1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_whose_answer_is_lost_is_looked_into_before_another() {
+    let world = world_with_dune_queued().await;
+    world.radarr().do_next_write_but_answer(500);
+    world.radarr().down(false);
+    world.passes(10 * MINUTE).await;
+    assert_eq!(last(&world), ADDED);
+    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![DUNE], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_addition_that_may_have_been_made_is_not_queued() {
+    let world = World::start().await;
+    world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+    let [searches, adds] = adds_movie("dune", DUNE);
+    world.model_plays([searches, adds, says("I could not find out.")]);
+    world.radarr().lose_next_write_answer();
+    world.texts("add dune").await;
+    world.passes(15).await;
+    world.radarr().down(true);
+    world.passes(10 * MINUTE).await;
+    assert!(world.model_was_shown().contains("outcome_unknown"), "{}", world.model_was_shown());
+    assert_eq!(world.requests().await, Vec::<String>::new());
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(world.radarr().posts(), 1);
+    assert_eq!(last(&world), "I could not find out.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_word_of_it_never_comes_between_a_question_and_its_answer() {
+    let world = world_with_dune_queued().await;
+    world.radarr().down(false);
+    let heat = world.radarr().add(movie("Heat").year(1995).tmdb(949).size_gb(18.2));
+    world.model_plays(removes_movie("heat", heat));
+    let question = "Delete Heat (1995) and its file, 18.2 GB? Reply YES or NO.";
+    assert_eq!(world.sms("delete heat").await.last().unwrap(), question);
+    world.passes(2 * MINUTE).await;
+    assert_eq!(world.radarr().additions(), [DUNE]);
+    assert_eq!(last(&world), question);
+    let heard = world.sms("no").await;
+    assert_eq!(heard[heard.len() - 3..], [question, ADDED, "OK, kept."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_is_blocked_or_forgotten_or_says_stop_is_not_waited_for() {
+    let world = World::start().await;
+    world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+    for phone in ["+15550100011", "+15550100012", "+15550100013"] {
+        world.knows(phone).await;
+        asks_in_vain(&world, phone).await;
+    }
+    world.blocks("+15550100011").await;
+    world.forgets("+15550100012").await;
+    world.sms_from("+15550100013", "STOP").await;
+    let said = world.said();
+    world.radarr().down(false);
+    world.passes(2 * HOUR).await;
+    assert_eq!((world.said(), world.radarr().additions()), (said, Vec::new()));
+    assert_eq!(
+        world.requests().await,
+        ["+15550100011 given_up radarr Dune (2021)", "+15550100013 given_up radarr Dune (2021)",]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn forgetting_all_takes_back_what_is_waited_for() {
+    let world = world_with_dune_queued().await;
+    world.sms("forget all").await;
+    assert_eq!(world.requests().await, Vec::<String>::new());
+    world.radarr().down(false);
+    world.passes(2 * HOUR).await;
+    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_can_follow_what_is_only_waited_for() {
+    let world = world_with_dune_queued().await;
+    world.knows(BOB).await;
+    world.radarr().down(false);
+    world.model_plays([calls("search_media", json!({ "query": "dune" })), says("Dune?")]);
+    world.radarr().spare_next();
+    world.sms_from(BOB, "is dune coming?").await;
+    world.radarr().down(true);
+    let follows = calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": DUNE }));
+    world.model_plays([follows, says("I will tell you.")]);
+    world.sms_from(BOB, "tell me too").await;
+    assert_eq!(world.follows().await, ["+15550100003 radarr movie 438631"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_or_an_address_that_an_admin_sets_right_within_a_day_is_waited_for() {
+    let world = World::start().await;
+    world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+    let [searches, adds] = adds_movie("dune", DUNE);
+    world.model_plays([searches, says("Dune (2021)?"), adds, says(PROMISE)]);
+    world.sms("search dune").await;
+    world.radarr().fail_next(401);
+    world.sms("yes, add it").await;
+    world.radarr().html_next();
+    world.passes(10 * MINUTE).await;
+    assert_eq!(world.heard_by(ANN)[1..], [PROMISE, ADDED]);
+}
