@@ -31,6 +31,8 @@ use crate::tools::discover::SearchMedia;
 use crate::tools::downloads::{CheckStatus, RecentlyAdded, UpcomingReleases};
 use crate::tools::find::FindInLibrary;
 use crate::tools::following::TellMeWhenReady;
+use crate::tools::growing::change::ChangeMedia;
+use crate::tools::growing::more::GetMore;
 use crate::tools::library::Library;
 use crate::tools::movies::AddMovie;
 use crate::tools::posters::SendPoster;
@@ -316,6 +318,8 @@ pub(crate) fn tools(library: &Arc<Library>, pictures: Pictures) -> Vec<Arc<dyn T
         Arc::new(FindInLibrary::new(library.clone())),
         Arc::new(AddMovie::new(library.clone())),
         Arc::new(AddSeries::new(library.clone())),
+        Arc::new(GetMore::new(library.clone())),
+        Arc::new(ChangeMedia::new(library.clone())),
         Arc::new(MediaDetails::new(library.clone())),
         Arc::new(WhyMissing::new(library.clone())),
         Arc::new(CheckStatus::new(library.clone())),

@@ -108,6 +108,9 @@ fn strip_noise(schema: &mut Value) {
             }
             map.remove("format");
             map.remove("default");
+            if map.get("minimum").is_some_and(|least| *least == 0) {
+                map.remove("minimum");
+            }
             // What the schema does not know is dropped, and what may be null may as well be left out.
             map.remove("additionalProperties");
             if let Some(kind) = map.get_mut("type")

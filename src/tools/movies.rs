@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use super::answers::{clean_title, named, refusal};
 use super::approval::{self, Cleared};
 use super::arguments::{cleared, offer_instances, read, schema};
+use super::folders::folder_for;
 use super::following::wanted_movie;
-use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
+use super::library::{Instance, Library, profile_named, usual_profile};
 use super::queueing::tried_later;
 use super::shelf::freshness::Need;
 use super::{Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, asked};
@@ -31,11 +32,10 @@ pub struct AddMovie {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// From search_media.
     tmdb: i64,
-    /// Name of a quality profile, only if the user asked for one.
+    /// Only if the user named one.
     quality: Option<String>,
-    /// Which library.
+    folder: Option<String>,
     instance: Option<String>,
 }
 
@@ -149,7 +149,7 @@ async fn plan(
             usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
         }
     };
-    let (Some(profile), Some(folder)) = (profile, roomiest(&folders)) else {
+    let (Some(profile), Some(folder)) = (profile, folder_for(&folders, args.folder.as_deref())?) else {
         return Err(instance.not_ready().into());
     };
     let wanted = NewMovie {
@@ -231,7 +231,12 @@ fn already_there(instance: &Instance<Radarr>, movie: &Movie) -> CallResult {
         }
         (false, false, _) => format!("{name} is already in the library, but it is not being looked for."),
     };
-    CallResult { for_model: told(movie, "already_exists"), for_user, shown: shown(instance, movie) }
+    let mut for_model = told(movie, "already_exists");
+    if !movie.has_file {
+        for_model["id"] = json!(movie.id);
+        for_model["hint"] = json!("get_more looks for it again");
+    }
+    CallResult { for_model, for_user, shown: shown(instance, movie) }
 }
 
 fn told(movie: &Movie, status: &str) -> Value {

@@ -9,12 +9,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answers::{clean_title, named, plain, refusal, sentence_list};
+use super::answers::{clean_title, named, refusal};
 use super::approval::{self, Cleared};
-use super::arguments::{BadArgument, cleared, offer_instances, read, schema};
+use super::arguments::{cleared, offer_instances, read, schema};
+use super::folders::folder_for;
 use super::following::{still_open, wanted_series};
-use super::library::{Instance, Library, profile_named, roomiest, usual_profile};
+use super::library::{Instance, Library, profile_named, usual_profile};
 use super::queueing::tried_later;
+use super::seasons::{NamedSeasons, SPECIALS, Seasons, choose, season_list};
 use super::shelf::freshness::Need;
 use super::{Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, asked};
 use crate::arr::sonarr::Sonarr;
@@ -24,10 +26,6 @@ use crate::conversation::transcript::{
     Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Tier, ToolSpec,
 };
 
-/// A show with more seasons is not added before the user has said which.
-const MAX_SEASONS_UNASKED: usize = 3;
-const SPECIALS: u32 = 0;
-
 pub struct AddSeries {
     library: Arc<Library>,
 }
@@ -35,29 +33,15 @@ pub struct AddSeries {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// From search_media.
     tvdb: i64,
-    /// Only what the user said; leave out if they did not say.
+    /// As the user said; leave out if they did not.
     seasons: Option<Seasons>,
-    /// Name of a quality profile, only if the user asked for one.
+    /// Only if the user named one.
     quality: Option<String>,
-    /// Which library.
+    folder: Option<String>,
+    #[serde(default)]
+    anime: bool,
     instance: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(untagged)]
-enum Seasons {
-    Named(NamedSeasons),
-    Numbers(#[schemars(length(min = 1))] Vec<u32>),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum NamedSeasons {
-    All,
-    First,
-    Latest,
 }
 
 #[async_trait]
@@ -112,7 +96,7 @@ impl AddSeries {
 
     pub(super) async fn find_out(&self, arguments: &Arguments) -> Result<Settled, ToolError> {
         let args = self.arguments(arguments)?;
-        Ok(settle(self.library.series_instance(args.instance.as_deref())?, args.tvdb).await)
+        Ok(settle(self.library.series_instance(args.instance.as_deref())?, &args).await)
     }
 
     fn schema(&self) -> Value {
@@ -137,13 +121,13 @@ async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<
     let Some(hit) = hits.into_iter().find(|hit| hit.tvdb == args.tvdb) else {
         return Err(unknown(args.tvdb).into());
     };
-    let seasons = choose(&hit, args.seasons.as_ref(), &world.said)?;
-    approval::within_quota(world, counted(&seasons))?;
-    let wanted = plan(instance, args, hit, seasons.clone(), world.now).await?;
-    let addition = sonarr.add(&wanted).await.map_err(|error| instance.failed_write(&error))?;
+    let wanted = choose(&hit, args.seasons.as_ref(), &world.said)?;
+    approval::within_quota(world, counted(&wanted))?;
+    let asked = plan(instance, args, hit, wanted.clone(), world.now).await?;
+    let addition = sonarr.add(&asked).await.map_err(|error| instance.failed_write(&error))?;
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unread_write(&error))?;
     match (held, addition) {
-        (Some(held), Addition::Added) => Ok(added(instance, &held, &seasons)),
+        (Some(held), Addition::Added) => Ok(added(instance, &held, &wanted)),
         (Some(held), Addition::AlreadyThere) => Ok(found_there(instance, &held, args, world)),
         (None, Addition::Added | Addition::AlreadyThere) => Err(ToolError::Unknown(format!(
             "{}: tvdb {} is not there after the add",
@@ -153,50 +137,14 @@ async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<
 }
 
 /// The seasons that are wanted; a show counts as one at least, and its specials as none.
-fn counted(seasons: &[(u32, bool)]) -> Added {
-    let wanted = seasons.iter().filter(|(number, wanted)| *wanted && *number != SPECIALS).count();
-    Added { what: Counted::Seasons, amount: u32::try_from(wanted).unwrap_or(u32::MAX).max(1) }
-}
-
-/// Every season of the show, the specials included, and whether it is wanted.
-fn choose(
-    series: &Series,
-    wanted: Option<&Seasons>,
-    said: &[String],
-) -> Result<Vec<(u32, bool)>, CallFailure> {
-    let numbers: Vec<u32> = series.seasons.iter().map(|season| season.number).collect();
-    let first = numbers.iter().copied().min().unwrap_or_default();
-    let latest = numbers.iter().copied().max().unwrap_or_default();
-    let wanted: Vec<u32> = match wanted {
-        None if numbers.len() > MAX_SEASONS_UNASKED => return Err(which_seasons(series)),
-        None | Some(Seasons::Named(NamedSeasons::All)) => numbers.clone(),
-        Some(Seasons::Named(NamedSeasons::First)) => vec![first],
-        Some(Seasons::Named(NamedSeasons::Latest)) => vec![latest],
-        Some(Seasons::Numbers(listed)) => listed.clone(),
-    };
-    if wanted.iter().any(|number| *number != SPECIALS && !numbers.contains(number)) {
-        return Err(BadArgument {
-            field: "seasons".to_owned(),
-            expected: format!("numbers from {first} to {latest}"),
-            hint: format!("{} has no other seasons.", named(&series.title, series.year)),
+fn counted(wanted: &WantedEpisodes) -> Added {
+    let seasons = match wanted {
+        WantedEpisodes::Seasons(seasons) => {
+            seasons.iter().filter(|(number, wanted)| *wanted && *number != SPECIALS).count()
         }
-        .into());
-    }
-    let whole = numbers.len() > MAX_SEASONS_UNASKED && numbers.iter().all(|number| wanted.contains(number));
-    if whole && !asks_for_all(said) {
-        return Err(which_seasons(series));
-    }
-    Ok([SPECIALS].into_iter().chain(numbers).map(|number| (number, wanted.contains(&number))).collect())
-}
-
-/// Whether the user's own words want all of a show, or number its seasons.
-fn asks_for_all(said: &[String]) -> bool {
-    const WORDS: [&str; 7] = ["all", "every", "everything", "whole", "entire", "complete", "full"];
-    said.iter().any(|text| {
-        let plain = plain(text);
-        plain.split(' ').any(|word| WORDS.contains(&word))
-            || plain.contains(|each: char| each.is_ascii_digit())
-    })
+        WantedEpisodes::Future | WantedEpisodes::Pilot => 1,
+    };
+    Added { what: Counted::Seasons, amount: u32::try_from(seasons).unwrap_or(u32::MAX).max(1) }
 }
 
 /// Where the show goes and in which quality.
@@ -204,7 +152,7 @@ async fn plan(
     instance: &Instance<Sonarr>,
     args: &Args,
     hit: Series,
-    seasons: Vec<(u32, bool)>,
+    wanted: WantedEpisodes,
     now: Timestamp,
 ) -> Result<NewSeries, ToolError> {
     let sonarr = &instance.client;
@@ -217,53 +165,77 @@ async fn plan(
             usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
         }
     };
-    let (Some(profile), Some(folder)) = (profile, roomiest(&folders)) else {
+    let (Some(profile), Some(folder)) = (profile, folder_for(&folders, args.folder.as_deref())?) else {
         return Err(instance.not_ready().into());
     };
     Ok(NewSeries {
         tvdb: hit.tvdb,
         title: hit.title,
-        series_type: hit.series_type,
+        series_type: if args.anime { "anime".to_owned() } else { hit.series_type },
         profile: profile.id,
         root_folder: folder.path.clone(),
-        wanted: WantedEpisodes::Seasons(seasons),
+        wanted,
     })
 }
 
-async fn settle(instance: &Instance<Sonarr>, tvdb: i64) -> Settled {
-    match instance.client.series_by_tvdb(tvdb).await {
+async fn settle(instance: &Instance<Sonarr>, args: &Args) -> Settled {
+    match instance.client.series_by_tvdb(args.tvdb).await {
         Ok(Some(held)) => {
-            let seasons: Vec<(u32, bool)> =
-                held.seasons.iter().map(|season| (season.number, season.monitored)).collect();
-            Settled::Done(added(instance, &held, &seasons))
+            let wanted = match args.seasons {
+                Some(Seasons::Named(NamedSeasons::Future)) => WantedEpisodes::Future,
+                Some(Seasons::Named(NamedSeasons::Pilot)) => WantedEpisodes::Pilot,
+                Some(Seasons::Named(NamedSeasons::All | NamedSeasons::First | NamedSeasons::Latest))
+                | Some(Seasons::Numbers(_))
+                | None => WantedEpisodes::Seasons(flags(&held)),
+            };
+            Settled::Done(added(instance, &held, &wanted))
         }
         Ok(None) => Settled::NotDone,
         Err(error) => {
+            let tvdb = args.tvdb;
             tracing::warn!(instance = instance.name, tvdb, %error, "failed to settle an added show");
             Settled::Unknown
         }
     }
 }
 
-fn added(instance: &Instance<Sonarr>, series: &Series, seasons: &[(u32, bool)]) -> Ran {
-    let wanted: Vec<u32> = seasons.iter().filter(|(_, wanted)| *wanted).map(|(number, _)| *number).collect();
-    let whole = seasons.iter().all(|(number, wanted)| *wanted || *number == SPECIALS);
+fn flags(series: &Series) -> Vec<(u32, bool)> {
+    series.seasons.iter().map(|season| (season.number, season.monitored)).collect()
+}
+
+/// What is said of the seasons is what was read back, as far as Sonarr tells it so early.
+fn added(instance: &Instance<Sonarr>, series: &Series, wanted: &WantedEpisodes) -> Ran {
     let mut for_model = told(series, "added");
-    for_model["seasons_wanted"] = json!(wanted);
-    let name = named(&series.title, series.year);
-    let for_user = match wanted.as_slice() {
-        [] => format!("Added {name}."),
-        _ if whole => format!("Added {name}."),
-        [season] => format!("Added {name}, season {season}."),
-        several => {
-            let several: Vec<String> = several.iter().map(u32::to_string).collect();
-            format!("Added {name}, seasons {}.", sentence_list(&several))
+    let mut partly = None;
+    let part = match wanted {
+        WantedEpisodes::Seasons(asked) => {
+            let specials = asked.iter().filter(|(number, _)| *number == SPECIALS).copied();
+            let numbered = flags(series);
+            let whole = numbered.iter().all(|(_, wanted)| *wanted);
+            let wanted: Vec<u32> =
+                specials.chain(numbered).filter(|(_, wanted)| *wanted).map(|(number, _)| number).collect();
+            for_model["seasons_wanted"] = json!(wanted);
+            if whole || wanted.is_empty() {
+                String::new()
+            } else {
+                let part = format!(", {}", season_list(&wanted));
+                partly = Some(wanted);
+                part
+            }
+        }
+        WantedEpisodes::Future => {
+            for_model["wanted"] = json!("future episodes");
+            ", only what is still to come".to_owned()
+        }
+        WantedEpisodes::Pilot => {
+            for_model["wanted"] = json!("first episode");
+            ", only the first episode".to_owned()
         }
     };
+    let for_user = format!("Added {}{part}.", named(&series.title, series.year));
     let result = CallResult { for_model, for_user, shown: shown(instance, series) };
-    let partly = (!whole && !wanted.is_empty()).then_some(wanted);
     let asked = Wanted { seasons: partly, ..wanted_series(instance, series) };
-    remembered(Ran::with(result, Deed::Count(counted(seasons))), asked, series)
+    remembered(Ran::with(result, Deed::Count(counted(wanted))), asked, series)
 }
 
 /// Who asks for a show is remembered, and told when what they want of it is ready.
@@ -280,7 +252,7 @@ fn remembered(ran: Ran, wanted: Wanted, series: &Series) -> Ran {
 fn wanted_of(instance: &Instance<Sonarr>, series: &Series, args: &Args) -> Wanted {
     let numbers = || series.seasons.iter().map(|season| season.number);
     let seasons: Option<Vec<u32>> = match &args.seasons {
-        None | Some(Seasons::Named(NamedSeasons::All)) => None,
+        None | Some(Seasons::Named(NamedSeasons::All | NamedSeasons::Future | NamedSeasons::Pilot)) => None,
         Some(Seasons::Named(NamedSeasons::First)) => numbers().min().map(|first| vec![first]),
         Some(Seasons::Named(NamedSeasons::Latest)) => numbers().max().map(|latest| vec![latest]),
         Some(Seasons::Numbers(listed)) => Some(listed.clone()),
@@ -332,7 +304,12 @@ fn already_there(instance: &Instance<Sonarr>, series: &Series) -> CallResult {
     } else {
         format!("You already have {name}: {episodes_on_disk} of {episodes} episodes.")
     };
-    CallResult { for_model: told(series, "already_exists"), for_user, shown: shown(instance, series) }
+    let mut for_model = told(series, "already_exists");
+    if series.episodes_on_disk < series.episodes || series.seasons.iter().any(|season| !season.monitored) {
+        for_model["id"] = json!(series.id);
+        for_model["hint"] = json!("get_more gets more of it");
+    }
+    CallResult { for_model, for_user, shown: shown(instance, series) }
 }
 
 fn told(series: &Series, status: &str) -> Value {
@@ -344,19 +321,6 @@ fn told(series: &Series, status: &str) -> Value {
 fn shown(instance: &Instance<Sonarr>, series: &Series) -> Vec<MediaRef> {
     let item = series.id.map(|id| instance.item(MediaKind::Series, id));
     [MediaRef::Tvdb(series.tvdb)].into_iter().chain(item).collect()
-}
-
-fn which_seasons(series: &Series) -> CallFailure {
-    let count = series.seasons.len();
-    refusal(
-        "which_seasons",
-        json!({ "title": clean_title(&series.title), "seasons": count,
-            "hint": "ask the user which seasons, then call again with them" }),
-        Some(format!(
-            "{} has {count} seasons. Which ones: all, first, latest, or numbers?",
-            named(&series.title, series.year)
-        )),
-    )
 }
 
 fn unknown(tvdb: i64) -> CallFailure {

@@ -17,6 +17,7 @@ mod joining;
 mod lifecycle;
 mod missed;
 mod notices;
+mod more;
 mod people;
 mod plans;
 mod posters;

@@ -121,6 +121,10 @@ impl World {
         &self.peers.radarr
     }
 
+    pub(crate) fn sonarr(&self) -> &FakeSonarr {
+        &self.peers.sonarr
+    }
+
     pub(crate) fn twilio(&self) -> &FakeTwilio {
         &self.peers.twilio
     }

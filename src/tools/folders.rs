@@ -1,0 +1,102 @@
+//! Where on the disks an addition goes: the folder the user named, else the roomiest. Never a guess between two.
+
+use serde_json::json;
+
+use super::answers::{clean_title, plain, refusal, sentence_list};
+use super::library::roomiest;
+use crate::arr::RootFolder;
+use crate::conversation::transcript::CallFailure;
+
+/// `None` where nothing was named and no folder can be reached.
+pub fn folder_for<'a>(
+    folders: &'a [RootFolder],
+    wanted: Option<&str>,
+) -> Result<Option<&'a RootFolder>, CallFailure> {
+    match wanted {
+        None => Ok(roomiest(folders)),
+        Some(wanted) => folder_named(folders, wanted).map(Some),
+    }
+}
+
+/// The one folder that is called so, or of whose path alone it is a part.
+fn folder_named<'a>(folders: &'a [RootFolder], wanted: &str) -> Result<&'a RootFolder, CallFailure> {
+    let reachable: Vec<&RootFolder> = folders.iter().filter(|folder| folder.free_bytes.is_some()).collect();
+    let wanted = plain(wanted);
+    let called = only(&reachable, |folder| plain(last(&folder.path)) == wanted);
+    let part = || only(&reachable, |folder| !wanted.is_empty() && plain(&folder.path).contains(&wanted));
+    called.or_else(part).ok_or_else(|| which_folder(&reachable))
+}
+
+fn only<'a>(folders: &[&'a RootFolder], such: impl Fn(&RootFolder) -> bool) -> Option<&'a RootFolder> {
+    let mut found = folders.iter().copied().filter(|folder| such(folder));
+    found.next().filter(|_| found.next().is_none())
+}
+
+fn which_folder(folders: &[&RootFolder]) -> CallFailure {
+    let names: Vec<String> = folders.iter().map(|folder| name(folder, folders)).collect();
+    let for_user = (!names.is_empty()).then(|| format!("Which folder: {}?", sentence_list(&names)));
+    refusal(
+        "bad_arguments",
+        json!({ "field": "folder", "expected": format!("one of {}", names.join(", ")),
+            "hint": "ask the user if it is not clear which" }),
+        for_user,
+    )
+}
+
+/// The last part of its path, with the part before it where two end alike.
+fn name(folder: &RootFolder, among: &[&RootFolder]) -> String {
+    let end = last(&folder.path);
+    let alike = among.iter().filter(|other| last(&other.path) == end).count();
+    let before = folder.path.trim_end_matches(SEPARATORS).strip_suffix(end).map_or("", last);
+    if alike > 1 && !before.is_empty() { clean_title(&format!("{before} {end}")) } else { clean_title(end) }
+}
+
+const SEPARATORS: [char; 2] = ['/', '\\'];
+
+fn last(path: &str) -> &str {
+    path.trim_end_matches(SEPARATORS).rsplit(SEPARATORS).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(paths: &[&str], wanted: Option<&str>, expected: Result<Option<&str>, &str>) {
+        let free_bytes = |path: &str| (!path.contains("lost")).then_some(path.len() as u64);
+        let folders: Vec<RootFolder> = paths
+            .iter()
+            .map(|path| RootFolder { path: (*path).to_owned(), free_bytes: free_bytes(path) })
+            .collect();
+        let found = folder_for(&folders, wanted);
+        let found = found.as_ref().map(|folder| folder.map(|folder| folder.path.as_str()));
+        assert_eq!(found.map_err(|failure| failure.for_user.as_deref().unwrap_or_default()), expected);
+    }
+
+    const PATHS: [&str; 4] = ["/data/movies", "/data/movies-4k", r"D:\Kids\", "/lost/anime"];
+
+    #[test]
+    fn a_folder_is_found_by_its_name_or_a_part_that_no_other_has() {
+        check(&PATHS, Some("Movies"), Ok(Some("/data/movies")));
+        check(&PATHS, Some("kids"), Ok(Some(r"D:\Kids\")));
+        check(&PATHS, Some("4k"), Ok(Some("/data/movies-4k")));
+        check(&PATHS, None, Ok(Some("/data/movies-4k")));
+        check(&PATHS[3..], None, Ok(None));
+    }
+
+    #[test]
+    fn what_may_be_several_or_none_is_asked() {
+        const WHICH: &str = "Which folder: movies, movies-4k and Kids?";
+        check(&PATHS, Some("data"), Err(WHICH));
+        check(&PATHS, Some("cartoons"), Err(WHICH));
+        check(&PATHS, Some("anime"), Err(WHICH));
+        check(&PATHS, Some("  "), Err(WHICH));
+    }
+
+    #[test]
+    fn folders_of_one_name_are_told_apart_by_what_they_lie_in() {
+        let alike = ["/mnt/one/tv", "/mnt/two/tv"];
+        check(&alike, Some("tv"), Err("Which folder: one tv and two tv?"));
+        check(&alike, Some("two tv"), Ok(Some("/mnt/two/tv")));
+    }
+}

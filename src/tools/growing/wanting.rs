@@ -1,0 +1,349 @@
+//! Which parts of a show the library looks for: the flags as they are, as somebody wants them, and the way from one to
+//! the other. Sonarr looks for an episode whose own flag and whose show's flag are set.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::arr::changes::{Edit, SeriesChange};
+use crate::arr::episodes::Episode;
+use crate::arr::sonarr::Sonarr;
+use crate::arr::{ArrError, Series};
+use crate::tools::ToolError;
+use crate::tools::library::Instance;
+use crate::tools::seasons::SPECIALS;
+
+/// A show of the library with its episodes. There are none until Sonarr has read up on a show that was just added.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    pub id: i64,
+    pub series: Series,
+    pub episodes: Vec<Episode>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    Seasons(Vec<u32>),
+    /// By season and number.
+    Episodes(Vec<(u32, u32)>),
+    /// What has not aired yet.
+    Future,
+}
+
+/// What is to be looked for. Nothing that it does not name is touched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    AsItIs,
+    More(Part),
+    Less(Part),
+    /// The show as a whole is looked for, or is not.
+    Show(bool),
+    OnlyFuture,
+}
+
+/// The flags of a show; of a goal, those that matter to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flags {
+    pub show: bool,
+    /// Whether seasons to come will be wanted.
+    pub new_seasons: bool,
+    pub seasons: BTreeMap<u32, bool>,
+    pub episodes: BTreeMap<i64, bool>,
+}
+
+impl Held {
+    /// `None` where the library has no such show.
+    pub async fn read(sonarr: &Sonarr, id: i64) -> Result<Option<Self>, ArrError> {
+        let Some(series) = sonarr.series(id).await? else { return Ok(None) };
+        Ok(Some(Self { id, series, episodes: sonarr.episodes(id).await? }))
+    }
+
+    pub fn flags(&self) -> Flags {
+        Flags {
+            show: self.series.monitored,
+            new_seasons: self.series.new_seasons,
+            seasons: self.series.seasons.iter().map(|season| (season.number, season.monitored)).collect(),
+            episodes: self.episodes.iter().map(|episode| (episode.id, episode.monitored)).collect(),
+        }
+    }
+
+    /// The episodes of a part, on disk or not.
+    pub fn episodes_of(&self, part: &Part, now: Timestamp) -> Vec<&Episode> {
+        self.episodes.iter().filter(|episode| part.has(episode, now)).collect()
+    }
+
+    /// The flags as the wish wants them. A wish that has come true wants them as they are.
+    pub fn goal(&self, wish: &Wish, now: Timestamp) -> Flags {
+        let mut goal = self.flags();
+        match wish {
+            Wish::AsItIs => {}
+            Wish::Show(wanted) => goal.show = *wanted,
+            Wish::Less(part) => {
+                match part {
+                    Part::Seasons(numbers) => goal.set_seasons(numbers, false),
+                    Part::Episodes(_) => {}
+                    Part::Future => {
+                        goal.new_seasons = false;
+                        goal.set_seasons(self.running_season(now).as_slice(), false);
+                    }
+                }
+                for episode in self.episodes_of(part, now) {
+                    goal.episodes.insert(episode.id, false);
+                }
+            }
+            Wish::More(part) => self.with_more(&mut goal, part, now),
+            Wish::OnlyFuture => {
+                goal.show = true;
+                goal.new_seasons = true;
+                // Sonarr has its own mind about the flags of seasons, and of episodes without a date.
+                goal.seasons.clear();
+                goal.episodes = self
+                    .episodes
+                    .iter()
+                    .filter(|episode| episode.airs.is_some() && episode.season != SPECIALS)
+                    .map(|episode| (episode.id, !episode.aired(now)))
+                    .collect();
+            }
+        }
+        goal
+    }
+
+    fn with_more(&self, goal: &mut Flags, part: &Part, now: Timestamp) {
+        if !goal.show {
+            // Of a show that nobody looked for, nothing else begins to be looked for.
+            goal.show = true;
+            goal.seasons.values_mut().for_each(|flag| *flag = false);
+            goal.episodes.values_mut().for_each(|flag| *flag = false);
+        }
+        let before = goal.clone();
+        match part {
+            Part::Seasons(numbers) => goal.set_seasons(numbers, true),
+            Part::Episodes(_) => {}
+            Part::Future => {
+                goal.new_seasons = true;
+                goal.set_seasons(self.running_season(now).as_slice(), true);
+            }
+        }
+        for episode in self.episodes_of(part, now) {
+            let flag_changes = before.seasons.get(&episode.season) != goal.seasons.get(&episode.season);
+            let season_turns = flag_changes && matches!(part, Part::Seasons(_));
+            if !episode.on_disk() || season_turns {
+                goal.episodes.insert(episode.id, true);
+            }
+        }
+    }
+
+    /// The latest season while it is not over: its flag decides about episodes that are listed later.
+    fn running_season(&self, now: Timestamp) -> Option<u32> {
+        let latest = self.series.seasons.iter().map(|season| season.number).max()?;
+        let to_come = |episode: &Episode| episode.season == latest && !episode.aired(now);
+        self.episodes.iter().any(to_come).then_some(latest)
+    }
+
+    /// The seasons, without the specials, of which something that is not on disk would newly be looked for.
+    pub fn seasons_gained(&self, goal: &Flags) -> BTreeSet<u32> {
+        let gains = |before: bool, after: bool| goal.show && after && !(self.series.monitored && before);
+        if self.episodes.is_empty() {
+            let flags = self.series.seasons.iter().map(|season| (season.number, season.monitored));
+            let wanted = |number| goal.seasons.get(&number).copied().unwrap_or(false);
+            return flags
+                .filter(|(number, flag)| gains(*flag, wanted(*number)))
+                .map(|(number, _)| number)
+                .collect();
+        }
+        let gained = self.episodes.iter().filter(|episode| {
+            let wanted = goal.episodes.get(&episode.id).copied().unwrap_or(false);
+            episode.season != SPECIALS && !episode.on_disk() && gains(episode.monitored, wanted)
+        });
+        gained.map(|episode| episode.season).collect()
+    }
+
+    /// The seasons whose flags are set, while the show is looked for at all.
+    pub fn seasons_wanted(&self) -> Vec<u32> {
+        let wanted = self.series.seasons.iter().filter(|season| self.series.monitored && season.monitored);
+        wanted.map(|season| season.number).collect()
+    }
+}
+
+impl Part {
+    fn has(&self, episode: &Episode, now: Timestamp) -> bool {
+        match self {
+            Self::Seasons(numbers) => numbers.contains(&episode.season),
+            Self::Episodes(codes) => codes.contains(&(episode.season, episode.number)),
+            Self::Future => episode.season != SPECIALS && !episode.aired(now),
+        }
+    }
+}
+
+impl Flags {
+    fn set_seasons(&mut self, numbers: &[u32], flag: bool) {
+        for number in numbers {
+            if let Some(held) = self.seasons.get_mut(number) {
+                *held = flag;
+            }
+        }
+    }
+
+    /// Whether these flags are as `goal` wants them.
+    pub fn reach(&self, goal: &Self) -> bool {
+        self.show == goal.show
+            && self.new_seasons == goal.new_seasons
+            && goal.seasons.iter().all(|(number, flag)| self.seasons.get(number) == Some(flag))
+            && goal.episodes.iter().all(|(id, flag)| self.episodes.get(id) == Some(flag))
+    }
+}
+
+/// Sets what is not as the goal wants it, and `change` with it. A first write that fails has not happened or is unknown;
+/// after one that went through, all is unknown until it is read back.
+pub async fn set(
+    instance: &Instance<Sonarr>,
+    held: &Held,
+    (wish, goal): (&Wish, &Flags),
+    change: SeriesChange,
+) -> Result<(), ToolError> {
+    let (sonarr, id, now) = (&instance.client, held.id, held.flags());
+    let mut written = false;
+    let mut note = |outcome: Result<(), ArrError>| {
+        let failed = outcome.map_err(|error| {
+            if written { instance.unread_write(&error) } else { instance.failed_write(&error) }
+        });
+        written = true;
+        failed
+    };
+    if *wish == Wish::OnlyFuture {
+        if !now.reach(goal) {
+            note(sonarr.want_future_only(id).await)?;
+        }
+    } else {
+        let turned = turned(&now.seasons, &goal.seasons);
+        if !turned.is_empty() {
+            note(sonarr.monitor_seasons(id, &turned).await.and_then(|edit| match edit {
+                Edit::Made => Ok(()),
+                Edit::Gone => Err(ArrError::NotFound),
+            }))?;
+        }
+        // A flag that turned has turned all episodes of its season.
+        let mut flags = now.episodes.clone();
+        for episode in &held.episodes {
+            if let Some((_, flag)) = turned.iter().find(|(number, _)| *number == episode.season) {
+                flags.insert(episode.id, *flag);
+            }
+        }
+        for wanted in [true, false] {
+            let differ = turned_to(&flags, &goal.episodes, wanted);
+            if !differ.is_empty() {
+                note(sonarr.monitor_episodes(&differ, wanted).await)?;
+            }
+        }
+    }
+    let change = SeriesChange {
+        monitored: (now.show != goal.show).then_some(goal.show),
+        new_seasons: (now.new_seasons != goal.new_seasons).then_some(goal.new_seasons),
+        ..change
+    };
+    // Last, so that nothing is looked for before the rest is as it should be.
+    if change != SeriesChange::default() {
+        note(sonarr.edit(id, change).await)?;
+    }
+    Ok(())
+}
+
+fn turned(now: &BTreeMap<u32, bool>, goal: &BTreeMap<u32, bool>) -> Vec<(u32, bool)> {
+    let differs = |(number, flag): &(&u32, &bool)| now.get(number) != Some(*flag);
+    goal.iter().filter(differs).map(|(number, flag)| (*number, *flag)).collect()
+}
+
+fn turned_to(now: &BTreeMap<i64, bool>, goal: &BTreeMap<i64, bool>, flag: bool) -> Vec<i64> {
+    goal.iter()
+        .filter(|(id, wanted)| **wanted == flag && now.get(id) != Some(&flag))
+        .map(|(id, _)| *id)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arr::fake::item::{FakeSeries, series};
+    use crate::arr::fake::sonarr::FakeSonarr;
+    use crate::clock::Clock;
+    use crate::http::Http;
+    use crate::tools::shelf::freshness::Shelf;
+
+    fn now() -> Timestamp {
+        "2026-03-06T19:00:00Z".parse().unwrap()
+    }
+
+    /// Two seasons of two episodes, of which the last is still to come.
+    fn the_bear() -> FakeSeries {
+        let next = "2026-04-01T20:00:00Z".parse().unwrap();
+        series("The Bear").seasons(2).episodes(4).airs(2, 2, next)
+    }
+
+    /// The episodes that are wanted in the end, whether the flag of the show and that for new seasons are set, and the
+    /// seasons gained. The wish comes true with the first try, and wants nothing more then.
+    async fn wished(show: FakeSeries, wish: Wish) -> (Vec<(u32, u32)>, bool, bool, Vec<u32>) {
+        let fake = FakeSonarr::at(Clock::manual(now()));
+        let id = fake.add(show);
+        let http = Http::in_process(fake.in_process());
+        let client = Sonarr::new(http, "http://sonarr.test".parse().unwrap(), fake.key().into());
+        let instance = Instance { name: "sonarr", four_k: false, client, shelf: Shelf::default() };
+        let read = async || Held::read(&instance.client, id).await.unwrap().unwrap();
+        let held = read().await;
+        let goal = held.goal(&wish, now());
+        set(&instance, &held, (&wish, &goal), SeriesChange::default()).await.unwrap();
+        let after = read().await;
+        assert!(after.flags().reach(&goal), "{:?} is not {goal:?}", after.flags());
+        let (again, writes) = (after.goal(&wish, now()), fake.posts());
+        set(&instance, &after, (&wish, &again), SeriesChange::default()).await.unwrap();
+        assert_eq!(fake.posts(), writes, "a wish that has come true writes nothing");
+        let show = fake.item(id).unwrap();
+        let gained = held.seasons_gained(&goal).into_iter().collect();
+        (show.monitored_episodes(), show.monitored, show.details.new_seasons, gained)
+    }
+
+    #[tokio::test]
+    async fn a_season_is_wanted_whatever_its_flag_says() {
+        let second = || Wish::More(Part::Seasons(vec![2]));
+        let all = vec![(1, 1), (1, 2), (2, 1), (2, 2)];
+        let off = wished(the_bear().unmonitored_season(2), second()).await;
+        assert_eq!(off, (all.clone(), true, true, vec![2]));
+        let on = wished(the_bear().unmonitored_episode(2, 1), second()).await;
+        assert_eq!(on, (all, true, true, vec![2]));
+    }
+
+    #[tokio::test]
+    async fn of_a_show_that_nobody_looked_for_only_the_wish_is_looked_for() {
+        let one = wished(the_bear().unmonitored(), Wish::More(Part::Seasons(vec![1]))).await;
+        assert_eq!(one, (vec![(1, 1), (1, 2)], true, true, vec![1]));
+        let episode = wished(the_bear().unmonitored(), Wish::More(Part::Episodes(vec![(2, 1)]))).await;
+        assert_eq!(episode, (vec![(2, 1)], true, true, vec![2]));
+    }
+
+    #[tokio::test]
+    async fn the_future_is_added_without_the_past() {
+        let show = the_bear().unmonitored_season(1).unmonitored_season(2);
+        assert_eq!(wished(show, Wish::More(Part::Future)).await, (vec![(2, 2)], true, true, vec![2]));
+        let some = the_bear().unmonitored_season(2);
+        let wanted = vec![(1, 1), (1, 2), (2, 2)];
+        assert_eq!(wished(some, Wish::More(Part::Future)).await, (wanted, true, true, vec![2]));
+        assert_eq!(wished(the_bear(), Wish::OnlyFuture).await, (vec![(2, 2)], true, true, vec![]));
+    }
+
+    #[tokio::test]
+    async fn less_is_wanted_of_a_season_an_episode_or_all() {
+        let season = wished(the_bear(), Wish::Less(Part::Seasons(vec![1]))).await;
+        assert_eq!(season, (vec![(2, 1), (2, 2)], true, true, vec![]));
+        let episode = wished(the_bear(), Wish::Less(Part::Episodes(vec![(1, 2)]))).await;
+        assert_eq!(episode, (vec![(1, 1), (2, 1), (2, 2)], true, true, vec![]));
+        let (_, looked_for, _, gained) = wished(the_bear(), Wish::Show(false)).await;
+        assert_eq!((looked_for, gained), (false, vec![]));
+    }
+
+    #[tokio::test]
+    async fn what_is_on_disk_is_no_gain() {
+        let show = series("The Bear").seasons(2).episodes(4).size_gb(3.0).missing(1);
+        let show = show.unmonitored_season(1).unmonitored_season(2);
+        let (wanted, _, _, gained) = wished(show, Wish::More(Part::Seasons(vec![1, 2]))).await;
+        assert_eq!((wanted.len(), gained), (4, vec![2]));
+    }
+}

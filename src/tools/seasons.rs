@@ -1,0 +1,153 @@
+//! Which seasons and episodes of a show are meant, and the guard that nobody gets many seasons without saying so.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::answers::{clean_title, named, plain, refusal, sentence_list};
+use super::arguments::BadArgument;
+use crate::arr::{Series, WantedEpisodes};
+use crate::conversation::transcript::CallFailure;
+
+/// More seasons are not taken at once before the user has said which.
+pub const MAX_SEASONS_UNASKED: usize = 3;
+pub const SPECIALS: u32 = 0;
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Seasons {
+    Named(NamedSeasons),
+    Numbers(#[schemars(length(min = 1))] Vec<u32>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NamedSeasons {
+    All,
+    First,
+    Latest,
+    Future,
+    Pilot,
+}
+
+/// What of a show that is not there yet is wanted.
+pub fn choose(
+    series: &Series,
+    wanted: Option<&Seasons>,
+    said: &[String],
+) -> Result<WantedEpisodes, CallFailure> {
+    let numbers: Vec<u32> = series.seasons.iter().map(|season| season.number).collect();
+    let wanted = match wanted {
+        None if numbers.len() > MAX_SEASONS_UNASKED => return Err(which_seasons(series)),
+        None | Some(Seasons::Named(NamedSeasons::All)) => numbers.clone(),
+        Some(Seasons::Named(NamedSeasons::First)) => numbers.iter().min().copied().into_iter().collect(),
+        Some(Seasons::Named(NamedSeasons::Latest)) => numbers.iter().max().copied().into_iter().collect(),
+        Some(Seasons::Named(NamedSeasons::Future)) => return Ok(WantedEpisodes::Future),
+        Some(Seasons::Named(NamedSeasons::Pilot)) => return Ok(WantedEpisodes::Pilot),
+        Some(Seasons::Numbers(listed)) => existing(series, listed)?,
+    };
+    let whole = numbers.len() > MAX_SEASONS_UNASKED && numbers.iter().all(|number| wanted.contains(number));
+    if whole && !asks_for_many(said) {
+        return Err(which_seasons(series));
+    }
+    let flags = [SPECIALS].into_iter().chain(numbers).map(|number| (number, wanted.contains(&number)));
+    Ok(WantedEpisodes::Seasons(flags.collect()))
+}
+
+/// The seasons that were named by number, each of which the show has; the specials are there always.
+pub fn existing(series: &Series, listed: &[u32]) -> Result<Vec<u32>, CallFailure> {
+    let has = |number: &u32| series.seasons.iter().any(|season| season.number == *number);
+    if listed.iter().all(|number| *number == SPECIALS || has(number)) {
+        return Ok(listed.to_vec());
+    }
+    let numbers = || series.seasons.iter().map(|season| season.number);
+    let (first, last) = (numbers().min().unwrap_or_default(), numbers().max().unwrap_or_default());
+    Err(BadArgument {
+        field: "seasons".to_owned(),
+        expected: format!("numbers from {first} to {last}"),
+        hint: format!("{} has no other seasons.", named(&series.title, series.year)),
+    }
+    .into())
+}
+
+/// Whether the user's own words want all of a show, or number its seasons.
+pub fn asks_for_many(said: &[String]) -> bool {
+    const WORDS: [&str; 7] = ["all", "every", "everything", "whole", "entire", "complete", "full"];
+    said.iter().any(|text| {
+        let plain = plain(text);
+        plain.split(' ').any(|word| WORDS.contains(&word))
+            || plain.contains(|each: char| each.is_ascii_digit())
+    })
+}
+
+pub fn which_seasons(series: &Series) -> CallFailure {
+    let count = series.seasons.len();
+    refusal(
+        "which_seasons",
+        json!({ "title": clean_title(&series.title), "seasons": count,
+            "hint": "ask the user which seasons, then call again with them" }),
+        Some(format!(
+            "{} has {count} seasons. Which ones: all, first, latest, or numbers?",
+            named(&series.title, series.year)
+        )),
+    )
+}
+
+/// `season 2`, `seasons 1 and 2`, `the specials`.
+pub fn season_list(seasons: &[u32]) -> String {
+    let numbers: Vec<String> =
+        seasons.iter().filter(|number| **number != SPECIALS).map(u32::to_string).collect();
+    let numbered = match numbers.as_slice() {
+        [] => None,
+        [one] => Some(format!("season {one}")),
+        several => Some(format!("seasons {}", sentence_list(several))),
+    };
+    match (numbered, seasons.contains(&SPECIALS)) {
+        (Some(numbered), true) => format!("{numbered} and the specials"),
+        (Some(numbered), false) => numbered,
+        (None, _) => "the specials".to_owned(),
+    }
+}
+
+/// `S02E03`.
+pub fn episode_code((season, number): (u32, u32)) -> String {
+    format!("S{season:02}E{number:02}")
+}
+
+/// `S02E03`, `s2e3` or `2x03`.
+pub fn read_episode_code(code: &str) -> Option<(u32, u32)> {
+    let lower = code.trim().to_ascii_lowercase();
+    let (season, number) =
+        lower.strip_prefix('s').map_or_else(|| lower.split_once('x'), |rest| rest.split_once('e'))?;
+    // What is no number is no episode.
+    Some((season.parse().ok()?, number.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_episode_is_named_in_the_usual_ways() {
+        for code in ["S02E03", "s2e3", " 2x03 "] {
+            assert_eq!(read_episode_code(code), Some((2, 3)), "{code}");
+        }
+        for code in ["S02", "three", "S02E03E04", "2x", "-1x2", ""] {
+            assert_eq!(read_episode_code(code), None, "{code}");
+        }
+        assert_eq!(episode_code((2, 13)), "S02E13");
+    }
+
+    #[test]
+    fn seasons_are_listed_with_the_specials_last() {
+        let told = [&[2][..], &[1, 2, 3], &[0, 4], &[0]].map(season_list);
+        assert_eq!(told, ["season 2", "seasons 1, 2 and 3", "season 4 and the specials", "the specials"]);
+    }
+
+    #[test]
+    fn many_seasons_are_asked_for_by_a_word_or_a_number() {
+        let asks = |text: &str| asks_for_many(&[text.to_owned()]);
+        assert!(asks("the whole show") && asks("seasons 1-6") && asks("ALL of it"));
+        assert!(!asks("get the wire") && !asks("call me when it is there"));
+    }
+}

@@ -1,0 +1,424 @@
+//! Adding more than the whole of a title, getting more of what is there, and changing how it is looked for.
+
+use dialarr::arr::fake::item::{FakeSeries, movie, series};
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::conversation::rate::Rate;
+use dialarr::llm::scripted::Line;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::harness::model::{calls, says};
+use crate::harness::world::World;
+use crate::harness::{ANN, BOB, Has, TestApp};
+
+impl TestApp {
+    /// Ann's text, and the calls that the model makes of it after a look at the library; it has no words of its own.
+    async fn asks(&self, text: &str, made: &[(&str, Value)]) -> String {
+        self.is_asked_by(ANN, text, made).await
+    }
+
+    async fn is_asked_by(&self, who: &str, text: &str, made: &[(&str, Value)]) -> String {
+        let found = ["find_in_library", "search_media"].map(|tool| calls(tool, json!({ "query": "the" })));
+        let made = made.iter().map(|(tool, arguments)| calls(tool, arguments.clone()));
+        self.model_plays(found.into_iter().chain(made).chain([says(""), says("")]).collect::<Vec<Line>>());
+        self.sms_from(who, text).await
+    }
+
+    fn wanted(&self, id: i64) -> Vec<(u32, u32)> {
+        self.sonarr().item(id).unwrap().monitored_episodes()
+    }
+}
+
+fn get(id: i64, seasons: &Value) -> [(&'static str, Value); 1] {
+    [("get_more", json!({ "type": "series", "id": id, "seasons": seasons }))]
+}
+
+fn change(id: i64, what: Value) -> [(&'static str, Value); 1] {
+    let mut arguments = json!({ "type": "series", "id": id });
+    let (Value::Object(map), Value::Object(what)) = (&mut arguments, what) else { panic!("no object") };
+    map.extend(what);
+    [("change_media", arguments)]
+}
+
+/// Three seasons of two episodes; only the first season is wanted, and it is on disk.
+fn the_bear() -> FakeSeries {
+    let show = series("The Bear").year(2022).seasons(3).episodes(6).size_gb(6.0).missing(4);
+    show.unmonitored_season(2).unmonitored_season(3)
+}
+
+/// The second episode of the last season is still to come.
+fn running(app: &TestApp) -> FakeSeries {
+    let next = app.now() + SignedDuration::from_hours(24 * 30);
+    the_bear().airs(3, 2, next)
+}
+
+#[tokio::test]
+async fn a_movie_goes_into_the_folder_that_was_named_and_never_into_a_guess() {
+    let app = TestApp::start().await;
+    let heat = app.radarr().catalog(movie("The Heat").year(1995));
+    app.radarr().root_folder("/mnt/big/movies-kids", Some(9_000_000_000_000));
+    app.radarr().root_folder("/mnt/big/anime", Some(1));
+    let add = |folder: &str| [("add_movie", json!({ "tmdb": heat, "folder": folder }))];
+    assert_eq!(
+        app.asks("put heat with the cartoons", &add("cartoons")).await,
+        "Which folder: movies, movies-kids and anime?"
+    );
+    assert_eq!(app.radarr().posts(), 0);
+    assert_eq!(app.asks("with the movies", &add("movies")).await, "Added The Heat (1995).");
+    let path = app.radarr().item(1).unwrap().path;
+    assert_eq!(path, "/movies/The Heat (1995)");
+}
+
+#[tokio::test]
+async fn a_long_show_is_added_for_its_future_or_its_pilot_without_being_asked_about() {
+    for (seasons, told, wanted, new_seasons) in [
+        ("future", "Added The Office (US) (2005), only what is still to come.", vec![(9, 2)], true),
+        ("pilot", "Added The Office (US) (2005), only the first episode.", vec![(1, 1)], false),
+    ] {
+        let app = TestApp::start().await;
+        let next = app.now() + SignedDuration::from_hours(48);
+        let office = series("The Office (US)").year(2005).seasons(9).episodes(18).airs(9, 2, next);
+        let tvdb = app.sonarr().catalog(office);
+        let add = [("add_series", json!({ "tvdb": tvdb, "seasons": seasons }))];
+        assert_eq!(app.asks("add the office", &add).await, told);
+        assert_eq!(app.wanted(1), wanted);
+        assert_eq!(app.sonarr().item(1).unwrap().details.new_seasons, new_seasons);
+    }
+}
+
+#[tokio::test]
+async fn a_show_is_added_as_anime_when_that_was_said_and_else_as_the_catalogue_has_it() {
+    let app = TestApp::start().await;
+    let bleach = app.sonarr().catalog(series("The Bleach").year(2004).seasons(1));
+    let news = app.sonarr().catalog(series("The News").year(2010).seasons(1).daily());
+    app.asks("add bleach, it is anime", &[("add_series", json!({ "tvdb": bleach, "anime": true }))]).await;
+    app.asks("add the news", &[("add_series", json!({ "tvdb": news }))]).await;
+    let kinds = [1, 2].map(|id| app.sonarr().item(id).unwrap().details.kind);
+    assert_eq!(kinds, ["anime", "daily"]);
+}
+
+#[tokio::test]
+async fn a_season_of_a_show_that_is_there_is_wanted_and_looked_for_at_once() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(the_bear());
+    app.sonarr().can_find("The Bear S02");
+    assert_eq!(
+        app.asks("get season 2 of the bear", &get(bear, &json!([2]))).await,
+        "Looking for season 2 of The Bear (2022) now."
+    );
+    assert_eq!(app.wanted(bear), [(1, 1), (1, 2), (2, 1), (2, 2)]);
+    assert_eq!(app.sonarr().record().searches, ["The Bear S02"]);
+    assert_eq!(app.sms("status").await, "The Bear season 2 0%, 30 min left.");
+}
+
+#[tokio::test]
+async fn single_episodes_and_what_is_to_come_are_wanted_without_the_rest() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(running(&app));
+    assert_eq!(
+        app.asks("get s02e01 of the bear", &get(bear, &json!(["S02E01"]))).await,
+        "Looking for S02E01 of The Bear (2022) now."
+    );
+    assert_eq!(app.wanted(bear), [(1, 1), (1, 2), (2, 1)]);
+    assert_eq!(
+        app.asks("and whatever is new of it", &get(bear, &json!("future"))).await,
+        "New episodes of The Bear (2022) will be fetched as they air."
+    );
+    assert_eq!(app.wanted(bear), [(1, 1), (1, 2), (2, 1), (3, 2)]);
+    assert_eq!(app.sonarr().record().searches, ["The Bear S02E01"]);
+    assert_eq!(
+        app.asks("season 3 too", &get(bear, &json!(["3"]))).await,
+        "Looking for season 3 of The Bear (2022) now. Episodes still to come are fetched as they air."
+    );
+}
+
+#[tokio::test]
+async fn of_a_show_that_nobody_looked_for_nothing_but_the_season_is_looked_for() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(series("The Bear").year(2022).seasons(3).episodes(6).unmonitored());
+    app.asks("get season 3 of the bear", &get(bear, &json!([3]))).await;
+    assert!(app.sonarr().item(bear).unwrap().monitored);
+    assert_eq!(app.wanted(bear), [(3, 1), (3, 2)]);
+}
+
+#[tokio::test]
+async fn what_is_there_is_not_looked_for() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(the_bear());
+    assert_eq!(
+        app.asks("get season 1 of the bear", &get(bear, &json!("1"))).await,
+        "You already have season 1 of The Bear (2022)."
+    );
+    app.sonarr().edit(bear, |show| show.details.seasons[0].monitored = false);
+    assert_eq!(
+        app.asks("get s01e01", &get(bear, &json!(["1x01"]))).await,
+        "You already have S01E01 of The Bear (2022)."
+    );
+    assert_eq!(
+        app.asks("get more of the bear", &get(bear, &json!([]))).await,
+        "Of The Bear (2022), seasons 2 and 3 can be fetched as well. Which ones do you want?"
+    );
+    app.asks("season 7 then", &get(bear, &json!([7]))).await;
+    assert!(app.results().last().unwrap().contains("numbers from 1 to 3"));
+    assert_eq!(app.sonarr().posts(), 0);
+}
+
+#[tokio::test]
+async fn more_than_three_seasons_at_once_are_wanted_only_by_who_says_so() {
+    let app = TestApp::start().await;
+    let office = series("The Office (US)").year(2005).seasons(9).episodes(18);
+    let office = (1..=9).fold(office, FakeSeries::unmonitored_season);
+    let office = app.sonarr().add(office);
+    assert_eq!(
+        app.asks("get the office", &get(office, &json!("all"))).await,
+        "The Office (US) (2005) has 9 seasons. Which ones: all, first, latest, or numbers?"
+    );
+    assert_eq!(app.sonarr().posts(), 0);
+    assert_eq!(
+        app.asks("all of them", &get(office, &json!("all"))).await,
+        "Looking for seasons 1, 2, 3, 4, 5, 6, 7, 8 and 9 of The Office (US) (2005) now."
+    );
+    assert_eq!(app.wanted(office).len(), 18);
+    assert_eq!(app.sonarr().record().searches, ["The Office (US) missing"]);
+}
+
+#[tokio::test]
+async fn more_of_a_show_counts_like_an_addition_once() {
+    let app = TestApp::with(|settings| {
+        settings.quotas.seasons = Some(Rate { most: 2, within: SignedDuration::from_hours(7 * 24) });
+    })
+    .await;
+    app.knows_as("Ann", ANN, Has::EveryRight).await;
+    app.knows_as("Bob", BOB, Has::AddRight).await;
+    let bear = app.sonarr().add(the_bear());
+    let dark = app.sonarr().add(series("The Dark").year(2017).seasons(1).unmonitored_season(1));
+    app.sonarr().do_next_write_but_answer(500);
+    assert_eq!(
+        app.is_asked_by(BOB, "season 2 of the bear", &get(bear, &json!([2]))).await,
+        "Looking for season 2 of The Bear (2022) now."
+    );
+    // What is looked for already is looked for again for nothing.
+    app.is_asked_by(BOB, "again", &get(bear, &json!([2]))).await;
+    app.is_asked_by(BOB, "season 3 of the bear", &get(bear, &json!([3]))).await;
+    assert_eq!(
+        app.is_asked_by(BOB, "season 1 of dark", &get(dark, &json!([1]))).await,
+        "That is over your limit of 2 seasons within 7 days. There is room again on Fri Nov 27 at 21:04. Ask Ann if \
+         you need more."
+    );
+    assert_eq!(
+        app.is_asked_by(BOB, "then monitor it", &change(dark, json!({ "monitored": true, "seasons": [1] })))
+            .await,
+        "That is over your limit of 2 seasons within 7 days. There is room again on Fri Nov 27 at 21:04. Ask Ann if \
+         you need more."
+    );
+    assert_eq!(app.wanted(dark), []);
+}
+
+#[tokio::test]
+async fn what_is_missing_is_looked_for_again() {
+    let app = TestApp::start().await;
+    let heat = app.radarr().add(movie("The Heat").year(1995));
+    let dune = app.radarr().add(movie("The Dune").year(2026).unreleased().unmonitored());
+    let bear = app.sonarr().add(series("The Bear").year(2022).seasons(1).size_gb(8.0).missing(2));
+    let again = |kind: &str, id: i64| [("get_more", json!({ "type": kind, "id": id }))];
+    assert_eq!(
+        app.asks("look for heat again", &again("movie", heat)).await,
+        "Looking for The Heat (1995) now."
+    );
+    assert_eq!(
+        app.asks("and dune", &again("movie", dune)).await,
+        "Looking for The Dune (2026) now. It is not out yet, so there may be nothing to find."
+    );
+    assert!(app.radarr().item(dune).unwrap().monitored);
+    assert_eq!(
+        app.asks("and the bear", &again("series", bear)).await,
+        "Looking again for 2 missing episodes of The Bear (2022)."
+    );
+    assert_eq!(app.radarr().record().searches, ["The Heat", "The Dune"]);
+    assert_eq!(app.sonarr().record().searches, ["The Bear missing"]);
+}
+
+#[tokio::test]
+async fn a_search_whose_answer_was_lost_is_not_repeated() {
+    let app = TestApp::start().await;
+    let heat = app.radarr().add(movie("The Heat").year(1995));
+    app.radarr().do_next_write_but_answer(504);
+    assert_eq!(
+        app.asks("look for heat", &[("get_more", json!({ "type": "movie", "id": heat }))]).await,
+        "Looking for The Heat (1995) now."
+    );
+    assert_eq!(app.radarr().record().searches, ["The Heat"]);
+}
+
+/// A world in which the answer to the first write that a text of Ann's causes at Sonarr never comes.
+async fn world_with_a_lost_write(what: &[(&str, Value)]) -> World {
+    let world = World::start().await;
+    world.sonarr().add(the_bear());
+    world.sonarr().lose_next_write_answer();
+    let found = calls("find_in_library", json!({ "query": "the bear" }));
+    let made = what.iter().map(|(tool, arguments)| calls(tool, arguments.clone()));
+    world.model_plays([found].into_iter().chain(made).chain([says(""), says("")]));
+    world.texts("more of the bear").await;
+    world.passes(5).await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_of_a_show_that_was_cut_off_by_a_crash_is_found_out_and_looked_for_once() {
+    let mut world = world_with_a_lost_write(&get(1, &json!([2]))).await;
+    world.is_killed().await;
+    assert_eq!(world.sonarr().record().searches, Vec::<String>::new());
+    world.is_started().await;
+    world.passes(60).await;
+    assert_eq!(world.said(), ["Looking for season 2 of The Bear (2022) now."]);
+    assert_eq!(world.sonarr().item(1).unwrap().monitored_episodes(), [(1, 1), (1, 2), (2, 1), (2, 2)]);
+    assert_eq!(world.sonarr().record().searches, ["The Bear S02"]);
+    assert_eq!(world.sonarr().posts(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_whose_answer_never_came_is_found_out_and_told_as_made() {
+    let world =
+        world_with_a_lost_write(&change(1, json!({ "monitored": false, "quality": "Ultra-HD" }))).await;
+    world.passes(60).await;
+    let told = "The Bear (2022): it is not looked for, the quality is Ultra-HD.";
+    assert_eq!((world.said(), world.sonarr().posts()), (vec![told.to_owned()], 1));
+}
+
+#[tokio::test]
+async fn a_search_that_does_not_begin_is_told_and_the_season_stays_wanted() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(the_bear());
+    let kept = app.sonarr().clone();
+    // The flags are written by the first request that changes something, the search is the second.
+    kept.do_next_write_but_answer(202);
+    kept.do_next_write_but_answer(500);
+    assert_eq!(
+        app.asks("get season 2 of the bear", &get(bear, &json!([2]))).await,
+        "The Bear (2022): season 2 will be fetched from now on, but Sonarr did not begin to look at once."
+    );
+    assert_eq!(app.wanted(bear), [(1, 1), (1, 2), (2, 1), (2, 2)]);
+}
+
+#[tokio::test]
+async fn a_library_that_is_down_is_named_and_nothing_is_claimed() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(the_bear());
+    app.asks("the bear?", &[]).await;
+    app.sonarr().down(true);
+    for call in [get(bear, &json!([2])), change(bear, json!({ "monitored": false }))] {
+        app.model_plays([calls(call[0].0, call[0].1.clone()), says(""), says("")]);
+        assert_eq!(app.sms("do it").await, "Sonarr can't be reached right now.");
+    }
+    assert_eq!(app.wanted(bear), [(1, 1), (1, 2)]);
+}
+
+#[tokio::test]
+async fn what_is_looked_for_of_a_show_is_changed_and_read_back() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(running(&app));
+    let all = app.sonarr().add(series("The Wire").year(2002).seasons(2).episodes(4));
+    for (id, what, told, wanted) in [
+        (
+            all,
+            json!({ "monitored": false, "seasons": [1] }),
+            "The Wire (2002): season 1 is not looked for.",
+            vec![(2, 1), (2, 2)],
+        ),
+        (
+            all,
+            json!({ "monitored": false, "seasons": ["S02E01"] }),
+            "The Wire (2002): S02E01 is not looked for.",
+            vec![(2, 2)],
+        ),
+        (
+            bear,
+            json!({ "monitored": true, "seasons": ["2", "3"] }),
+            "The Bear (2022): seasons 2 and 3 are looked for.",
+            vec![(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)],
+        ),
+        (
+            bear,
+            json!({ "only_future": true }),
+            "The Bear (2022): only episodes still to come are looked for.",
+            vec![(3, 2)],
+        ),
+    ] {
+        assert_eq!(app.asks("change the show", &change(id, what)).await, told);
+        assert_eq!(app.wanted(id), wanted);
+    }
+    assert_eq!(app.sonarr().record().searches, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_settings_of_a_title_are_changed_together_and_once() {
+    let app = TestApp::start().await;
+    app.sonarr().profiles(&["HD-1080p", "Ultra-HD"]);
+    let bear = app.sonarr().add(the_bear());
+    let what = json!({ "quality": "ultra hd", "anime": true, "new_seasons": false, "monitored": false });
+    let told = "The Bear (2022): it is not looked for, the quality is Ultra-HD, it is anime, new seasons are not fetched.";
+    assert_eq!(app.asks("change the bear", &change(bear, what.clone())).await, told);
+    let show = app.sonarr().item(bear).unwrap();
+    assert_eq!(
+        (show.monitored, show.profile.as_str(), show.details.kind, show.details.new_seasons),
+        (false, "Ultra-HD", "anime", false)
+    );
+    assert_eq!(app.asks("once more", &change(bear, what)).await, told);
+    assert_eq!(app.sonarr().posts(), 1);
+
+    let heat = app.radarr().add(movie("The Heat").year(1995));
+    let what = json!({ "type": "movie", "id": heat, "monitored": false, "quality": "Ultra-HD" });
+    app.radarr().do_next_write_but_answer(500);
+    assert_eq!(
+        app.asks("stop looking for heat", &[("change_media", what)]).await,
+        "The Heat (1995): it is not looked for, the quality is Ultra-HD."
+    );
+    let film = app.radarr().item(heat).unwrap();
+    assert_eq!((film.monitored, film.profile.as_str()), (false, "Ultra-HD"));
+    assert_eq!(app.radarr().posts(), 1);
+}
+
+#[tokio::test]
+async fn without_the_right_to_add_nothing_grows_or_changes() {
+    let app = TestApp::start().await;
+    app.knows(ANN, Has::NoRights).await;
+    let bear = app.sonarr().add(the_bear());
+    for call in [get(bear, &json!([2])), change(bear, json!({ "monitored": false }))] {
+        assert_eq!(app.asks("please", &call).await, "You can't add titles here. Please ask an admin.");
+    }
+    assert_eq!(app.sonarr().posts(), 0);
+}
+
+#[tokio::test]
+async fn the_4k_library_is_named_and_only_for_those_who_may_use_it() {
+    let four_k = FakeRadarr::new();
+    let app = TestApp::start_with_four_k(&four_k).await;
+    let heat = four_k.add(movie("The Heat").year(1995));
+    let bear = app.sonarr().add(the_bear());
+    app.knows(ANN, Has::AddRight).await;
+    let look = |arguments: Value| [("get_more", arguments)];
+    let in_four_k = json!({ "type": "movie", "id": heat, "instance": "radarr-4k" });
+    assert_eq!(
+        app.asks("look for heat in 4k", &look(in_four_k.clone())).await,
+        "You can't add titles in 4K. Please ask an admin."
+    );
+    app.knows(ANN, Has::EveryRight).await;
+    let unnamed = look(json!({ "type": "movie", "id": heat }));
+    app.asks("look for heat", &unnamed).await;
+    assert!(app.results().last().unwrap().contains("one of radarr, radarr-4k"));
+    assert_eq!(four_k.posts(), 0);
+    assert_eq!(app.asks("in 4k", &look(in_four_k)).await, "Looking for The Heat (1995) now.");
+    assert_eq!(
+        app.asks("and the bear", &get(bear, &json!([2]))).await,
+        "Looking for season 2 of The Bear (2022) now."
+    );
+}
+
+#[tokio::test]
+async fn a_ping_is_asked_of_the_model_in_less_than_8_kb() {
+    let app = TestApp::start().await;
+    app.model_plays([says("pong")]);
+    app.sms("ping").await;
+    let size = app.last_request().size();
+    assert!(size < 8_000, "{size}");
+}
