@@ -362,7 +362,7 @@ async fn a_list_that_breaks_off_is_told_as_a_failure() {
     let house = House::furnished();
     house.radarr.halve_next();
     let heat = || house.find(json!({"query": "heat", "type": "movie"}));
-    check(heat().await, "radarr_error: Radarr had an error.");
+    check(heat().await, "radarr_unreadable: Radarr had an error.");
     check(heat().await, "In the library: Heat (1995), 18.2 GB.");
 }
 
