@@ -30,6 +30,7 @@ impl Engine {
         let now = self.now();
         let store = move |conn: &mut _| arr_events::store(conn, instance, &reported, now);
         let new = self.0.parts.db.write_or_busy(store).await?;
+        self.0.parts.library.changed(instance);
         tracing::info!(instance, new, "report received");
         self.0.reported.notify_one();
         Ok(())

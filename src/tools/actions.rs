@@ -19,7 +19,6 @@ pub struct React;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// One emoji.
     emoji: String,
 }
 
@@ -28,8 +27,7 @@ impl Tool for React {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: REACT,
-            description: "React to the user's last text with an emoji. \
-                          If that says it all, as after thanks, answer with no text.",
+            description: "React to the user's last text with an emoji; if that says it all, answer with no text.",
             tier: Tier::Read,
             audience: Audience::Everyone,
             parameters: schema::<Args>(),

@@ -26,7 +26,7 @@ pub fn schema<Args: JsonSchema>() -> Value {
 }
 
 /// Lets the model choose among `names` in the property `instance` of the object at `pointer`. With one name there is
-/// nothing to choose and the property goes.
+/// nothing to choose and the property goes. An id was shown with its instance, so beside one the names are spared.
 pub fn offer_instances(schema: &mut Value, pointer: &str, names: &[&str]) {
     let Some(properties) =
         schema.pointer_mut(pointer).and_then(|object| object["properties"].as_object_mut())
@@ -35,7 +35,9 @@ pub fn offer_instances(schema: &mut Value, pointer: &str, names: &[&str]) {
     };
     if names.len() < 2 {
         properties.remove("instance");
-    } else if let Some(instance) = properties.get_mut("instance") {
+    } else if !properties.contains_key("id")
+        && let Some(instance) = properties.get_mut("instance")
+    {
         instance["enum"] = names.iter().map(|name| json!(name)).collect();
     }
 }

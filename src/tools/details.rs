@@ -47,7 +47,6 @@ struct Args {
     kind: MediaKind,
     id: i64,
     instance: Option<String>,
-    /// Of a show: its episodes.
     #[schemars(range(min = 0))]
     season: Option<u32>,
 }
@@ -57,7 +56,7 @@ impl Tool for MediaDetails {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: MEDIA_DETAILS,
-            description: "All about a title of the library: quality, size, dates, seasons, episodes, history.",
+            description: "Quality, size, dates, seasons and history of a title in the library; with a season its episodes.",
             tier: Tier::Read,
             audience: Audience::Everyone,
             parameters: self.schema(),

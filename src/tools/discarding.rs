@@ -32,10 +32,10 @@ pub struct RemoveDownload {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// From check_status, with its instance.
+    /// From check_status.
     id: i64,
     instance: String,
-    /// Look for another copy instead.
+    /// Get another copy.
     replace: bool,
 }
 
@@ -44,7 +44,7 @@ impl Tool for RemoveDownload {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: REMOVE_DOWNLOAD,
-            description: "Take a stuck, bad or unwanted download away. The user is asked to confirm: do not ask yourself.",
+            description: "Take away a stuck, bad or unwanted download.",
             tier: Tier::Destructive,
             audience: Audience::Deleters,
             parameters: self.schema(),

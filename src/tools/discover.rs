@@ -30,10 +30,9 @@ pub struct SearchMedia {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchArgs {
-    /// Title, with the year at the end if known.
+    /// Title, year last if known.
     #[schemars(length(min = 1))]
     query: String,
-    /// Leave out to search both.
     #[serde(rename = "type")]
     kind: Option<MediaKind>,
 }
@@ -50,7 +49,7 @@ impl Tool for SearchMedia {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "search_media",
-            description: "Search the catalogues of movies and shows, in the library or not. \
+            description: "Search the catalogues, in the library or not. \
                           Gives the tmdb or tvdb number that adding needs.",
             tier: Tier::Read,
             audience: Audience::Everyone,

@@ -45,7 +45,6 @@ struct NoArgs {}
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// How many days; 7 if left out.
     #[schemars(range(min = 1, max = 60))]
     days: Option<u32>,
 }
@@ -92,7 +91,7 @@ impl Tool for UpcomingReleases {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "upcoming",
-            description: "Episodes and movies of the library that come out in the next days.",
+            description: "What of the library comes out in the next days.",
             tier: Tier::Read,
             audience: Audience::Everyone,
             parameters: schema::<Args>(),

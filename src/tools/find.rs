@@ -40,7 +40,7 @@ pub struct FindInLibrary {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// Words of the title or collection, with the year at the end if known.
+    /// Title or collection, year last.
     #[serde(default)]
     query: String,
     #[serde(rename = "type")]
@@ -55,8 +55,8 @@ impl Tool for FindInLibrary {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "find_in_library",
-            description: "Find movies and shows that are in the library; without arguments only the totals. \
-                          Gives the id that removing needs.",
+            description: "Find titles in the library; without arguments the totals. \
+                          Gives the id that other tools need.",
             tier: Tier::Read,
             audience: Audience::Everyone,
             parameters: schema::<Args>(),

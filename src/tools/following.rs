@@ -60,7 +60,7 @@ impl Tool for TellMeWhenReady {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: TELL_ME_WHEN_READY,
-            description: "Text the user when a title is ready (\"me too\"); not for what they add. Give id, tmdb or tvdb.",
+            description: "Text the user when a title is ready (\"me too\"), by id, tmdb or tvdb.",
             tier: Tier::Write,
             audience: Audience::Everyone,
             parameters: self.schema(),

@@ -44,7 +44,7 @@ impl Tool for AddMovie {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "add_movie",
-            description: "Add a movie to the library and look for a copy of it.",
+            description: "Add a movie and look for a copy of it.",
             tier: Tier::Write,
             audience: Audience::Adders,
             parameters: self.schema(),
@@ -190,7 +190,7 @@ fn added(instance: &Instance<Radarr>, movie: &Movie, profile: Option<&Profile>) 
 }
 
 /// Who asks for a movie is remembered, and told when it is ready.
-fn remembered(ran: Ran, instance: &Instance<Radarr>, movie: &Movie) -> Ran {
+pub(super) fn remembered(ran: Ran, instance: &Instance<Radarr>, movie: &Movie) -> Ran {
     let wanted = wanted_movie(instance, movie);
     let ran = ran.and(Deed::Request(wanted.clone()));
     if movie.has_file { ran } else { ran.and(Deed::Follow(wanted)) }

@@ -26,9 +26,7 @@ pub struct SendPoster {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// Of a movie, from search_media.
     tmdb: Option<i64>,
-    /// Of a show.
     tvdb: Option<i64>,
 }
 
@@ -44,7 +42,7 @@ impl Tool for SendPoster {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: SEND_POSTER,
-            description: "Send the poster of a movie or show as a picture, if the user wants to see it.",
+            description: "Send a poster, by a number from search_media.",
             tier: Tier::Read,
             audience: Audience::Everyone,
             parameters: schema::<Args>(),

@@ -46,7 +46,6 @@ struct Args {
     #[serde(rename = "type")]
     kind: Option<MediaKind>,
     genre: Option<String>,
-    /// A title that they shall be like.
     like: Option<String>,
 }
 

@@ -32,10 +32,9 @@ pub struct RemoveMedia {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// What to delete.
     #[schemars(length(min = 1, max = 5))]
     items: Vec<Item>,
-    /// Also delete the files from the disk; true unless the user wants to keep them.
+    /// False to keep the files.
     delete_files: bool,
 }
 
@@ -44,10 +43,9 @@ struct Args {
 struct Item {
     #[serde(rename = "type")]
     kind: MediaKind,
-    /// With its type and instance from find_in_library.
     id: i64,
     instance: Option<String>,
-    /// Of a show: only the files of this season.
+    /// Only its files.
     #[schemars(range(min = 0))]
     season: Option<u32>,
 }
@@ -57,8 +55,7 @@ impl Tool for RemoveMedia {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: REMOVE_MEDIA,
-            description: "Delete movies or shows from the library. The user is asked to confirm: \
-                          do not ask yourself, and do not say it is done.",
+            description: "Delete movies or shows from the library, or a season's files.",
             tier: Tier::Destructive,
             audience: Audience::Deleters,
             parameters: self.schema(),

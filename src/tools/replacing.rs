@@ -36,7 +36,6 @@ struct Args {
     kind: MediaKind,
     id: i64,
     instance: Option<String>,
-    /// Of a show.
     #[schemars(range(min = 0))]
     season: Option<u32>,
     /// Of that season; left out: all.
@@ -48,8 +47,7 @@ impl Tool for ReplaceCopy {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: REPLACE_COPY,
-            description: "A copy on disk is bad (wrong film, language, sound, broken): delete it, never take it again, \
-                          get another. The user is asked to confirm: do not ask yourself.",
+            description: "Delete a bad copy on disk (wrong, broken, bad sound), never take it again, get another.",
             tier: Tier::Destructive,
             audience: Audience::Deleters,
             parameters: self.schema(),

@@ -32,7 +32,6 @@ pub struct RequestRemoval {
 struct Args {
     #[serde(rename = "type")]
     kind: MediaKind,
-    /// With its type and instance from find_in_library.
     id: i64,
     instance: Option<String>,
 }

@@ -36,7 +36,6 @@ struct Args {
     tvdb: i64,
     /// As the user said; leave out if they did not.
     seasons: Option<Seasons>,
-    /// Only if the user named one.
     quality: Option<String>,
     folder: Option<String>,
     #[serde(default)]
@@ -49,7 +48,7 @@ impl Tool for AddSeries {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "add_series",
-            description: "Add a show to the library and look for its episodes.",
+            description: "Add a show and look for its episodes.",
             tier: Tier::Write,
             audience: Audience::Adders,
             parameters: self.schema(),
@@ -239,7 +238,7 @@ fn added(instance: &Instance<Sonarr>, series: &Series, wanted: &WantedEpisodes) 
 }
 
 /// Who asks for a show is remembered, and told when what they want of it is ready.
-fn remembered(ran: Ran, wanted: Wanted, series: &Series) -> Ran {
+pub(super) fn remembered(ran: Ran, wanted: Wanted, series: &Series) -> Ran {
     let open = still_open(series, &wanted);
     let ran = ran.and(Deed::Request(wanted));
     match open {

@@ -43,7 +43,7 @@ impl Tool for ServerStatus {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "server_status",
-            description: "Free disk space, and what Sonarr and Radarr say is wrong with them.",
+            description: "Free disk space, and what is wrong with Sonarr and Radarr.",
             tier: Tier::Read,
             audience: Audience::Everyone,
             parameters: schema::<NoArgs>(),

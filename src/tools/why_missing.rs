@@ -44,10 +44,8 @@ struct Args {
     kind: MediaKind,
     id: i64,
     instance: Option<String>,
-    /// Of a show.
     #[schemars(range(min = 0))]
     season: Option<u32>,
-    /// Of that season.
     episode: Option<u32>,
 }
 
@@ -74,7 +72,7 @@ impl Tool for WhyMissing {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: WHY_MISSING,
-            description: "Why something of the library is not on disk: wanted, out, searched, downloading, stuck, no space.",
+            description: "Why something of the library is not on disk yet, and what can be done.",
             tier: Tier::Read,
             audience: Audience::Everyone,
             parameters: self.schema(),

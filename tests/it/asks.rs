@@ -101,7 +101,7 @@ async fn an_addition_of_what_is_there_names_who_asked_and_offers_to_tell() {
     app.sms("add dune").await;
     assert_eq!(
         app.results()[1],
-        r#"{"asked_by":"Bob on Nov 20","hint":"offer to tell them when it is ready: tell_me_when_ready","looked_for":true,"on_disk":false,"released":true,"status":"already_exists","title":"Dune","tmdb":438631,"type":"movie","year":2021}"#
+        r#"{"asked_by":"Bob on Nov 20","hint":"offer to tell them when it is ready: tell_me_when_ready","id":1,"looked_for":true,"on_disk":false,"released":true,"status":"already_exists","title":"Dune","tmdb":438631,"type":"movie","year":2021}"#
     );
     assert_eq!(app.follows().await, ["+15550100003 radarr movie 438631"]);
 

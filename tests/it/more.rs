@@ -422,3 +422,16 @@ async fn a_ping_is_asked_of_the_model_in_less_than_8_kb() {
     let size = app.last_request().size();
     assert!(size < 8_000, "{size}");
 }
+
+#[tokio::test]
+async fn who_gets_more_hears_when_it_is_ready() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(the_bear().tvdb(403_294));
+    let heat = app.radarr().add(movie("The Heat").year(1995).tmdb(949));
+    app.asks("get season 2 of the bear", &get(bear, &json!(["2"]))).await;
+    app.asks("look for the heat again", &[("get_more", json!({ "type": "movie", "id": heat }))]).await;
+    assert_eq!(
+        app.follows().await,
+        [format!("{ANN} sonarr series 403294 season 2"), format!("{ANN} radarr movie 949")]
+    );
+}

@@ -41,9 +41,7 @@ struct Args {
     #[serde(rename = "type")]
     kind: MediaKind,
     id: i64,
-    /// Look for it, or only for these seasons.
     monitored: Option<bool>,
-    /// Numbers or S02E03.
     #[serde(default)]
     seasons: Vec<String>,
     #[serde(default)]
@@ -59,7 +57,7 @@ impl Tool for ChangeMedia {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "change_media",
-            description: "Change how a title of the library is looked for. Give only what changes.",
+            description: "Change how a title of the library, or these seasons, is looked for. Give only what changes.",
             tier: Tier::Write,
             audience: Audience::Adders,
             parameters: self.schema(),

@@ -11,6 +11,7 @@ use crate::conversation::transcript::{Added, CallResult, Counted, MediaKind, Med
 use crate::tools::answers::{clean_title, named};
 use crate::tools::approval;
 use crate::tools::library::Instance;
+use crate::tools::movies::remembered;
 use crate::tools::removal::unknown;
 use crate::tools::{Ran, Settled, ToolError, World};
 
@@ -44,7 +45,8 @@ pub async fn look_again(instance: &Instance<Radarr>, id: i64, world: &World) -> 
             Search::NotBegun
         }
     };
-    Ok(with_count(looking(instance, &held, search), count))
+    let ran = with_count(looking(instance, &held, search), count);
+    Ok(if held.has_file { ran } else { remembered(ran, instance, &held) })
 }
 
 /// Whether it was not looked for before cannot be told any more, so it does not count.

@@ -17,15 +17,18 @@ use crate::arr::ArrError;
 use crate::arr::changes::{SeriesChange, SeriesSearch};
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
+use crate::conversation::requests::Wanted;
 use crate::conversation::transcript::{
     Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Tier, ToolSpec,
 };
 use crate::tools::answers::{clean_title, named, refusal};
 use crate::tools::approval::{self, Cleared};
 use crate::tools::arguments::{cleared, read, schema};
+use crate::tools::following::wanted_series;
 use crate::tools::library::{Instance, Library};
 use crate::tools::removal::unknown;
 use crate::tools::seasons::{MAX_SEASONS_UNASKED, asks_for_many, season_list, which_seasons};
+use crate::tools::series::remembered;
 use crate::tools::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 
 /// What was searched for within this time is not searched for again on behalf of a call whose answer was lost.
@@ -148,7 +151,7 @@ async fn more(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result
         return Err(instance.failed_write(error));
     }
     let result = looking(instance, &after, (&part, search.unwrap_or(Search::NotBegun)), world.now);
-    Ok(with_count(result, count))
+    Ok(noted(with_count(result, count), instance, (&after, &part)))
 }
 
 /// The flags say whether it was wanted. A search that was not begun is: to repeat one does no harm.
@@ -184,7 +187,8 @@ async fn settle(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Resu
     let mut seasons: Vec<u32> = missing.iter().map(|episode| episode.season).collect();
     seasons.dedup();
     let result = looking(instance, &held, (&part, search), world.now);
-    Ok(Settled::Done(with_count(result, Some(counted(seasons.len())))))
+    let ran = with_count(result, Some(counted(seasons.len())));
+    Ok(Settled::Done(noted(ran, instance, (&held, &part))))
 }
 
 /// Looks for all that is wanted, has aired and is not there.
@@ -253,6 +257,20 @@ fn lately(missing: &[&Episode], now: Timestamp) -> bool {
 /// More of a show counts as one season at least.
 pub(super) fn counted(seasons: usize) -> Added {
     Added { what: Counted::Seasons, amount: u32::try_from(seasons).unwrap_or(u32::MAX).max(1) }
+}
+
+/// Who asked for it is remembered, and told when it is ready.
+fn noted(ran: Ran, instance: &Instance<Sonarr>, (held, part): (&Held, &Part)) -> Ran {
+    let whole = wanted_series(instance, &held.series);
+    let mut seasons: Vec<u32> = match part {
+        Part::Seasons(numbers) => numbers.clone(),
+        Part::Episodes(codes) => codes.iter().map(|(season, _)| *season).collect(),
+        // What is still to come belongs to no season that anybody could name.
+        Part::Future => return ran.and(Deed::Request(whole.clone())).and(Deed::Follow(whole)),
+    };
+    seasons.sort_unstable();
+    seasons.dedup();
+    remembered(ran, Wanted { seasons: Some(seasons), ..whole }, &held.series)
 }
 
 pub(super) fn with_count(result: CallResult, count: Option<Added>) -> Ran {
