@@ -186,13 +186,13 @@ impl App {
     pub async fn close(self) {
         self.stop.cancel();
         let Self { engine, relay, webhooks, db, clock, upkeep, tasks, .. } = self;
-        // What still runs would keep the database open.
-        engine.abort().await;
         if let Some(task) = tasks.inbox {
             // It only reads, and what it admitted is stored.
             task.abort();
             let _ = task.await;
         }
+        // Nobody gives it work any more; what still runs would keep the database open.
+        engine.abort().await;
         if tokio::time::timeout(LAST_TEXTS, tasks.relay).await.is_err() {
             // The intent to send stands; the next start finds out what became of it.
             relay.abort().await;
@@ -284,7 +284,7 @@ async fn fetch_missed(inbox: Inbox, engine: Engine, pace: Pace, stop: Cancellati
 }
 
 impl App {
-    /// One round of what is otherwise done every hour.
+    /// One round of what is otherwise done every ten minutes.
     pub async fn keep_up_once(&self) {
         self.upkeep.once().await;
     }
@@ -297,13 +297,14 @@ impl App {
 
     /// Stops where it stands, as a kill would, and leaves the database as it is: for crash tests.
     pub async fn kill(self) {
-        self.engine.abort().await;
         let Tasks { relay, inbox, upkeep, retries } = self.tasks;
         for task in [relay, upkeep, retries].into_iter().chain(inbox) {
             task.abort();
             // An aborted task ends with an error that says so.
             let _ = task.await;
         }
+        // Last, because these tasks give it work.
+        self.engine.abort().await;
         let Self { engine, relay, webhooks, db, upkeep, .. } = self;
         relay.abort().await;
         drop((engine, relay, webhooks, upkeep));

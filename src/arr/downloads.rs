@@ -59,6 +59,9 @@ pub enum DownloadState {
     ClientDown,
 }
 
+/// Rows of the queue that are read: a season pack has one for each of its episodes.
+pub(super) const MOST_ROWS: &str = "1000";
+
 /// Downloads in the order of their first rows.
 pub(super) fn read(page: Page<QueueRow>) -> Vec<Download> {
     let mut downloads: Vec<Vec<QueueRow>> = Vec::new();

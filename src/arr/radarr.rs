@@ -91,7 +91,7 @@ impl Radarr {
     pub async fn downloads(&self) -> Result<Vec<Download>, ArrError> {
         let query = [
             ("page", "1"),
-            ("pageSize", "200"),
+            ("pageSize", downloads::MOST_ROWS),
             ("sortKey", "timeleft"),
             ("sortDirection", "ascending"),
             ("includeUnknownMovieItems", "true"),

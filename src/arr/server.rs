@@ -118,10 +118,12 @@ impl Server<'_> {
         self.0.write(Method::POST, &format!("history/failed/{history}"), &json!({})).await
     }
 
-    /// Whether the server looks for another release by itself after one has failed.
+    /// Whether the server looks for another release by itself after one has failed, however that one was picked.
     pub async fn replaces_failed(self) -> Result<bool, ArrError> {
-        Ok(self.0.get::<ClientConfig>("config/downloadclient", &[]).await?.auto_redownload_failed
-            == Some(true))
+        let config: ClientConfig = self.0.get("config/downloadclient", &[]).await?;
+        // Older servers know no difference between what they picked and what was picked by hand.
+        let by_hand_too = config.auto_redownload_failed_from_interactive_search != Some(false);
+        Ok(config.auto_redownload_failed == Some(true) && by_hand_too)
     }
 
     /// Every mount of the server, which may show one disk more than once.
@@ -159,6 +161,7 @@ pub(super) fn gone_or_removed(outcome: Result<(), ArrError>) -> Result<Removal, 
 #[serde(rename_all = "camelCase", default)]
 struct ClientConfig {
     auto_redownload_failed: Option<bool>,
+    auto_redownload_failed_from_interactive_search: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -84,7 +84,7 @@ impl Sonarr {
     pub async fn downloads(&self) -> Result<Vec<Download>, ArrError> {
         let query = [
             ("page", "1"),
-            ("pageSize", "200"),
+            ("pageSize", downloads::MOST_ROWS),
             ("sortKey", "timeleft"),
             ("sortDirection", "ascending"),
             ("includeUnknownSeriesItems", "true"),

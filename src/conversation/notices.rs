@@ -221,17 +221,15 @@ pub fn show_ready(show: &Title, complete: &[u32], episodes: &[(u32, u32)]) -> Ne
 
 pub fn stuck(of: &str, service: &str) -> News {
     let phrase = text::clean_title(of);
-    let sentence = format!(
-        "{service} wants a hand with {phrase}: it could not be imported. Ask me \"why is {} not here\".",
-        without_year(&phrase)
-    );
+    let sentence =
+        format!("{service} wants a hand with {phrase}: it could not be imported. Text STATUS to see why.");
     News { sentence, phrase }
 }
 
 pub fn failed(of: &str, service: &str) -> News {
     let phrase = text::clean_title(of);
     let sentence = format!(
-        "The download of {phrase} failed, and {service} looks for no other. Ask me \"why is {} not here\".",
+        "The download of {phrase} failed, and {service} looks for no other. Text me to look for {} again.",
         without_year(&phrase)
     );
     News { sentence, phrase }
@@ -259,7 +257,7 @@ pub fn together(topic: Topic, phrases: &[String]) -> String {
         (Topic::Ready, 0) => format!("{list} are ready to watch."),
         (Topic::Ready, 1) => format!("{list} title are ready."),
         (Topic::Ready, _) => format!("{list} titles are ready."),
-        (Topic::Trouble, _) => format!("These want a hand: {list}. Ask me what is stuck."),
+        (Topic::Trouble, _) => format!("These want a hand: {list}. Text STATUS to see more."),
     }
 }
 
@@ -358,12 +356,12 @@ mod tests {
     fn admins_hear_what_is_wrong_and_what_to_do() {
         assert_eq!(
             stuck("Dune (2021)", "Radarr").sentence,
-            "Radarr wants a hand with Dune (2021): it could not be imported. Ask me \"why is Dune not here\"."
+            "Radarr wants a hand with Dune (2021): it could not be imported. Text STATUS to see why."
         );
         assert_eq!(
             failed("The Bear S02E03", "Sonarr 4K").sentence,
-            "The download of The Bear S02E03 failed, and Sonarr 4K looks for no other. Ask me \"why is The Bear \
-             S02E03 not here\"."
+            "The download of The Bear S02E03 failed, and Sonarr 4K looks for no other. Text me to look for The Bear \
+             S02E03 again."
         );
         let message =
             "Indexers unavailable due to failures: Alpha, Beta, Gamma, Delta, Epsilon, Zeta, Eta, Theta.";
@@ -386,7 +384,7 @@ mod tests {
         assert_eq!(ready(5), "Dune (2021), Heat (1995), Up (2009) and 2 more titles are ready.");
         assert_eq!(
             together(Topic::Trouble, &phrases[..2]),
-            "These want a hand: Dune (2021) and Heat (1995). Ask me what is stuck."
+            "These want a hand: Dune (2021) and Heat (1995). Text STATUS to see more."
         );
     }
 

@@ -10,7 +10,7 @@ use super::transcript::{OptWord, Role};
 
 /// What `commands` or `?` is answered with.
 const COMMANDS_TEXT: &str = "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING, \
-    MORE, RESET to start over, FORGET ALL. A number picks from a list.";
+    TELL ME, MORE, RESET, FORGET ALL. A number picks from a list.";
 
 /// What an admin is told besides.
 const ORDERS_TEXT: &str = "Admins can text: USERS, APPROVE code, DENY code, BLOCK code, QUOTA name +5, TELL \

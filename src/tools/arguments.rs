@@ -168,14 +168,12 @@ fn repair(schema: &Value, value: Value, field: &str) -> Result<Value, BadArgumen
 fn repair_object(schema: &Value, mut map: Map<String, Value>, field: &str) -> Result<Value, BadArgument> {
     let mut repaired = Map::new();
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let required = schema["required"].as_array().is_some_and(|names| names.contains(&json!(name)));
         match map.remove(name) {
-            None | Some(Value::Null) => {
-                let required =
-                    schema["required"].as_array().is_some_and(|names| names.contains(&json!(name)));
-                if required {
-                    return Err(BadArgument::by_schema(property, name));
-                }
-            }
+            None | Some(Value::Null) if required => return Err(BadArgument::by_schema(property, name)),
+            None | Some(Value::Null) => {}
+            // Some models fill in what they have nothing to say to.
+            Some(Value::String(text)) if !required && text.trim().is_empty() => {}
             Some(value) => {
                 repaired.insert(name.clone(), repair(property, value, name)?);
             }

@@ -24,24 +24,11 @@ pub(super) enum Held {
     Movie,
     Episodes {
         season: u32,
-        /// Those that the files hold; those that were named where there is no file.
+        /// Those that were named, whether they have a file still or not, and those that share a file with them.
         touched: Vec<Episode>,
+        /// Whether the show as a whole is looked for.
+        show_wanted: bool,
     },
-}
-
-/// The grabs that brought a copy.
-pub(super) struct Grabs {
-    /// Not blocked yet, by their ids in the history.
-    pub open: Vec<i64>,
-    /// How many were blocked before.
-    pub blocked: usize,
-}
-
-impl Grabs {
-    /// A copy that came another way than by a grab.
-    pub(super) fn none(&self) -> bool {
-        self.open.is_empty() && self.blocked == 0
-    }
 }
 
 /// The episodes of a frozen copy; `None` for a movie.
@@ -82,11 +69,14 @@ impl Copy {
                 let held = |episode: &Episode| {
                     episode.file.as_ref().is_some_and(|file| files.iter().any(|it| it.id == file.id))
                 };
-                let of_files: Vec<Episode> = all.into_iter().filter(held).collect();
-                let touched = if of_files.is_empty() { named } else { of_files };
+                let touched = all
+                    .iter()
+                    .filter(|episode| held(episode) || named.iter().any(|one| one.id == episode.id))
+                    .cloned()
+                    .collect();
                 Ok(Some(Self {
                     id,
-                    held: Held::Episodes { season: *season, touched },
+                    held: Held::Episodes { season: *season, touched, show_wanted: show.monitored },
                     files,
                     about: fingerprint_of_series(show),
                 }))
@@ -116,8 +106,8 @@ impl Copy {
         !self.files.is_empty() && !self.has_any_of(item)
     }
 
-    /// What the history says of where the copy came from.
-    pub(super) async fn grabs(&self, place: &Place<'_>) -> Result<Grabs, ArrError> {
+    /// The grabs that brought the copy, by their ids in the history; those that were blocked before are left out.
+    pub(super) async fn grabs(&self, place: &Place<'_>) -> Result<Vec<i64>, ArrError> {
         let (history, parts) = match (place, &self.held) {
             (Place::Movies(instance), _) => (instance.client.history(self.id).await?, vec![None]),
             (Place::Series(instance), Held::Episodes { touched, .. }) => {
@@ -130,16 +120,14 @@ impl Copy {
             parts.into_iter().filter_map(|part| brought_by(&history, part)).collect();
         downloads.sort_unstable();
         downloads.dedup();
-        let mut grabs = Grabs { open: Vec::new(), blocked: 0 };
+        let mut grabs = Vec::new();
         for download in downloads {
             let of_it = |event: HistoryEvent| {
                 history.iter().find(move |entry| entry.download == download && entry.event == event)
             };
-            match (of_it(HistoryEvent::Failed), of_it(HistoryEvent::Grabbed)) {
-                (Some(_), _) => grabs.blocked += 1,
-                // One of a pack's rows stands for all of them.
-                (None, Some(grab)) => grabs.open.push(grab.id),
-                (None, None) => {}
+            // One of a pack's rows stands for all of them.
+            if let (None, Some(grab)) = (of_it(HistoryEvent::Failed), of_it(HistoryEvent::Grabbed)) {
+                grabs.push(grab.id);
             }
         }
         Ok(grabs)
@@ -170,7 +158,7 @@ impl Copy {
                     Some(_) | None => Ok(()),
                 }
             }
-            (Place::Series(instance), Held::Episodes { season, touched }) => {
+            (Place::Series(instance), Held::Episodes { season, touched, .. }) => {
                 let now = instance.client.season_episodes(self.id, *season).await?;
                 let unwanted: Vec<i64> = now
                     .iter()
@@ -186,8 +174,9 @@ impl Copy {
     pub(super) async fn search(&self, place: &Place<'_>) -> Result<(), ArrError> {
         match (place, &self.held) {
             (Place::Movies(instance), _) => instance.client.search(self.id).await.map(drop),
-            (Place::Series(instance), Held::Episodes { season, touched }) => {
-                let what = if touched.len() < WHOLE_SEASON {
+            (Place::Series(instance), Held::Episodes { season, touched, show_wanted }) => {
+                // A season is looked for only as far as it is wanted.
+                let what = if touched.len() < WHOLE_SEASON || !show_wanted {
                     SeriesSearch::Episodes(touched.iter().map(|episode| episode.id).collect())
                 } else {
                     SeriesSearch::Season { series: self.id, season: *season }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::answers::{clean, clean_title, gigabytes, named, refusal};
 use super::approval::Cleared;
-use super::arguments::{cleared, offer_instances, read, schema};
+use super::arguments::{cleared, read, schema};
 use super::following::{wanted_movie, wanted_series};
 use super::library::{Instance, Library};
 use super::place::Place;
@@ -91,9 +91,7 @@ impl MediaDetails {
 
     fn schema(&self) -> Value {
         let mut schema = schema::<Args>();
-        let (movies, series) = (self.library.movie_names(), self.library.series_names());
-        let names = if movies.len() > 1 || series.len() > 1 { [movies, series].concat() } else { Vec::new() };
-        offer_instances(&mut schema, "", &names);
+        self.library.offer(&mut schema);
         schema
     }
 
@@ -300,6 +298,6 @@ fn no_such_season(show: &Series, number: u32) -> CallFailure {
     refusal(
         "no_such_season",
         json!({ "title": name, "season": number, "seasons": numbers }),
-        Some(format!("{name} has no {}.", deletion::season(number))),
+        Some(format!("{name} has no {}.", deletion::season(number).trim_start_matches("the "))),
     )
 }

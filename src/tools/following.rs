@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::answers::{clean_title, named, refusal};
 use super::approval::Cleared;
-use super::arguments::{BadArgument, cleared, offer_instances, read, schema};
+use super::arguments::{BadArgument, cleared, read, schema};
 use super::library::{Instance, Library};
 use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::arr::radarr::Radarr;
@@ -154,9 +154,7 @@ impl TellMeWhenReady {
 
     fn schema(&self) -> Value {
         let mut schema = schema::<Args>();
-        let (movies, series) = (self.library.movie_names(), self.library.series_names());
-        let names = if movies.len() > 1 || series.len() > 1 { [movies, series].concat() } else { Vec::new() };
-        offer_instances(&mut schema, "", &names);
+        self.library.offer(&mut schema);
         schema
     }
 

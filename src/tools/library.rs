@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::ToolError;
 use super::answers::{clean_complaint, plain, refusal};
+use super::arguments::offer_instances;
 use super::shelf::freshness::Shelf;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
@@ -64,6 +65,16 @@ impl Library {
 
     pub fn series_of(&self, kind: Option<MediaKind>) -> &[Instance<Sonarr>] {
         if kind == Some(MediaKind::Movie) { &[] } else { &self.series }
+    }
+
+    /// Lets the model choose an instance in the arguments of a tool for either kind, where there are two of a kind.
+    pub fn offer(&self, schema: &mut Value) {
+        let (movies, series) = (self.movie_names(), self.series_names());
+        if movies.len() > 1 || series.len() > 1 {
+            offer_instances(schema, "", &[movies, series].concat());
+        } else {
+            offer_instances(schema, "", &[]);
+        }
     }
 
     /// Somebody says that something has changed in the library of this name: what is kept of it is old.
@@ -219,7 +230,11 @@ pub fn profile_named<'a>(profiles: &'a [Profile], wanted: &str) -> Result<&'a Pr
     let plain_wanted = plain(wanted);
     let called = |profile: &&Profile| plain(&profile.name) == plain_wanted;
     let like = |profile: &&Profile| plain(&profile.name).contains(&plain_wanted);
-    profiles.iter().find(called).or_else(|| profiles.iter().find(like)).ok_or_else(|| {
+    let only_like = || {
+        let mut alike = profiles.iter().filter(like);
+        alike.next().filter(|_| alike.next().is_none())
+    };
+    profiles.iter().find(called).or_else(only_like).ok_or_else(|| {
         let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
         refusal(
             "bad_arguments",

@@ -55,3 +55,13 @@ pub(super) fn still_there(item: &FrozenItem) -> CallFailure {
         Some(format!("{} is still there.", named(title, *year))),
     )
 }
+
+/// What cannot be measured cannot be named in a question.
+pub(super) fn size_unknown(about: &Fingerprint) -> CallFailure {
+    let name = named(&about.title, about.year);
+    refusal(
+        "size_unknown",
+        json!({ "title": about.title, "hint": "Sonarr does not tell the size of its files: it may be too old" }),
+        Some(format!("I can't see how big that is, so I leave it: {name}. An admin has to look at it.")),
+    )
+}

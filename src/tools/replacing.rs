@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::answers::{named, refusal};
 use super::approval::Cleared;
-use super::arguments::{BadArgument, offer_instances, read, schema};
+use super::arguments::{BadArgument, read, schema};
 use super::copy::{self, Copy, Held};
 use super::library::Library;
-use super::outcomes::{already_gone, changed, deleted, frozen, still_there};
+use super::outcomes::{already_gone, changed, deleted, frozen, size_unknown, still_there};
 use super::place::Place;
 use super::removal::unknown;
 use super::{Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
@@ -117,9 +117,7 @@ impl ReplaceCopy {
 
     fn schema(&self) -> Value {
         let mut schema = schema::<Args>();
-        let (movies, series) = (self.library.movie_names(), self.library.series_names());
-        let names = if movies.len() > 1 || series.len() > 1 { [movies, series].concat() } else { Vec::new() };
-        offer_instances(&mut schema, "", &names);
+        self.library.offer(&mut schema);
         schema
     }
 
@@ -135,18 +133,16 @@ impl ReplaceCopy {
         if !copy.is_as_asked(item) {
             return Err(changed(item).into());
         }
-        let by_itself = place.replaces_failed().await.map_err(|error| place.refused(&error))?;
         let grabs = copy.grabs(&place).await.map_err(|error| place.refused(&error))?;
         copy.delete(&place).await.map_err(|error| place.failed_write(&error))?;
         // What becomes of a failure from here on is looked into: the file may be gone.
         let lost = |error| place.unread_write(&error);
         copy.want(&place).await.map_err(lost)?;
-        for grab in &grabs.open {
+        for grab in &grabs {
             place.fail_grab(*grab).await.map_err(lost)?;
         }
-        if !by_itself || grabs.none() {
-            copy.search(&place).await.map_err(lost)?;
-        }
+        // Sonarr and Radarr may look for another one by themselves, or for a part of it. To look twice does no harm.
+        copy.search(&place).await.map_err(lost)?;
         match Copy::of(&place, item.id, copy::episodes(item)).await.map_err(lost)? {
             Some(left) if left.has_any_of(item) => Err(still_there(item).into()),
             Some(_) | None => Ok(deleted(item, copy.size_bytes())),
@@ -165,11 +161,15 @@ async fn freeze(
     if copy.files.is_empty() {
         return Err(nothing_on_disk(&copy.about).into());
     }
+    if copy.files.iter().any(|file| file.size_bytes == 0) {
+        return Err(size_unknown(&copy.about).into());
+    }
     // A file may hold more episodes than were named: they go as well, so they are named too.
     let (kind, episodes) = match &copy.held {
         Held::Movie => (MediaKind::Movie, None),
         Held::Episodes { season, touched, .. } => {
-            let numbers = touched.iter().map(|episode| episode.number).collect();
+            let on_disk = touched.iter().filter(|episode| episode.on_disk());
+            let numbers = on_disk.map(|episode| episode.number).collect();
             (MediaKind::Series, Some(Episodes { season: *season, numbers }))
         }
     };

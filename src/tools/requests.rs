@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::answers::{named, refusal};
 use super::approval::{self, Cleared, Words};
-use super::arguments::{cleared, offer_instances, read, schema};
+use super::arguments::{cleared, read, schema};
 use super::library::Library;
 use super::place::Place;
 use super::removal::unknown;
@@ -106,9 +106,7 @@ impl RequestRemoval {
 
     fn schema(&self) -> Value {
         let mut schema = schema::<Args>();
-        let (movies, series) = (self.library.movie_names(), self.library.series_names());
-        let names = if movies.len() > 1 || series.len() > 1 { [movies, series].concat() } else { Vec::new() };
-        offer_instances(&mut schema, "", &names);
+        self.library.offer(&mut schema);
         schema
     }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::answers::refusal;
 use super::library::{Instance, Library};
-use super::outcomes::{already_gone, changed, deleted, still_there};
+use super::outcomes::{already_gone, changed, deleted, size_unknown, still_there};
 use super::place::fingerprint_of_series;
 use super::removal::unknown;
 use super::{Settled, ToolError};
@@ -39,6 +39,9 @@ pub(super) async fn freeze(
     let files = files_of(&episodes);
     if files.is_empty() {
         return Err(nothing_on_disk(&show, number).into());
+    }
+    if files.iter().any(|file| file.size_bytes == 0) {
+        return Err(size_unknown(&fingerprint_of_series(show)).into());
     }
     let size_bytes = files.iter().map(|file| file.size_bytes).sum();
     Ok(FrozenItem {
@@ -94,16 +97,39 @@ impl<'a> SeasonFiles<'a> {
         if !still_as_asked(item, &show, &files, self.files) {
             return Err(changed(item).into());
         }
+        let outcome = self.unwant_and_delete(&files).await;
+        if let Err(ToolError::TellModel(_)) = &outcome {
+            // It was kept, so it is looked for as before.
+            let season = show.seasons.iter().any(|season| season.number == self.number && season.monitored);
+            let single: Vec<i64> = wanted(&episodes);
+            self.want_again(season, &single).await?;
+        }
+        outcome
+    }
+
+    async fn unwant_and_delete(&self, files: &[MediaFile]) -> Result<CallResult, ToolError> {
+        let Self { instance, item, .. } = self;
         if self.unwant().await? == Edit::Gone {
             return Ok(already_gone(item));
         }
         let ids: Vec<i64> = files.iter().map(|file| file.id).collect();
-        client.delete_episode_files(&ids).await.map_err(|error| instance.failed_write(&error))?;
+        let deletion = instance.client.delete_episode_files(&ids).await;
+        deletion.map_err(|error| instance.failed_write(&error))?;
         let left = self.episodes().await.map_err(|error| instance.unread_write(&error))?;
         if left.iter().any(Episode::on_disk) {
             return Err(still_there(item).into());
         }
         Ok(deleted(item, files.iter().map(|file| file.size_bytes).sum()))
+    }
+
+    async fn want_again(&self, season: bool, single: &[i64]) -> Result<(), ToolError> {
+        let Self { instance, item, number, .. } = self;
+        let client = &instance.client;
+        if season {
+            let edited = client.monitor_seasons(item.id, &[(*number, true)]).await;
+            edited.map_err(|error| instance.unread_write(&error))?;
+        }
+        client.monitor_episodes(single, true).await.map_err(|error| instance.unread_write(&error))
     }
 
     /// Read back, because a season that is still wanted would come again.
@@ -115,13 +141,10 @@ impl<'a> SeasonFiles<'a> {
             return Ok(Edit::Gone);
         }
         // A season that was not wanted as a whole may have episodes that are.
-        let wanted = |episodes: Vec<Episode>| -> Vec<i64> {
-            episodes.iter().filter(|episode| episode.monitored).map(|episode| episode.id).collect()
-        };
-        let single = wanted(self.episodes().await.map_err(|error| instance.unread_write(&error))?);
+        let single = wanted(&self.episodes().await.map_err(|error| instance.unread_write(&error))?);
         let unwanted = client.monitor_episodes(&single, false).await;
         unwanted.map_err(|error| instance.failed_write(&error))?;
-        if wanted(self.episodes().await.map_err(|error| instance.unread_write(&error))?).is_empty() {
+        if wanted(&self.episodes().await.map_err(|error| instance.unread_write(&error))?).is_empty() {
             Ok(Edit::Made)
         } else {
             Err(still_wanted(item).into())
@@ -149,6 +172,10 @@ impl<'a> SeasonFiles<'a> {
     async fn episodes(&self) -> Result<Vec<Episode>, ArrError> {
         self.instance.client.season_episodes(self.item.id, self.number).await
     }
+}
+
+fn wanted(episodes: &[Episode]) -> Vec<i64> {
+    episodes.iter().filter(|episode| episode.monitored).map(|episode| episode.id).collect()
 }
 
 fn nothing_on_disk(show: &Series, number: u32) -> CallFailure {

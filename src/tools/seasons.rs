@@ -46,8 +46,7 @@ pub fn choose(
         Some(Seasons::Named(NamedSeasons::Pilot)) => return Ok(WantedEpisodes::Pilot),
         Some(Seasons::Numbers(listed)) => existing(series, listed)?,
     };
-    let whole = numbers.len() > MAX_SEASONS_UNASKED && numbers.iter().all(|number| wanted.contains(number));
-    if whole && !asks_for_many(said) {
+    if wanted.len() > MAX_SEASONS_UNASKED && !asks_for_many(said, series) {
         return Err(which_seasons(series));
     }
     let flags = [SPECIALS].into_iter().chain(numbers).map(|number| (number, wanted.contains(&number)));
@@ -70,11 +69,16 @@ pub fn existing(series: &Series, listed: &[u32]) -> Result<Vec<u32>, CallFailure
     .into())
 }
 
-/// Whether the user's own words want all of a show, or number its seasons.
-pub fn asks_for_many(said: &[String]) -> bool {
+/// Whether the user's own words want all of a show, or number its seasons. What belongs to its title counts for nothing:
+/// "the 100" is no number of seasons.
+pub fn asks_for_many(said: &[String], series: &Series) -> bool {
     const WORDS: [&str; 7] = ["all", "every", "everything", "whole", "entire", "complete", "full"];
+    let (title, year) = (plain(&series.title), series.year.to_string());
     said.iter().any(|text| {
-        let plain = plain(text);
+        let mut plain = plain(text);
+        for own in [title.as_str(), year.as_str()].into_iter().filter(|own| !own.is_empty()) {
+            plain = plain.replace(own, " ");
+        }
         plain.split(' ').any(|word| WORDS.contains(&word))
             || plain.contains(|each: char| each.is_ascii_digit())
     })
@@ -144,9 +148,34 @@ mod tests {
         assert_eq!(told, ["season 2", "seasons 1, 2 and 3", "season 4 and the specials", "the specials"]);
     }
 
+    fn the_hundred() -> Series {
+        Series {
+            id: None,
+            tvdb: 268_592,
+            title: "The 100".to_owned(),
+            year: 2014,
+            overview: String::new(),
+            monitored: true,
+            ended: true,
+            series_type: "standard".to_owned(),
+            seasons: Vec::new(),
+            episodes_on_disk: 0,
+            episodes: 100,
+            size_bytes: 0,
+            path: String::new(),
+            profile: 1,
+            next_airing: None,
+            new_seasons: true,
+            genres: Vec::new(),
+            rating: None,
+            added: None,
+        }
+    }
+
     #[test]
     fn many_seasons_are_asked_for_by_a_word_or_a_number() {
-        let asks = |text: &str| asks_for_many(&[text.to_owned()]);
+        let asks = |text: &str| asks_for_many(&[text.to_owned()], &the_hundred());
+        assert!(!asks("get more of The 100 (2014)"));
         assert!(asks("the whole show") && asks("seasons 1-6") && asks("ALL of it"));
         assert!(!asks("get the wire") && !asks("call me when it is there"));
     }

@@ -8,7 +8,7 @@ use jiff::{Timestamp, Zoned};
 use super::answers::clean_complaint;
 use super::downloads::download_told;
 use crate::arr::history::{HistoryEntry, HistoryEvent};
-use crate::arr::server::Ailment;
+use crate::arr::server::{Ailment, AilmentLevel};
 use crate::arr::{Download, DownloadState};
 use crate::conversation::text;
 use crate::conversation::transcript::Rights;
@@ -186,6 +186,11 @@ impl<'a> Why<'a> {
                 let offer = delete("Shall I get another copy?");
                 format!("The download of {name} failed{}. {offer}", because(reason))
             }
+            Self::Underway(download)
+                if matches!(download.state, DownloadState::ClientDown | DownloadState::Paused) =>
+            {
+                format!("{}. An admin has to look at it.", download_told(download))
+            }
             Self::Underway(download) => format!("It is on its way: {}.", download_told(download)),
             Self::NoRoom(free) => {
                 let free = text::size(*free);
@@ -231,7 +236,11 @@ fn is_telling(event: HistoryEvent) -> bool {
 
 /// Checks by the names that Sonarr and Radarr give them.
 fn stops_searches(ailment: &Ailment) -> bool {
-    ["Indexer", "DownloadClient", "RootFolder", "Mount"].iter().any(|part| ailment.source.contains(part))
+    // A warning is about one of several.
+    ailment.level == AilmentLevel::Error
+        && ["Indexer", "DownloadClient", "RootFolder", "Mount"]
+            .iter()
+            .any(|part| ailment.source.contains(part))
 }
 
 fn speaks_of_room(reason: &str) -> bool {
@@ -259,7 +268,6 @@ mod tests {
 
     use super::*;
     use crate::arr::DownloadOf;
-    use crate::arr::server::AilmentLevel;
     use crate::conversation::transcript::Role;
 
     fn now() -> Timestamp {
@@ -353,6 +361,7 @@ mod tests {
             check(&Facts { download: Some(&download(state)), ..DUNE }, code, words);
         };
         told(DownloadState::Downloading, "downloading", "It is on its way: Dune (2021) 60%.");
+        told(DownloadState::Paused, "downloading", "Dune (2021) paused at 60%. An admin has to look at it.");
         told(
             DownloadState::Stuck("Not enough free space: /movies".to_owned()),
             "no_space",

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::answers::{clean_title, named, refusal};
 use super::approval::Cleared;
-use super::arguments::{cleared, offer_instances, read, schema};
+use super::arguments::{cleared, read, schema};
 use super::library::{Instance, Library};
 use super::place::Place;
 use super::removal::unknown;
@@ -106,9 +106,7 @@ impl WhyMissing {
 
     fn schema(&self) -> Value {
         let mut schema = schema::<Args>();
-        let (movies, series) = (self.library.movie_names(), self.library.series_names());
-        let names = if movies.len() > 1 || series.len() > 1 { [movies, series].concat() } else { Vec::new() };
-        offer_instances(&mut schema, "", &names);
+        self.library.offer(&mut schema);
         schema
     }
 
@@ -216,7 +214,13 @@ fn answer(instance: &str, facts: &Facts<'_>, world: &World) -> CallResult {
 
 impl Server {
     fn free_bytes(&self, path: &str) -> Option<u64> {
-        self.folders.iter().find(|folder| path.starts_with(&folder.path)).and_then(|folder| folder.free_bytes)
+        let holds = |folder: &&RootFolder| {
+            let root = folder.path.trim_end_matches(['/', '\\']);
+            let rest = path.strip_prefix(root);
+            !root.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '\\']))
+        };
+        let folder = self.folders.iter().filter(holds).max_by_key(|folder| folder.path.len())?;
+        folder.free_bytes
     }
 
     fn quality(&self, id: i64) -> String {

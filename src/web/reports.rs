@@ -36,14 +36,16 @@ pub(super) enum Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let status = match self {
-            Self::NoSecret | Self::UnknownLibrary => StatusCode::NOT_FOUND,
-            Self::WrongSecret => StatusCode::UNAUTHORIZED,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Unreadable => StatusCode::BAD_REQUEST,
-            Self::NotStored => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        status.into_response()
+        match self {
+            Self::NoSecret => {
+                (StatusCode::SERVICE_UNAVAILABLE, "NOTIFICATION_SECRET is not set\n").into_response()
+            }
+            Self::UnknownLibrary => StatusCode::NOT_FOUND.into_response(),
+            Self::WrongSecret => StatusCode::UNAUTHORIZED.into_response(),
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+            Self::Unreadable => StatusCode::BAD_REQUEST.into_response(),
+            Self::NotStored => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        }
     }
 }
 
@@ -77,7 +79,7 @@ async fn admit(webhooks: &Webhooks, instance: &str, request: Request) -> Result<
 /// Whether the request carries the secret, as a header of its own or as the password of Basic authentication.
 fn presents(headers: &HeaderMap, secret: &SecretString) -> bool {
     let token = headers.get(TOKEN_HEADER).map(|value| value.as_bytes().to_vec());
-    token.or_else(|| password(headers)).is_some_and(|given| is_same(&given, secret))
+    [token, password(headers)].into_iter().flatten().any(|given| is_same(&given, secret))
 }
 
 fn password(headers: &HeaderMap) -> Option<Vec<u8>> {

@@ -8,7 +8,7 @@ use std::{env, fs, io};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use dialarr::arr::{Download, DownloadState, Profile, RootFolder, SystemStatus};
+use dialarr::arr::{Download, DownloadState, MediaFile, Profile, RootFolder, SystemStatus};
 use dialarr::http::Http;
 use futures_util::FutureExt;
 use http::Response;
@@ -73,6 +73,16 @@ pub(crate) fn serving(body: &Value) -> Http {
 
 pub(crate) fn text(record: &Value, key: &str) -> String {
     record[key].as_str().unwrap_or_default().to_owned()
+}
+
+pub(crate) fn genres(raw: &Value) -> Vec<String> {
+    let listed = raw["genres"].as_array().into_iter().flatten();
+    listed.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+pub(crate) fn file(raw: &Value) -> Result<MediaFile> {
+    let size_bytes = number(raw, "size").try_into()?;
+    Ok(MediaFile { id: number(raw, "id"), size_bytes, quality: text(&raw["quality"]["quality"], "name") })
 }
 
 pub(crate) fn flag(record: &Value, key: &str) -> bool {

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
-use dialarr::arr::{NewMovie, NewSeries};
+use dialarr::arr::{Availability, MovieScope, NewMovie, NewSeries, WantedEpisodes};
 use dialarr::http::Http;
 use secrecy::SecretString;
 
@@ -64,7 +64,14 @@ fn failing(name: &str, recording: String) -> Result<Http> {
 
 #[tokio::test]
 async fn radarrs_failures_are_told_apart() -> Result<()> {
-    let movie = NewMovie { tmdb: 603, title: "The Matrix".into(), profile: 4, root_folder: "/films".into() };
+    let movie = NewMovie {
+        tmdb: 603,
+        title: "The Matrix".into(),
+        profile: 4,
+        root_folder: "/films".into(),
+        availability: Availability::Released,
+        scope: MovieScope::Movie,
+    };
     for (name, recording) in recordings("radarr", &["error_", "html_"])? {
         let http = failing(&name, recording)?;
         let radarr = Radarr::new(http, "http://radarr".parse()?, SecretString::from("key"));
@@ -85,7 +92,7 @@ async fn sonarrs_failures_are_told_apart() -> Result<()> {
         series_type: "standard".into(),
         profile: 1,
         root_folder: "/tv".into(),
-        seasons: vec![(1, true)],
+        wanted: WantedEpisodes::Seasons(vec![(1, true)]),
     };
     for (name, recording) in recordings("sonarr", &["error_", "html_"])? {
         let http = failing(&name, recording)?;

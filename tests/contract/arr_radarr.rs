@@ -2,15 +2,15 @@
 
 use anyhow::{Context, Result};
 use dialarr::arr::radarr::Radarr;
-use dialarr::arr::{Movie, Release, Upcoming, UpcomingWhen};
+use dialarr::arr::{Availability, Collection, Movie, Release, ReleaseStatus, Upcoming, UpcomingWhen};
 use jiff::Timestamp;
 use jiff::civil::{Date, date};
 use secrecy::SecretString;
 use serde_json::Value;
 
 use crate::arr::{
-    check_downloads, day, flag, imports, moment, number, profiles, recordings, records, root_folders,
-    serving, status, text,
+    check_downloads, day, file, flag, genres, imports, moment, number, profiles, recordings, records,
+    root_folders, serving, status, text,
 };
 
 fn radarr(body: &Value) -> Result<Radarr> {
@@ -35,6 +35,25 @@ fn movie(raw: &Value) -> Result<Movie> {
         cinema: day(raw, "inCinemas")?,
         digital: day(raw, "digitalRelease")?,
         physical: day(raw, "physicalRelease")?,
+        status: match raw["status"].as_str() {
+            Some("announced") => ReleaseStatus::Announced,
+            Some("inCinemas") => ReleaseStatus::InCinemas,
+            Some("released") => ReleaseStatus::Released,
+            Some(_) | None => ReleaseStatus::Unclear,
+        },
+        availability: match raw["minimumAvailability"].as_str() {
+            Some("announced" | "tba") => Availability::Announced,
+            Some("inCinemas") => Availability::InCinemas,
+            Some(_) | None => Availability::Released,
+        },
+        file: raw["movieFile"].is_object().then(|| file(&raw["movieFile"])).transpose()?,
+        genres: genres(raw),
+        rating: raw["ratings"]["tmdb"]["value"].as_f64().filter(|rating| *rating > 0.0),
+        added: moment(raw, "added")?,
+        last_search: moment(raw, "lastSearchTime")?,
+        collection: raw["collection"]["tmdbId"]
+            .as_i64()
+            .map(|tmdb| Collection { tmdb, title: text(&raw["collection"], "title") }),
     })
 }
 

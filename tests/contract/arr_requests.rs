@@ -7,9 +7,12 @@ use std::{env, fs};
 
 use anyhow::Result;
 use bytes::Bytes;
+use dialarr::arr::changes::{MovieChange, SeriesChange, SeriesSearch};
+use dialarr::arr::collections::Suggest;
 use dialarr::arr::radarr::Radarr;
+use dialarr::arr::server::Discard;
 use dialarr::arr::sonarr::Sonarr;
-use dialarr::arr::{NewMovie, NewSeries};
+use dialarr::arr::{Availability, MovieScope, NewMovie, NewSeries, WantedEpisodes};
 use dialarr::http::Http;
 use futures_util::FutureExt;
 use http::{Method, Request, Response};
@@ -28,7 +31,9 @@ impl Sent {
         Http::in_process(Arc::new(move |request: Request<Bytes>| {
             sent.0.lock().unwrap_or_else(PoisonError::into_inner).push(line(name, &request));
             let path = request.uri().path();
-            let object = path.ends_with("/queue") || path.ends_with("/status") || path.ends_with("/7");
+            let object = ["/queue", "/status", "/7", "/missing", "/downloadclient"]
+                .iter()
+                .any(|end| path.ends_with(end));
             let body = if object || request.method() != Method::GET { "{}" } else { "[]" };
             async move { Response::new(Bytes::from(body)) }.boxed()
         }))
@@ -44,7 +49,14 @@ fn line(server: &str, request: &Request<Bytes>) -> Value {
 }
 
 async fn ask_radarr(radarr: &Radarr) -> Result<()> {
-    let movie = NewMovie { tmdb: 603, title: "The Matrix".into(), profile: 4, root_folder: "/films".into() };
+    let movie = NewMovie {
+        tmdb: 603,
+        title: "The Matrix".into(),
+        profile: 4,
+        root_folder: "/films".into(),
+        availability: Availability::Released,
+        scope: MovieScope::Movie,
+    };
     radarr.lookup("tmdb:603").await?;
     radarr.movies().await?;
     radarr.movie(7).await?;
@@ -58,24 +70,40 @@ async fn ask_radarr(radarr: &Radarr) -> Result<()> {
     radarr.profiles().await?;
     radarr.root_folders().await?;
     radarr.status().await?;
+    let change =
+        MovieChange { monitored: Some(true), profile: Some(4), availability: Some(Availability::InCinemas) };
+    radarr.edit(7, change).await?;
+    radarr.search(7).await?;
+    radarr.delete_file(7).await?;
+    radarr.history(7).await?;
+    radarr.history_since(Timestamp::UNIX_EPOCH).await?;
+    radarr.collection(726_871).await?;
+    radarr.suggestions(Suggest::Similar).await?;
+    let server = radarr.server();
+    server.discard(7, Discard::BlockAndReplace).await?;
+    server.fail_grab(7).await?;
+    server.replaces_failed().await?;
+    server.disks().await?;
+    server.health().await?;
+    server.command(7).await?;
     Ok(())
 }
 
 async fn ask_sonarr(sonarr: &Sonarr) -> Result<()> {
-    let series = |seasons| NewSeries {
+    let series = |wanted| NewSeries {
         tvdb: 81189,
         title: "Breaking Bad".into(),
         series_type: "standard".into(),
         profile: 1,
         root_folder: "/tv".into(),
-        seasons,
+        wanted,
     };
     sonarr.lookup("breaking bad").await?;
     sonarr.all_series().await?;
     sonarr.series(7).await?;
     sonarr.series_by_tvdb(81189).await?;
-    sonarr.add(&series(vec![(0, false), (1, true), (2, false)])).await?;
-    sonarr.add(&series(vec![(0, false), (1, true), (2, true)])).await?;
+    sonarr.add(&series(WantedEpisodes::Seasons(vec![(0, false), (1, true), (2, false)]))).await?;
+    sonarr.add(&series(WantedEpisodes::Seasons(vec![(0, false), (1, true), (2, true)]))).await?;
     sonarr.delete(7, true).await?;
     sonarr.delete(7, false).await?;
     sonarr.downloads().await?;
@@ -84,6 +112,28 @@ async fn ask_sonarr(sonarr: &Sonarr) -> Result<()> {
     sonarr.profiles().await?;
     sonarr.root_folders().await?;
     sonarr.status().await?;
+    sonarr.add(&series(WantedEpisodes::Future)).await?;
+    sonarr.add(&series(WantedEpisodes::Pilot)).await?;
+    sonarr.episodes(7).await?;
+    sonarr.season_episodes(7, 2).await?;
+    sonarr.missing(5).await?;
+    sonarr.monitor_episodes(&[1, 2], false).await?;
+    sonarr.delete_episode_files(&[1, 2]).await?;
+    let change = SeriesChange {
+        monitored: Some(true),
+        profile: Some(4),
+        new_seasons: Some(false),
+        series_type: Some("anime"),
+    };
+    sonarr.edit(7, change).await?;
+    sonarr.monitor_seasons(7, &[(1, true)]).await?;
+    sonarr.want_future_only(7).await?;
+    sonarr.search(&SeriesSearch::Season { series: 7, season: 2 }).await?;
+    sonarr.search(&SeriesSearch::Episodes(vec![1, 2])).await?;
+    sonarr.search(&SeriesSearch::Missing(7)).await?;
+    sonarr.history(7).await?;
+    sonarr.history_since(Timestamp::UNIX_EPOCH).await?;
+    sonarr.server().discard(7, Discard::Forget).await?;
     Ok(())
 }
 
@@ -96,7 +146,7 @@ async fn every_request_is_written_down() -> Result<()> {
 
     let lines: Vec<String> =
         sent.0.lock().unwrap_or_else(PoisonError::into_inner).iter().map(Value::to_string).collect();
-    assert_eq!(lines.len(), 27);
+    assert_eq!(lines.len(), 57);
     let file = env::var_os("DIALARR_CONTRACT_OUT")
         .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("arr_requests.jsonl"), PathBuf::from);
     fs::write(file, lines.join("\n") + "\n")?;

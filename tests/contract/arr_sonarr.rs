@@ -8,8 +8,8 @@ use secrecy::SecretString;
 use serde_json::Value;
 
 use crate::arr::{
-    check_downloads, flag, imports, moment, number, profiles, recordings, records, root_folders, serving,
-    status, text,
+    check_downloads, flag, genres, imports, moment, number, profiles, recordings, records, root_folders,
+    serving, status, text,
 };
 
 fn sonarr(body: &Value) -> Result<Sonarr> {
@@ -22,6 +22,7 @@ fn season(raw: &Value) -> Result<Season> {
         monitored: flag(raw, "monitored"),
         episodes_on_disk: number(&raw["statistics"], "episodeFileCount").try_into()?,
         episodes: number(&raw["statistics"], "totalEpisodeCount").try_into()?,
+        size_bytes: number(&raw["statistics"], "sizeOnDisk").try_into()?,
     })
 }
 
@@ -45,6 +46,10 @@ fn series(raw: &Value) -> Result<Series> {
         path: text(raw, "path"),
         profile: number(raw, "qualityProfileId"),
         next_airing: moment(raw, "nextAiring")?,
+        new_seasons: raw["monitorNewItems"] == "all",
+        genres: genres(raw),
+        rating: raw["ratings"]["value"].as_f64().filter(|rating| *rating > 0.0),
+        added: moment(raw, "added")?,
     })
 }
 

@@ -207,9 +207,7 @@ async fn what_one_library_has_is_no_news_of_another() {
     assert_eq!(app.heard_by(BOB), Vec::<String>::new());
     assert_eq!(
         app.heard_by(ANN),
-        [
-            "Radarr 4K wants a hand with Dune (2021): it could not be imported. Ask me \"why is Dune not here\"."
-        ]
+        ["Radarr 4K wants a hand with Dune (2021): it could not be imported. Text STATUS to see why."]
     );
 }
 
@@ -344,8 +342,7 @@ async fn a_notice_waits_for_the_answer_to_an_open_question() {
 #[tokio::test]
 async fn admins_hear_once_a_day_of_a_download_that_wants_a_hand() {
     let app = app_with_bob_waiting().await;
-    let told =
-        "Radarr wants a hand with Dune (2021): it could not be imported. Ask me \"why is Dune not here\".";
+    let told = "Radarr wants a hand with Dune (2021): it could not be imported. Text STATUS to see why.";
     for _ in 0..3 {
         app.hears("radarr", &app.radarr().stuck_report("Dune")).await;
         app.later(2 * HOUR).await;
@@ -370,7 +367,7 @@ async fn admins_hear_of_a_failure_that_nobody_makes_good() {
     assert_eq!(
         app.heard_by(ANN),
         [
-            "The download of Dune (2021) failed, and Radarr looks for no other. Ask me \"why is Dune not here\"."
+            "The download of Dune (2021) failed, and Radarr looks for no other. Text me to look for Dune again."
         ]
     );
 }
@@ -433,12 +430,13 @@ async fn trials_are_acknowledged_and_what_is_no_event_is_refused() {
 }
 
 #[tokio::test]
-async fn without_a_configured_secret_there_is_no_such_page() {
+async fn without_a_configured_secret_no_report_is_taken() {
     let app = app_of(Setup::default().without_report_secret()).await;
     let event = app.radarr().import_report("Dune");
     for password in ["", SECRET] {
-        assert_eq!(app.request(report("radarr", &event, password)).await.status(), 404);
+        assert_eq!(app.request(report("radarr", &event, password)).await.status(), 503);
     }
+    assert_eq!(app.reports_stored().await, Vec::<String>::new());
 }
 
 #[tokio::test]

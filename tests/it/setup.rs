@@ -142,7 +142,7 @@ async fn a_messaging_service_leaves_texts_to_its_number() {
     street.twilio.set_service_field("inbound_request_url", "https://old.example/sms");
     let ended = street.run(&["setup", "--apply"]);
     insta::assert_snapshot!(lines_of(&ended.output, "Twilio messaging service"), @r"
-    Twilio messaging service: texts go to: https://old.example/sms -> the webhook of the number
+    Twilio messaging service: texts go to: https://old.example/sms -> the webhook of each of its numbers
     Twilio messaging service: done
     ");
     assert_eq!(

@@ -289,6 +289,11 @@ impl<D: Clone> Fake<D> {
         self.gate.fail_write(Fault::Nothing);
     }
 
+    /// Answers the next request that changes something with this status and does nothing.
+    pub fn fail_next_write(&self, status: u16) {
+        self.gate.fail_write(Fault::Status(status));
+    }
+
     /// Does what the next request that changes something asks for, and answers with this status.
     pub fn do_next_write_but_answer(&self, status: u16) {
         self.gate.fail_write(Fault::DoneBut(status));

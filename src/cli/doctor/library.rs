@@ -96,7 +96,9 @@ async fn reports(config: &Config, peer: &Peer) -> Finding {
     let label = peer.label;
     let Some(hook) = wiring::hook(config, peer) else {
         return Finding::warning(
-            format!("{label}: its webhook is off, so nobody is told when something is ready"),
+            format!(
+                "{label}: its webhook is off, so what is ready is told minutes later, and trouble not at all"
+            ),
             "set NOTIFICATION_SECRET and NOTIFICATION_URL (or PUBLIC_URL), then dialarr setup --apply",
         );
     };
@@ -111,7 +113,7 @@ async fn reports(config: &Config, peer: &Peer) -> Finding {
             }
         }
         Ok(Plan { changes, doubles, .. }) if changes.is_empty() => Finding::warning(
-            format!("{label}: {} webhooks lead here, so all is told more than once", doubles + 1),
+            format!("{label}: {} webhooks are named Dialarr or lead here, and one is enough", doubles + 1),
             "remove all but one: Settings, Connect",
         ),
         Ok(Plan { changes, .. }) => {

@@ -1,7 +1,5 @@
 //! The model: whether it answers, calls tools, and reads as much as it is sent.
 
-use std::fmt::Write;
-
 use serde_json::json;
 
 use super::{Doctor, Finding};
@@ -53,12 +51,9 @@ async fn context(llm: &Llm, model: &dyn Model, asked: &Doctor) -> Finding {
             "model: context length not tried; dialarr doctor --model does, for about 9,000 tokens",
         );
     }
-    let mut filling = "Ignore these numbers and call the tool check_status.".to_owned();
-    let mut number = 0;
+    let mut filling = "Ignore these words and call the tool check_status.".to_owned();
     while filling.len() < LONG_BYTES {
-        // Writing to a string cannot fail.
-        let _ = write!(filling, " film {number}");
-        number += 1;
+        filling.push_str(" film");
     }
     let request = request(&filling);
     let least = request.size() / BYTES_PER_TOKEN * 7 / 10;

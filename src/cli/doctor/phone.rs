@@ -44,6 +44,11 @@ pub(super) async fn check(config: &Config, http: &Http) -> Vec<Finding> {
     let addresses = Addresses::below(twilio.public_url.as_str());
     let masked = twilio.phone_number.masked();
     let mut findings = Vec::new();
+    // A stand-in for Twilio may be anywhere.
+    if twilio.api_url.host_str() == Some(TWILIO_HOST) {
+        findings.extend(from_outside(&twilio.public_url));
+    }
+    findings.push(door);
     match number {
         Ok(Some(number)) => {
             findings.extend(of_number(&number, &addresses, &masked));
@@ -55,16 +60,11 @@ pub(super) async fn check(config: &Config, http: &Http) -> Vec<Finding> {
         )),
         Err(error) => {
             findings.push(refused(&error));
-            // Whatever else was asked failed for the same reason.
+            // Whatever else Twilio was asked failed for the same reason.
             return findings;
         }
     }
     findings.extend(of_service(service, &addresses));
-    // A stand-in for Twilio may be anywhere.
-    if twilio.api_url.host_str() == Some(TWILIO_HOST) {
-        findings.extend(from_outside(&twilio.public_url));
-    }
-    findings.push(door);
     findings.push(match fates {
         Ok(fates) => deliveries(&fates, Clock::System.now()),
         Err(error) => Finding::warning(

@@ -77,7 +77,8 @@ impl Outcome {
         Self::Failed {
             changes,
             why: format!("see it changed: still {}", left.join("; ")),
-            hint: "set it by hand, as README.md describes".to_owned(),
+            hint: "set it by hand: README.md says how for Twilio, docs/OPERATIONS.md for Sonarr and Radarr"
+                .to_owned(),
         }
     }
 
@@ -138,7 +139,7 @@ pub(super) async fn run(config: &Config, asked: &Setup) -> anyhow::Result<()> {
             told.push(outcome);
         }
     }
-    conclude(&told)
+    conclude(&told, work)
 }
 
 async fn at_twilio(twilio: &config::Twilio, http: &Http, work: Work) -> Vec<Outcome> {
@@ -163,10 +164,13 @@ fn no_hook(config: &Config, peer: &Peer) -> Outcome {
     Outcome::Skipped { why: why.to_owned(), hint }
 }
 
-fn conclude(told: &[Outcome]) -> anyhow::Result<()> {
+fn conclude(told: &[Outcome], work: Work) -> anyhow::Result<()> {
     if told.iter().any(|outcome| matches!(outcome, Outcome::Planned(_))) {
         say("Nothing was changed yet");
-        say("  hint: dialarr setup --apply");
+        say(match work.secret {
+            Secret::Keep => "  hint: dialarr setup --apply",
+            Secret::Renew => "  hint: dialarr setup --apply --renew-secret",
+        });
     }
     let failed = told.iter().filter(|outcome| matches!(outcome, Outcome::Failed { .. })).count();
     anyhow::ensure!(failed == 0, "set up {failed} of {}", told.len());

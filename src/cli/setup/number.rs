@@ -47,7 +47,7 @@ impl Addresses {
             nowhere if nowhere.is_empty() => "nowhere".to_owned(),
             address => address,
         };
-        vec![Change::new("texts go to", now, "the webhook of the number")]
+        vec![Change::new("texts go to", now, "the webhook of each of its numbers")]
     }
 }
 

@@ -110,7 +110,7 @@ impl ChangeMedia {
 
     fn schema(&self) -> Value {
         let mut schema = schema::<Args>();
-        picking::offer(&mut schema, &self.library);
+        self.library.offer(&mut schema);
         schema
     }
 
@@ -249,7 +249,7 @@ async fn change_series(instance: &Instance<Sonarr>, args: &Args, world: &World) 
         return Ok(series_told(instance, &held, (&goal, args), "unchanged").into());
     }
     let gained = held.seasons_gained(&goal.flags);
-    if gained.len() > MAX_SEASONS_UNASKED && !asks_for_many(&world.said) {
+    if gained.len() > MAX_SEASONS_UNASKED && !asks_for_many(&world.said, &held.series) {
         return Err(which_seasons(&held.series).into());
     }
     let count = (!gained.is_empty()).then(|| more::counted(gained.len()));

@@ -108,7 +108,7 @@ impl GetMore {
 
     fn schema(&self) -> Value {
         let mut schema = schema::<Args>();
-        picking::offer(&mut schema, &self.library);
+        self.library.offer(&mut schema);
         schema
     }
 
@@ -129,7 +129,7 @@ async fn more(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result
         return Ok(already_there(instance, &held, &part).into());
     }
     let gained = held.seasons_gained(&goal);
-    if gained.len() > MAX_SEASONS_UNASKED && !asks_for_many(&world.said) {
+    if gained.len() > MAX_SEASONS_UNASKED && !asks_for_many(&world.said, &held.series) {
         return Err(which_seasons(&held.series).into());
     }
     let count = (!reached).then(|| counted(gained.len()));

@@ -1,12 +1,12 @@
 //! What a call names of the library: a title by its id, and parts of a show by number, code or word.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::wanting::{Held, Part};
 use crate::conversation::transcript::{CallFailure, MediaKind};
 use crate::tools::Uses;
 use crate::tools::answers::{named, refusal, sentence_list};
-use crate::tools::arguments::{BadArgument, offer_instances};
+use crate::tools::arguments::BadArgument;
 use crate::tools::library::Library;
 use crate::tools::seasons::{episode_code, existing, read_episode_code, season_list};
 
@@ -26,13 +26,6 @@ pub fn uses(
         }
     };
     Ok(Uses { refs: vec![item], four_k })
-}
-
-/// Lets the model choose an instance where there are two of a kind.
-pub fn offer(schema: &mut Value, library: &Library) {
-    let (movies, series) = (library.movie_names(), library.series_names());
-    let names = if movies.len() > 1 || series.len() > 1 { [movies, series].concat() } else { Vec::new() };
-    offer_instances(schema, "", &names);
 }
 
 /// `None` where nothing is named.
