@@ -30,6 +30,15 @@ def plain_schema(node):
     return node
 
 
+# What the descriptions leave out: each command has fields of its own beside its name.
+COMMANDS = {
+    "MoviesSearch": {"movieIds"},
+    "SeasonSearch": {"seriesId", "seasonNumber"},
+    "EpisodeSearch": {"episodeIds"},
+    "MissingEpisodeSearch": {"seriesId"},
+}
+
+
 class Description:
     def __init__(self, path):
         self.document = plain_schema(json.loads(path.read_text()))
@@ -95,11 +104,17 @@ def check(description, request):
         problems += [f"{name} {it}" for it in description.failures(schema, value)]
     given = {(place, name) for place, name, _ in sent}
     problems += [f"{it[1]} is required" for it, how in described.items() if how.get("required") and it not in given]
+    body = request["body"]
+    if request["path"] == "/api/v3/command" and body is not None:
+        own = COMMANDS.get(body.get("name"))
+        if own is None or set(body) != own | {"name"}:
+            problems.append(f"no such command: {body}")
+        body = {"name": body.get("name")}
     content = operation.get("requestBody", {}).get("content", {}).get("application/json")
-    if request["body"] is not None and content is None:
+    if body is not None and content is None:
         problems.append("no body is described")
-    elif request["body"] is not None:
-        problems += description.failures(content["schema"], request["body"])
+    elif body is not None:
+        problems += description.failures(content["schema"], body)
     return problems
 
 

@@ -166,6 +166,12 @@ impl Api {
         self.send(&call, call.timeout).await.map(drop)
     }
 
+    /// Sent once, without a body; what is answered to a success does not matter.
+    pub(super) async fn post(&self, path: &str) -> Result<(), ArrError> {
+        let call = Call { method: Method::POST, path, query: &[], body: None, timeout: WRITE_TIMEOUT };
+        self.send(&call, call.timeout).await.map(drop)
+    }
+
     /// Sent once, for what it makes; an answer that cannot be read leaves open what that is.
     pub(super) async fn create<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, ArrError> {
         let call = Call { method: Method::POST, path, query: &[], body: Some(body), timeout: WRITE_TIMEOUT };

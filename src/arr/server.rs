@@ -1,8 +1,7 @@
 //! What Sonarr and Radarr have in common besides their libraries: queue, grabs, commands, disks and health.
 
-use http::Method;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::api::Api;
 use super::{ArrError, Profile, Removal, RootFolder, SystemStatus, remark, wire};
@@ -115,7 +114,7 @@ impl Server<'_> {
     /// Says that a grab of the history was bad: its release is never fetched again, and another one is looked for where
     /// `replaces_failed` says so. `NotFound` where the history does not have it.
     pub async fn fail_grab(self, history: i64) -> Result<(), ArrError> {
-        self.0.write(Method::POST, &format!("history/failed/{history}"), &json!({})).await
+        self.0.post(&format!("history/failed/{history}")).await
     }
 
     /// Whether the server looks for another release by itself after one has failed, however that one was picked.
