@@ -70,9 +70,10 @@ pub struct Reported {
 impl Reported {
     /// `download` is the id that a download keeps from its grab on, empty where there is none. `at` is when it happened.
     pub fn new(report: Report, download: &str, at: Timestamp) -> Self {
-        // What came without a download can be told apart by its day alone.
+        // A release that is got again has the same download: the day tells it from the first time. What comes twice
+        // around midnight is two rows, and nobody is told of the second.
         let day = at.strftime("%F");
-        let by = if download.is_empty() { day.to_string() } else { download.to_owned() };
+        let by = if download.is_empty() { day.to_string() } else { format!("{download}:{day}") };
         let matter = match &report {
             Report::Movie(movie, _) => format!("movie:{}:{by}", movie.id),
             Report::Episode { show, season, number, .. } => {
@@ -389,9 +390,10 @@ mod tests {
     }
 
     #[test]
-    fn a_matter_is_the_same_whichever_way_it_comes_and_another_for_another_download() {
+    fn a_matter_is_the_same_whichever_way_it_comes_and_another_for_another_download_or_day() {
         let matter = |download, at| Reported::new(episode(3), download, second(at)).matter;
-        assert_eq!(matter("abc", 0), matter("abc", 90_000));
+        assert_eq!(matter("abc", 0), matter("abc", 80_000));
+        assert_ne!(matter("abc", 0), matter("abc", 90_000));
         assert_ne!(matter("abc", 0), matter("abd", 0));
         assert_ne!(matter("", 0), matter("", 90_000));
         let stuck = |at| Reported::new(Report::Stuck("Dune (2021)".into()), "abc", second(at)).matter;
