@@ -234,6 +234,15 @@ pub enum ArrError {
 }
 
 impl ArrError {
+    /// Whether every other request of this moment would end like this, rather than those for one title.
+    pub fn is_of_the_server(&self) -> bool {
+        match self {
+            Self::Unreachable(_) | Self::NoAnswer(_) | Self::Unavailable(_) => true,
+            Self::Unauthorized | Self::WrongUrl(_) => true,
+            Self::Refused(_) | Self::NotFound | Self::Server { .. } | Self::Unreadable(_) => false,
+        }
+    }
+
     pub fn trouble(&self) -> Trouble {
         match self {
             Self::Unreachable(_) => Trouble::PASSING,

@@ -78,6 +78,7 @@ impl Engine {
                 match self.tell(group).await? {
                     Told::Done => None,
                     Told::NotBefore(at) => Some(at),
+                    Told::Unclear => Some(now + ASK_AGAIN),
                     Told::NoAnswer => {
                         silent.push(instance);
                         Some(now + ASK_AGAIN)
@@ -94,7 +95,11 @@ impl Engine {
         let (settings, now) = (self.0.parts.settings.clone(), self.now());
         match &group.subject {
             Subject::Show(_) => {
-                let Asked::Answered(news) = self.ask_about(&group).await? else { return Ok(Told::NoAnswer) };
+                let news = match self.ask_about(&group).await? {
+                    Asked::Answered(news) => news,
+                    Asked::NoAnswer => return Ok(Told::NoAnswer),
+                    Asked::Unclear => return Ok(Told::Unclear),
+                };
                 let work = move |conn: &mut _| Telling { conn, settings: &settings, now }.of_show(&news);
                 Ok(self.0.parts.db.write(work).await?)
             }
@@ -148,8 +153,9 @@ impl Engine {
             Ok(None) => news.episodes.clear(),
             Err(error) => {
                 tracing::warn!(instance = group.instance, ?error, "a report could not be looked into");
-                if group.reports.iter().any(|report| self.now() < report.received_at + GIVE_UP) {
-                    return Ok(Asked::NoAnswer);
+                // By the oldest: of a show that goes on, there is always a young one.
+                if group.reports.iter().all(|report| self.now() < report.received_at + GIVE_UP) {
+                    return Ok(if error.is_of_the_server() { Asked::NoAnswer } else { Asked::Unclear });
                 }
                 news.episodes.clear();
             }
@@ -161,4 +167,5 @@ impl Engine {
 enum Asked {
     Answered(ShowNews),
     NoAnswer,
+    Unclear,
 }

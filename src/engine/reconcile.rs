@@ -8,6 +8,7 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Engine;
+use crate::arr::ArrError;
 use crate::arr::history::{self, HistoryEntry, HistoryEvent};
 use crate::arr::radarr::Radarr;
 use crate::arr::server::Server;
@@ -54,9 +55,8 @@ impl Engine {
         let found = self.unknown(instance.name, found(MediaKind::Movie, &entries)).await?;
         let mut titles = BTreeMap::new();
         for id in ids(&found) {
-            if let Some(movie) = instance.client.movie(id).await.context("read a movie")? {
-                titles.insert(id, Title { id, catalog_id: movie.tmdb, title: movie.title, year: movie.year });
-            }
+            let Some(movie) = if_told(instance.client.movie(id).await).context("read a movie")? else { continue };
+            titles.insert(id, Title { id, catalog_id: movie.tmdb, title: movie.title, year: movie.year });
         }
         let found = named_by(found, &titles);
         self.store_found((instance.name, instance.client.server()), &entries, found).await
@@ -68,9 +68,8 @@ impl Engine {
         let found = self.unknown(instance.name, found(MediaKind::Series, &entries)).await?;
         let mut titles = BTreeMap::new();
         for id in ids(&found) {
-            if let Some(show) = instance.client.series(id).await.context("read a show")? {
-                titles.insert(id, Title { id, catalog_id: show.tvdb, title: show.title, year: show.year });
-            }
+            let Some(show) = if_told(instance.client.series(id).await).context("read a show")? else { continue };
+            titles.insert(id, Title { id, catalog_id: show.tvdb, title: show.title, year: show.year });
         }
         let found = named_by(found, &titles);
         self.store_found((instance.name, instance.client.server()), &entries, found).await
@@ -168,6 +167,17 @@ fn found(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<Found> {
         }
     }
     all
+}
+
+/// One title that its server cannot tell of does not keep the others from being told.
+fn if_told<T>(answer: Result<Option<T>, ArrError>) -> Result<Option<T>, ArrError> {
+    match answer {
+        Err(error) if !error.is_of_the_server() => {
+            tracing::warn!(%error, "a title of the history could not be read");
+            Ok(None)
+        }
+        Ok(_) | Err(_) => answer,
+    }
 }
 
 fn ids(found: &[Found]) -> BTreeSet<i64> {

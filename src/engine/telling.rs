@@ -21,8 +21,10 @@ pub(super) enum Told {
     Done,
     /// Single episodes are to wait for more.
     NotBefore(Timestamp),
-    /// Its server has to be asked again.
+    /// Its server has to be asked again, and answers for no other show either.
     NoAnswer,
+    /// Its server cannot say anything of this one show.
+    Unclear,
 }
 
 /// What there is to tell of a show.

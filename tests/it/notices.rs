@@ -49,6 +49,20 @@ async fn a_movie_that_is_imported_is_told_to_whoever_waits_for_it_and_to_nobody_
 }
 
 #[tokio::test]
+async fn a_release_that_is_got_again_days_later_is_told_to_whoever_waits_for_it_again() {
+    let app = app_with_bob_waiting().await;
+    app.radarr().imports("Dune");
+    let report = app.radarr().import_report("Dune");
+    app.hears("radarr", &report).await;
+    app.later(1).await;
+    app.pass(7 * 24 * HOUR);
+    app.awaits_movie(BOB, DUNE).await;
+    app.hears("radarr", &report).await;
+    app.later(1).await;
+    assert_eq!(app.heard_by(BOB), [READY, READY]);
+}
+
+#[tokio::test]
 async fn the_files_of_a_pack_are_one_text() {
     let app = app_with_bob_waiting().await;
     app.sonarr().imports("The Bear S02");
@@ -193,6 +207,23 @@ async fn a_library_that_does_not_answer_is_asked_later() {
     app.sonarr().down(false);
     app.later(61).await;
     assert_eq!(app.heard_by(BOB), ["The Bear season 2 is ready to watch."]);
+}
+
+#[tokio::test]
+async fn a_show_that_sonarr_cannot_tell_of_silences_no_other() {
+    let app = app_with_bob_waiting().await;
+    app.sonarr().add(series("Andor").year(2022).tvdb(393_189).seasons(1).episodes(3));
+    app.awaits_season(BOB, 393_189, 1).await;
+    for title in ["The Bear S02", "Andor S01"] {
+        app.sonarr().imports(title);
+        app.hears("sonarr", &app.sonarr().import_report(title)).await;
+    }
+    // The history is read first, then the older of the two.
+    app.sonarr().fail_next_n(2, 500);
+    app.later(61).await;
+    assert_eq!(app.heard_by(BOB), ["Andor season 1 is ready to watch."]);
+    app.later(61).await;
+    assert_eq!(app.last_to(BOB), "The Bear season 2 is ready to watch.");
 }
 
 #[tokio::test]
