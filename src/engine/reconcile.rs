@@ -91,7 +91,9 @@ impl Engine {
                 Ok(until)
             })
             .await?;
-        Ok(until.map(|until| (until - OVERLAP).max(now - FARTHEST)))
+        // A place ahead of us was left by a clock that was set back since. The first reading leaves one that is not.
+        let place = |until: Timestamp| if until > now + OVERLAP { now } else { until };
+        Ok(until.map(|until| (place(until) - OVERLAP).max(now - FARTHEST)))
     }
 
     /// Those of which nothing was heard yet.
@@ -119,11 +121,14 @@ impl Engine {
         if reported.iter().any(is_failure) && server.replaces_failed().await.context("read the settings")? {
             reported.retain(|one| !is_failure(one));
         }
-        let (last, now) = (entries.iter().map(|entry| entry.at).max(), self.now());
+        let now = self.now();
+        // What a server dates into the future must not end the reading until then.
+        let last = entries.iter().map(|entry| entry.at.min(now)).max();
         let store = move |conn: &mut _| {
             let new = arr_events::store(conn, instance, &reported, now)?;
             let until = arr_events::read_until(conn, instance)?;
-            if let Some(last) = last.filter(|last| until.is_none_or(|until| *last > until)) {
+            let moves = |last: &Timestamp| until.is_none_or(|until| *last > until || until > now + OVERLAP);
+            if let Some(last) = last.filter(moves) {
                 arr_events::remember_read(conn, instance, last)?;
             }
             Ok(new)

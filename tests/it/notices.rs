@@ -162,6 +162,18 @@ async fn what_was_never_reported_is_found_in_the_history() {
 }
 
 #[tokio::test]
+async fn an_import_that_is_dated_into_the_future_does_not_end_the_reading_of_the_history() {
+    let app = app_with_bob_waiting().await;
+    app.radarr().add(movie("Heat").year(1995).tmdb(949));
+    app.radarr().imported("Heat", app.now() + jiff::SignedDuration::from_hours(24 * 365));
+    app.later(300).await;
+    app.later(1200).await;
+    app.radarr().imports("Dune");
+    app.later(300).await;
+    assert_eq!(app.heard_by(BOB), [READY]);
+}
+
+#[tokio::test]
 async fn what_is_reported_and_stands_in_the_history_is_one_text() {
     let app = app_with_bob_waiting().await;
     app.awaits_show(BOB, THE_BEAR).await;
