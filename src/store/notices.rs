@@ -44,9 +44,7 @@ pub fn wish(conn: &mut Conn, user: UserId, wish: Wish, now: Timestamp) -> QueryR
             diesel::update(person).set((users::notify.eq(1), users::updated_at.eq(ms(now)))).execute(conn)?
         }
         Wish::Off => {
-            for topic in [Topic::Ready, Topic::Trouble] {
-                put_aside(conn, user, topic, now)?;
-            }
+            put_aside(conn, user, now)?;
             diesel::update(person).set((users::notify.eq(0), users::updated_at.eq(ms(now)))).execute(conn)?
         }
         Wish::Quiet(quiet) => diesel::update(person).set(hours(quiet)).execute(conn)?,
@@ -152,7 +150,9 @@ pub fn held(conn: &mut Conn, user: UserId, topic: Topic, now: Timestamp) -> Quer
         .order(notices::id)
         .select(notices::words)
         .load(conn)?;
-    Ok(Some(Held { id: OutboxId(id), phrases: words.into_iter().flatten().collect() }))
+    let phrases: Vec<String> = words.into_iter().flatten().collect();
+    // A text whose words were erased cannot be said anew.
+    Ok((!phrases.is_empty()).then_some(Held { id: OutboxId(id), phrases }))
 }
 
 /// The beginning of a text's key; the id of the first notice in it makes it one of its own.
@@ -204,16 +204,18 @@ fn tell_in(conn: &mut Conn, text: OutboxId, ids: &[i64], phrase: &str) -> QueryR
 }
 
 /// Does not send what a person was about to be told.
-fn put_aside(conn: &mut Conn, user: UserId, topic: Topic, now: Timestamp) -> QueryResult<()> {
-    diesel::update(
-        texts::table
-            .filter(outbox::OPEN.and(texts::user_id.eq(user.0)).and(texts::state.eq("queued")))
-            .filter(texts::dedupe_key.ge(format!("{}:", word(topic))))
-            .filter(texts::dedupe_key.lt(format!("{};", word(topic)))),
-    )
-    .set((texts::state.eq("suppressed"), texts::updated_at.eq(ms(now))))
-    .execute(conn)
-    .map(drop)
+pub fn put_aside(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    for topic in [Topic::Ready, Topic::Trouble] {
+        diesel::update(
+            texts::table
+                .filter(outbox::OPEN.and(texts::user_id.eq(user.0)).and(texts::state.eq("queued")))
+                .filter(texts::dedupe_key.ge(format!("{}:", word(topic))))
+                .filter(texts::dedupe_key.lt(format!("{};", word(topic)))),
+        )
+        .set((texts::state.eq("suppressed"), texts::updated_at.eq(ms(now))))
+        .execute(conn)?;
+    }
+    Ok(())
 }
 
 /// Forgets what people were told before `before`.

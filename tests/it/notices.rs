@@ -231,7 +231,7 @@ async fn a_show_that_sonarr_cannot_tell_of_silences_no_other() {
         app.hears("sonarr", &app.sonarr().import_report(title)).await;
     }
     // The history is read first, then the older of the two.
-    app.sonarr().fail_next_n(2, 500);
+    app.sonarr().fail_next_n(4, 500);
     app.later(61).await;
     assert_eq!(app.heard_by(BOB), ["Andor season 1 is ready to watch."]);
     app.later(61).await;
@@ -351,6 +351,22 @@ async fn who_wants_no_notices_gets_none_not_even_those_that_wait() {
     app.hears("sonarr", &app.sonarr().import_report("The Bear S02E02")).await;
     app.later(61).await;
     assert_eq!(app.last_to(BOB), "The Bear S02E02 is ready to watch.");
+}
+
+#[tokio::test]
+async fn a_notice_that_waits_is_forgotten_with_all_else_and_spoils_no_later_one() {
+    let app = app_with_bob_waiting().await;
+    app.sms_from(BOB, "quiet 21-7").await;
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(1).await;
+    app.sms_from(BOB, "forget all").await;
+    let heard = app.heard_by(BOB);
+    app.awaits_season(BOB, THE_BEAR, 2).await;
+    app.sonarr().imports("The Bear S02");
+    app.hears("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.later(12 * HOUR).await;
+    assert_eq!(app.heard_by(BOB)[heard.len()..], ["The Bear season 2 is ready to watch."]);
 }
 
 #[tokio::test]

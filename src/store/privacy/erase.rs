@@ -14,7 +14,7 @@ use crate::store::schema::{
     approvals, blocks, conversations, follows, inbound_events, llm_steps, notices, outbox, reactions,
     requests as asked_titles, stream_events, tool_call_items, tool_calls, turns,
 };
-use crate::store::{Conn, QueryResult, codec, steps, turns as turn_rows};
+use crate::store::{Conn, QueryResult, codec, notices as notice_rows, steps, turns as turn_rows};
 
 /// The name of a conversation of which nothing can be read.
 const FORGOTTEN: &str = "Forgotten";
@@ -43,12 +43,14 @@ macro_rules! ids {
 
 /// Erases everything that a person said and was told, and ends their conversation. What is not settled keeps its words:
 /// texts that wait for a turn, texts that are not sent for certain, and requests that an admin has yet to answer. What
-/// they wanted added is not tried any more. No turn of theirs may be live but the one that does this.
+/// they wanted added is not tried any more, and notices that wait are not sent. No turn of theirs may be live but the one
+/// that does this.
 pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     pending::close(conn, user, Closing::Dropped, now)?;
     if let Some(open) = talk_rows::open(conn, user)? {
         talk_rows::end(conn, open.id, EndReason::Cleared, now)?;
     }
+    notice_rows::put_aside(conn, user, now)?;
     let theirs = Scope::Person(user);
     received(conn, theirs)?;
     turns(conn, theirs)?;
