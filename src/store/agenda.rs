@@ -56,9 +56,16 @@ pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResu
         true => being_answered(conn)?,
         false => HashSet::new(),
     };
+    let on_the_way: HashSet<i64> =
+        rows.iter().filter(|(.., state, _, _, _)| state == "attempting").map(|(_, user, ..)| *user).collect();
     for (id, user, kind, picture, state, not_before, looks, unknown_at) in rows {
         if picture && answered.contains(&user) {
             // The words leave first; the end of their turn rings.
+            continue;
+        }
+        if kind == "confirm_prompt" && state == "queued" && on_the_way.contains(&user) {
+            // A picture that is being handed over would come between the question and its answer.
+            last_user = Some(user);
             continue;
         }
         if kind == "notice"

@@ -483,6 +483,19 @@ mod tests {
         assert!(matches!(claim(&mut conn, question, NOW).unwrap(), Claim::Send(_)));
     }
 
+    #[test]
+    fn a_question_waits_for_a_picture_that_is_being_handed_over() {
+        let mut conn = scratch();
+        let picture = queued_text(&mut conn, TextKind::Notice, "poster:1");
+        diesel::update(outbox::table).set(outbox::media_url.eq("http://poster")).execute(&mut conn).unwrap();
+        assert!(matches!(claim(&mut conn, picture, NOW).unwrap(), Claim::Send(_)));
+        let question = queued_text(&mut conn, TextKind::ConfirmPrompt, "turn:1:question");
+        let due = |conn: &mut Conn| agenda::of(conn, &[], NOW).unwrap().due;
+        assert_eq!(due(&mut conn), []);
+        is_taken(&mut conn, picture);
+        assert_eq!(due(&mut conn), [(question, agenda::Todo::Send)]);
+    }
+
     /// A text whose fate is unknown.
     fn lost_text(conn: &mut Conn) -> OutboxId {
         let id = queued_text(conn, TextKind::Reply, "turn:1:reply");

@@ -230,8 +230,8 @@ async fn a_show_that_sonarr_cannot_tell_of_silences_no_other() {
         app.sonarr().imports(title);
         app.hears("sonarr", &app.sonarr().import_report(title)).await;
     }
-    // The history is read first, then the older of the two.
-    app.sonarr().fail_next_n(4, 500);
+    // The library is read first, then the older of the two shows.
+    app.sonarr().fail_next_n(3, 500);
     app.later(61).await;
     assert_eq!(app.heard_by(BOB), ["Andor season 1 is ready to watch."]);
     app.later(61).await;
