@@ -55,7 +55,9 @@ impl Engine {
         let found = self.unknown(instance.name, found(MediaKind::Movie, &entries)).await?;
         let mut titles = BTreeMap::new();
         for id in ids(&found) {
-            let Some(movie) = if_told(instance.client.movie(id).await).context("read a movie")? else { continue };
+            let Some(movie) = if_told(instance.client.movie(id).await).context("read a movie")? else {
+                continue;
+            };
             titles.insert(id, Title { id, catalog_id: movie.tmdb, title: movie.title, year: movie.year });
         }
         let found = named_by(found, &titles);
@@ -68,7 +70,9 @@ impl Engine {
         let found = self.unknown(instance.name, found(MediaKind::Series, &entries)).await?;
         let mut titles = BTreeMap::new();
         for id in ids(&found) {
-            let Some(show) = if_told(instance.client.series(id).await).context("read a show")? else { continue };
+            let Some(show) = if_told(instance.client.series(id).await).context("read a show")? else {
+                continue;
+            };
             titles.insert(id, Title { id, catalog_id: show.tvdb, title: show.title, year: show.year });
         }
         let found = named_by(found, &titles);

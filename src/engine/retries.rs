@@ -9,14 +9,15 @@ use futures_util::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use super::Engine;
 use super::calling::{entry, intent};
 use super::deeds::{self, Doer};
 use super::ending::WayBack;
 use super::run::Scene;
+use super::telling::leaves_at;
+use super::{Engine, Settings};
 use crate::conversation::requests as words;
 use crate::conversation::transcript::{
-    Address, CallFailure, CallId, CallState, MediaKind, Status, Tier, ToolCall, User,
+    CallFailure, CallId, CallState, MediaKind, Status, Tier, ToolCall, User,
 };
 use crate::store::calls::Start;
 use crate::store::requests::{self, End, Open, Settling, Trying};
@@ -213,7 +214,7 @@ impl Engine {
             for deed in deeds.iter().filter(|deed| !matches!(deed, Deed::Request(_))) {
                 deeds::perform(conn, &doer, deed, &settings, now)?;
             }
-            tell(conn, &doer.user, settings.number.as_ref(), (id, &told), now)
+            tell(conn, &doer.user, &settings, (id, &told), now)
         };
         self.0.parts.db.write(end).await?;
         self.0.parts.outbox.ring();
@@ -221,10 +222,10 @@ impl Engine {
     }
 
     async fn end_as_given_up(&self, scene: &Scene, open: &Open, told: String) -> anyhow::Result<()> {
-        let (user, number) = (scene.user.clone(), self.0.parts.settings.number.clone());
+        let (user, settings) = (scene.user.clone(), self.0.parts.settings.clone());
         let (id, now) = (open.id, self.now());
         let end = move |conn: &mut _| match requests::settle(conn, id, &End::GivenUp, now)? {
-            Settling::Settled => tell(conn, &user, number.as_ref(), (id, &told), now),
+            Settling::Settled => tell(conn, &user, &settings, (id, &told), now),
             Settling::Withdrawn => Ok(()),
         };
         self.0.parts.db.write(end).await?;
@@ -237,16 +238,17 @@ impl Engine {
     }
 }
 
-/// Tells a person once how their request ended.
+/// Tells a person once how their request ended: also who wants no notices, since it was promised, but at a time for them.
 fn tell(
     conn: &mut Conn,
     user: &User,
-    number: Option<&Address>,
+    settings: &Settings,
     (request, told): (i64, &str),
     now: Timestamp,
 ) -> QueryResult<()> {
-    let way = WayBack::to_user(conn, user, number)?;
-    outbox::queue_once(conn, &way.notice(&format!("request:{request}"), told), now)
+    let way = WayBack::to_user(conn, user, settings.number.as_ref())?;
+    let at = leaves_at(conn, user.id, settings, now)?;
+    outbox::queue_once_for(conn, &way.notice(&format!("request:{request}"), told), at, now)
 }
 
 fn tool_name(kind: MediaKind) -> &'static str {

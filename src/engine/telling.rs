@@ -92,6 +92,24 @@ pub(super) fn followed(instance: &str, show: &Title, season: u32) -> Followed {
     }
 }
 
+/// When a text may leave that a person did not ask for at this moment.
+pub(super) fn leaves_at(
+    conn: &mut Conn,
+    user: UserId,
+    settings: &Settings,
+    now: Timestamp,
+) -> QueryResult<Timestamp> {
+    let own = match notices::wants(conn, user)? {
+        Wants::Notices(own) => own,
+        Wants::Nothing => None,
+    };
+    let lately = notices::texts_since(conn, user, now - HOUR)?;
+    Ok(match words::leave(own.or(settings.quiet), &lately, now, &settings.zone) {
+        Leave::Now => now,
+        Leave::At(at) => at,
+    })
+}
+
 /// What one person is told of a show.
 struct Share {
     user: UserId,
@@ -231,7 +249,9 @@ impl Telling<'_> {
         if person.status != Status::Active || person.opted_out {
             return Ok(());
         }
-        let Wants::Notices(own) = notices::wants(self.conn, user)? else { return Ok(()) };
+        if notices::wants(self.conn, user)? == Wants::Nothing {
+            return Ok(());
+        }
         let mut ids = Vec::new();
         for (matter, since) in matters {
             if let Noted::New(id) = notices::note(self.conn, user, matter, *since, self.now)? {
@@ -248,12 +268,7 @@ impl Telling<'_> {
             let segments = u32::try_from(Segments::of(&text.body).count).unwrap_or(u32::MAX);
             return notices::say_more(self.conn, held.id, (&text.body, segments), told, self.now);
         }
-        let lately = notices::texts_since(self.conn, user, self.now - HOUR)?;
-        let quiet = own.or(self.settings.quiet);
-        let at = match words::leave(quiet, &lately, self.now, &self.settings.zone) {
-            Leave::Now => self.now,
-            Leave::At(at) => at,
-        };
+        let at = leaves_at(self.conn, user, self.settings, self.now)?;
         notices::queue(self.conn, &way.notice(&key, &news.sentence), at, told, self.now)
     }
 }

@@ -77,11 +77,16 @@ pub fn queue_for(conn: &mut Conn, text: &NewText, at: Timestamp, now: Timestamp)
 
 /// Queues a text unless one with its key was queued before, ever.
 pub fn queue_once(conn: &mut Conn, text: &NewText, now: Timestamp) -> QueryResult<()> {
+    queue_once_for(conn, text, now, now)
+}
+
+/// The same, and it is not to leave before `at`.
+pub fn queue_once_for(conn: &mut Conn, text: &NewText, at: Timestamp, now: Timestamp) -> QueryResult<()> {
     let known: Option<i64> =
         outbox::table.filter(outbox::dedupe_key.eq(&text.key)).select(outbox::id).first(conn).optional()?;
     match known {
         Some(_) => Ok(()),
-        None => queue(conn, text, now).map(drop),
+        None => queue_for(conn, text, at, now).map(drop),
     }
 }
 

@@ -76,6 +76,20 @@ async fn without_a_model_the_promise_is_a_plain_sentence() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_word_of_it_waits_for_the_end_of_the_quiet_hours_also_for_who_wants_no_notices() {
+    let world = world_with_dune_queued().await;
+
+    world.sms("quiet 21-2").await;
+    world.sms("notify off").await;
+    let heard = world.heard_by(ANN);
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!((world.radarr().additions(), world.heard_by(ANN)), (vec![DUNE], heard));
+    world.passes(4 * HOUR).await;
+    assert_eq!(last(&world), ADDED);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_restart_between_the_promise_and_the_addition_changes_nothing() {
     let mut world = world_with_dune_queued().await;
     world.passes(10 * MINUTE).await;
