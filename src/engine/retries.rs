@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::calling::{entry, intent};
@@ -206,10 +207,13 @@ impl Engine {
         let (doer, settings, now) = (Doer::of(scene, open.call), self.0.parts.settings.clone(), self.now());
         let id = open.id;
         let end = move |conn: &mut _| {
-            audit::record_outcome(conn, &note, now);
             if requests::settle(conn, id, &End::Added(&wanted), now)? == Settling::Withdrawn {
-                return Ok(());
+                // Of somebody who was forgotten meanwhile no title stays; what they took counts all the same.
+                audit::record_outcome(conn, &audit::Entry { detail: json!({}), ..note }, now);
+                let mut counted = deeds.iter().filter(|deed| matches!(deed, Deed::Count(_)));
+                return counted.try_for_each(|deed| deeds::perform(conn, &doer, deed, &settings, now));
             }
+            audit::record_outcome(conn, &note, now);
             // The request itself is what was settled.
             for deed in deeds.iter().filter(|deed| !matches!(deed, Deed::Request(_))) {
                 deeds::perform(conn, &doer, deed, &settings, now)?;
