@@ -115,6 +115,11 @@ pub fn was_there(wanted: &Wanted) -> String {
     format!("{} is in the library now.", wanted.name())
 }
 
+/// For who has followed what is all there by now.
+pub fn ready(wanted: &Wanted) -> String {
+    format!("{} is ready to watch.", wanted.name())
+}
+
 pub fn refused(wanted: &Wanted, why: Option<&str>) -> String {
     let name = wanted.name();
     match why {
@@ -206,6 +211,7 @@ mod tests {
         let told = [
             added(&severance),
             was_there(&severance),
+            ready(&severance),
             refused(&severance, Some("Sonarr did not accept that.")),
             given_up(&severance),
             never_known(&severance),
@@ -215,6 +221,7 @@ mod tests {
             [
                 "Severance (2022), season 1 is added now.",
                 "Severance (2022), season 1 is in the library now.",
+                "Severance (2022), season 1 is ready to watch.",
                 "I could not add Severance (2022), season 1. Sonarr did not accept that.",
                 "I could not add Severance (2022), season 1: Sonarr 4K could not be reached for a day. Ask me again \
                  later.",

@@ -62,7 +62,7 @@ fn stop_following(conn: &mut Conn, user: UserId, wanted: &Wanted, now: Timestamp
     followed(wanted).iter().try_for_each(|what| follows::stop(conn, user, what, now))
 }
 
-fn followed(wanted: &Wanted) -> Vec<Followed> {
+pub(super) fn followed(wanted: &Wanted) -> Vec<Followed> {
     let seasons: Vec<Option<u32>> = match &wanted.seasons {
         None => vec![None],
         Some(seasons) => seasons.iter().copied().map(Some).collect(),

@@ -21,8 +21,9 @@ use crate::conversation::transcript::{
     CallFailure, CallId, CallState, MediaKind, Status, Tier, ToolCall, User,
 };
 use crate::store::calls::Start;
+use crate::store::notices::{self, Wants};
 use crate::store::requests::{self, End, Open, Settling, Trying};
-use crate::store::{Conn, QueryResult, audit, outbox, turns};
+use crate::store::{Conn, QueryResult, audit, follows, outbox, turns, users};
 use crate::tools::approval::{self, Decision};
 use crate::tools::{Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, World};
 
@@ -98,7 +99,7 @@ impl Engine {
         }
         let Some(tool) = self.0.parts.tools.get(tool_name(open.wanted.kind)).cloned() else {
             let told = words::refused(&open.wanted, None);
-            return self.end_as_given_up(&scene, &open, told).await;
+            return self.end_as_given_up(&scene, &open, (told.clone(), told)).await;
         };
         let outcome = match open.trying {
             Trying::Waiting => self.try_again(&scene, &open, &tool).await?,
@@ -169,13 +170,17 @@ impl Engine {
             (Outcome::Ran(ran), _) => return self.end_as_added(scene, &open, ran).await,
             (Outcome::Refused(failure), _) => {
                 let told = words::refused(&open.wanted, failure.for_user.as_deref());
-                return self.end_as_given_up(scene, &open, told).await;
+                // Why it was refused may be about the one person alone.
+                let to_others = words::refused(&open.wanted, None);
+                return self.end_as_given_up(scene, &open, (told, to_others)).await;
             }
             (Outcome::NotMade, None) => {
-                return self.end_as_given_up(scene, &open, words::given_up(&open.wanted)).await;
+                let told = words::given_up(&open.wanted);
+                return self.end_as_given_up(scene, &open, (told.clone(), told)).await;
             }
             (Outcome::Unknown, None) => {
-                return self.end_as_given_up(scene, &open, words::never_known(&open.wanted)).await;
+                let told = words::never_known(&open.wanted);
+                return self.end_as_given_up(scene, &open, (told.clone(), told)).await;
             }
             (Outcome::NotMade, Some(next)) => {
                 self.0.parts.db.write(move |conn| requests::try_at(conn, id, next)).await
@@ -205,9 +210,9 @@ impl Engine {
         let told = if was_added { words::added(&wanted) } else { words::was_there(&wanted) };
         let note = entry(scene, "write_done", open.call, result.for_model);
         let (doer, settings, now) = (Doer::of(scene, open.call), self.0.parts.settings.clone(), self.now());
-        let id = open.id;
+        let open = open.clone();
         let end = move |conn: &mut _| {
-            if requests::settle(conn, id, &End::Added(&wanted), now)? == Settling::Withdrawn {
+            if requests::settle(conn, open.id, &End::Added(&wanted), now)? == Settling::Withdrawn {
                 // Of somebody who was forgotten meanwhile no title stays; what they took counts all the same.
                 audit::record_outcome(conn, &audit::Entry { detail: json!({}), ..note }, now);
                 let mut counted = deeds.iter().filter(|deed| matches!(deed, Deed::Count(_)));
@@ -218,19 +223,35 @@ impl Engine {
             for deed in deeds.iter().filter(|deed| !matches!(deed, Deed::Request(_))) {
                 deeds::perform(conn, &doer, deed, &settings, now)?;
             }
-            tell(conn, &doer.user, &settings, (id, &told), now)
+            tell(conn, &doer.user, &settings, (open.id, &told), now)?;
+            // Nothing is to come that would be told of later.
+            if deeds.iter().any(|deed| matches!(deed, Deed::Follow(_))) {
+                return Ok(());
+            }
+            tell_followers(conn, &open, &settings, &words::ready(&wanted), now)
         };
         self.0.parts.db.write(end).await?;
         self.0.parts.outbox.ring();
         Ok(())
     }
 
-    async fn end_as_given_up(&self, scene: &Scene, open: &Open, told: String) -> anyhow::Result<()> {
+    async fn end_as_given_up(
+        &self,
+        scene: &Scene,
+        open: &Open,
+        (told, to_others): (String, String),
+    ) -> anyhow::Result<()> {
         let (user, settings) = (scene.user.clone(), self.0.parts.settings.clone());
-        let (id, now) = (open.id, self.now());
-        let end = move |conn: &mut _| match requests::settle(conn, id, &End::GivenUp, now)? {
-            Settling::Settled => tell(conn, &user, &settings, (id, &told), now),
-            Settling::Withdrawn => Ok(()),
+        let (open, now) = (open.clone(), self.now());
+        let end = move |conn: &mut _| {
+            if requests::settle(conn, open.id, &End::GivenUp, now)? == Settling::Withdrawn {
+                return Ok(());
+            }
+            tell(conn, &user, &settings, (open.id, &told), now)?;
+            if requests::may_come(conn, &open.wanted)? {
+                return Ok(());
+            }
+            tell_followers(conn, &open, &settings, &to_others, now)
         };
         self.0.parts.db.write(end).await?;
         self.0.parts.outbox.ring();
@@ -253,6 +274,30 @@ fn tell(
     let way = WayBack::to_user(conn, user, settings.number.as_ref())?;
     let at = leaves_at(conn, user.id, settings, now)?;
     outbox::queue_once_for(conn, &way.notice(&format!("request:{request}"), told), at, now)
+}
+
+/// Tells everyone else who follows just this what there is to say of it, and nobody follows it any more.
+fn tell_followers(
+    conn: &mut Conn,
+    open: &Open,
+    settings: &Settings,
+    told: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let mut followers = Vec::new();
+    for what in deeds::followed(&open.wanted) {
+        followers.extend(follows::end(conn, &what, now)?);
+    }
+    followers.sort_unstable_by_key(|user| user.0);
+    followers.dedup();
+    for user in followers.into_iter().filter(|user| *user != open.user) {
+        let person = users::get(conn, user)?;
+        let hears = person.status == Status::Active && !person.opted_out;
+        if hears && notices::wants(conn, user)? != Wants::Nothing {
+            tell(conn, &person, settings, (open.id, told), now)?;
+        }
+    }
+    Ok(())
 }
 
 fn tool_name(kind: MediaKind) -> &'static str {

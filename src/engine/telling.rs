@@ -99,10 +99,7 @@ pub(super) fn leaves_at(
     settings: &Settings,
     now: Timestamp,
 ) -> QueryResult<Timestamp> {
-    let own = match notices::wants(conn, user)? {
-        Wants::Notices(own) => own,
-        Wants::Nothing => None,
-    };
+    let own = notices::hours(conn, user)?;
     let lately = notices::texts_since(conn, user, now - HOUR)?;
     Ok(match words::leave(own.or(settings.quiet), &lately, now, &settings.zone) {
         Leave::Now => now,
@@ -148,7 +145,7 @@ impl Telling<'_> {
             let since = follows::since(self.conn, user, &what)?.unwrap_or(self.now);
             self.tell(user, Topic::Ready, &[(matter.clone(), since)], &words::movie_ready(movie))?;
         }
-        follows::end(self.conn, &what, self.now)
+        follows::end(self.conn, &what, self.now).map(drop)
     }
 
     pub(super) fn of_show(&mut self, news: &ShowNews) -> QueryResult<Told> {

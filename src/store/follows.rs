@@ -70,14 +70,15 @@ pub fn since(conn: &mut Conn, user: UserId, what: &Followed) -> QueryResult<Opti
     at.map(time).transpose()
 }
 
-/// Everyone was told: nobody follows this any more.
-pub fn end(conn: &mut Conn, what: &Followed, now: Timestamp) -> QueryResult<()> {
+/// Everyone is told: nobody follows this any more. Gives who did.
+pub fn end(conn: &mut Conn, what: &Followed, now: Timestamp) -> QueryResult<Vec<UserId>> {
     let season = what.season.map(i64::from);
     let open = follows::table
         .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
         .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
         .filter(follows::season.is(season));
-    diesel::update(open).set(follows::ended_at.eq(ms(now))).execute(conn).map(drop)
+    let ended = diesel::update(open).set(follows::ended_at.eq(ms(now))).returning(follows::user_id);
+    Ok(ended.load::<i64>(conn)?.into_iter().map(UserId).collect())
 }
 
 /// A person follows it no more; without a season, nothing of the title.

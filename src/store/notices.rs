@@ -20,16 +20,21 @@ pub enum Wants {
 }
 
 pub fn wants(conn: &mut Conn, user: UserId) -> QueryResult<Wants> {
-    let (notify, from, to): (i64, Option<i64>, Option<i64>) =
-        users::table.find(user.0).select((users::notify, users::quiet_from, users::quiet_to)).first(conn)?;
-    let quiet = match (from, to) {
+    let notify: i64 = users::table.find(user.0).select(users::notify).first(conn)?;
+    Ok(if notify == 0 { Wants::Nothing } else { Wants::Notices(hours(conn, user)?) })
+}
+
+/// The quiet hours that a person has set, whether or not they want notices: what was promised keeps to them as well.
+pub fn hours(conn: &mut Conn, user: UserId) -> QueryResult<Option<Quiet>> {
+    let (from, to): (Option<i64>, Option<i64>) =
+        users::table.find(user.0).select((users::quiet_from, users::quiet_to)).first(conn)?;
+    match (from, to) {
         (Some(from), Some(to)) => {
             let hours = Quiet::new(number(from)?, number(to)?);
-            Some(hours.ok_or_else(|| unreadable("hours"))?)
+            hours.ok_or_else(|| unreadable("hours")).map(Some)
         }
-        (None, _) | (_, None) => None,
-    };
-    Ok(if notify == 0 { Wants::Nothing } else { Wants::Notices(quiet) })
+        (None, _) | (_, None) => Ok(None),
+    }
 }
 
 /// Who wants no notices any more is not sent those that wait either.

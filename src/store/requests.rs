@@ -89,6 +89,17 @@ fn waiting(conn: &mut Conn, user: UserId, wanted: &Wanted) -> QueryResult<Option
         .optional()
 }
 
+/// Whether a title that was given up may come all the same: somebody else waits for it, or has been given it before.
+pub fn may_come(conn: &mut Conn, wanted: &Wanted) -> QueryResult<bool> {
+    let other: Option<i64> = requests::table
+        .filter(requests::kind.eq(kind_word(wanted.kind)).and(requests::catalog_id.eq(wanted.catalog_id)))
+        .filter(requests::instance.eq(&wanted.instance).and(requests::state.ne("given_up")))
+        .select(requests::id)
+        .first(conn)
+        .optional()?;
+    Ok(other.is_some())
+}
+
 /// What is tried next, and when.
 pub fn next(conn: &mut Conn) -> QueryResult<Option<(i64, Timestamp)>> {
     let next: Option<(i64, Option<i64>)> = requests::table

@@ -222,23 +222,6 @@ async fn a_library_that_does_not_answer_is_asked_later() {
 }
 
 #[tokio::test]
-async fn a_show_that_sonarr_cannot_tell_of_silences_no_other() {
-    let app = app_with_bob_waiting().await;
-    app.sonarr().add(series("Andor").year(2022).tvdb(393_189).seasons(1).episodes(3));
-    app.awaits_season(BOB, 393_189, 1).await;
-    for title in ["The Bear S02", "Andor S01"] {
-        app.sonarr().imports(title);
-        app.hears("sonarr", &app.sonarr().import_report(title)).await;
-    }
-    // The library is read first, then the older of the two shows.
-    app.sonarr().fail_next_n(3, 500);
-    app.later(61).await;
-    assert_eq!(app.heard_by(BOB), ["Andor season 1 is ready to watch."]);
-    app.later(61).await;
-    assert_eq!(app.last_to(BOB), "The Bear season 2 is ready to watch.");
-}
-
-#[tokio::test]
 async fn what_one_library_has_is_no_news_of_another() {
     let four_k = FakeRadarr::new();
     four_k.add(movie("Dune").year(2021).tmdb(DUNE));

@@ -250,9 +250,8 @@ async fn forgetting_all_takes_back_what_is_waited_for() {
     assert_eq!(world.radarr().additions(), Vec::<i64>::new());
 }
 
-#[tokio::test(start_paused = true)]
-async fn another_can_follow_what_is_only_waited_for() {
-    let world = world_with_dune_queued().await;
+/// Bob has seen that Dune is waited for, and wants to hear of it as well.
+async fn bob_follows_dune(world: &World) {
     world.knows(BOB).await;
     world.radarr().down(false);
     world.model_plays([calls("search_media", json!({ "query": "dune" })), says("Dune?")]);
@@ -262,7 +261,32 @@ async fn another_can_follow_what_is_only_waited_for() {
     let follows = calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": DUNE }));
     world.model_plays([follows, says("I will tell you.")]);
     world.sms_from(BOB, "tell me too").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_can_follow_what_is_only_waited_for() {
+    let world = world_with_dune_queued().await;
+    bob_follows_dune(&world).await;
     assert_eq!(world.follows().await, ["+15550100003 radarr movie 438631"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_follows_what_is_given_up_hears_it_too() {
+    let world = world_with_dune_queued().await;
+    bob_follows_dune(&world).await;
+    world.passes(25 * HOUR).await;
+    assert_eq!((last(&world), world.heard_by(BOB).pop().unwrap()), (GIVEN_UP.into(), GIVEN_UP.into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_follows_what_turns_out_to_be_there_hears_that_it_is_ready() {
+    let world = world_with_dune_queued().await;
+    bob_follows_dune(&world).await;
+    world.radarr().add(movie("Dune").year(2021).tmdb(DUNE).size_gb(8.0));
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(last(&world), "Dune (2021) is in the library now.");
+    assert_eq!(world.heard_by(BOB).pop().unwrap(), "Dune (2021) is ready to watch.");
 }
 
 #[tokio::test(start_paused = true)]
