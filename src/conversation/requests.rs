@@ -14,6 +14,9 @@ pub const FOLLOWING: &str = "following";
 /// How a result says that they will not.
 pub const NOT_FOLLOWING: &str = "not_following";
 
+/// Where a result names the seasons that are there without being looked for; an empty list means all of the title.
+pub const NOT_LOOKED_FOR: &str = "not_looked_for";
+
 /// For how long an addition is tried.
 pub const TRIED_FOR: SignedDuration = SignedDuration::from_hours(24);
 /// Minutes between the first tries.
@@ -113,6 +116,20 @@ pub fn added(wanted: &Wanted) -> String {
 
 pub fn was_there(wanted: &Wanted) -> String {
     format!("{} is in the library now.", wanted.name())
+}
+
+/// The same, where the library holds it without looking for what is wanted: the end of a result, if it says so.
+pub fn there_in_vain(wanted: &Wanted, result: &CallResult) -> Option<String> {
+    let seasons = result.for_model.get(NOT_LOOKED_FOR)?.as_array()?;
+    let numbers: Vec<String> =
+        seasons.iter().filter_map(|season| season.as_u64().map(|n| n.to_string())).collect();
+    let part = match numbers.as_slice() {
+        [] => "it is".to_owned(),
+        [one] => format!("season {one} is"),
+        [first @ .., last] => format!("seasons {} and {last} are", first.join(", ")),
+    };
+    let name = Wanted { seasons: None, ..wanted.clone() }.name();
+    Some(format!("{name} is in the library, but {part} not being looked for. Ask me to get it."))
 }
 
 /// For who has followed what is all there by now.
@@ -230,6 +247,24 @@ mod tests {
             ]
         );
         assert!(told.iter().all(|text| text.chars().count() <= 160));
+    }
+
+    #[test]
+    fn what_is_there_without_being_looked_for_is_told_as_that() {
+        let result = |seasons: &[u32]| CallResult {
+            for_model: serde_json::json!({ NOT_LOOKED_FOR: seasons }),
+            for_user: String::new(),
+            shown: Vec::new(),
+        };
+        let told = |seasons| there_in_vain(&wanted("Severance", Some(&[2])), &result(seasons)).unwrap();
+        assert_eq!(
+            told(&[2]),
+            "Severance (2022) is in the library, but season 2 is not being looked for. Ask me to get it."
+        );
+        assert_eq!(
+            told(&[]),
+            "Severance (2022) is in the library, but it is not being looked for. Ask me to get it."
+        );
     }
 
     #[test]

@@ -207,7 +207,10 @@ impl Engine {
         });
         let wanted = wanted.unwrap_or_else(|| open.wanted.clone());
         let was_added = deeds.iter().any(|deed| matches!(deed, Deed::Count(_)));
-        let told = if was_added { words::added(&wanted) } else { words::was_there(&wanted) };
+        let told = match was_added {
+            true => words::added(&wanted),
+            false => words::there_in_vain(&wanted, &result).unwrap_or_else(|| words::was_there(&wanted)),
+        };
         let note = entry(scene, "write_done", open.call, result.for_model);
         let (doer, settings, now) = (Doer::of(scene, open.call), self.0.parts.settings.clone(), self.now());
         let open = open.clone();

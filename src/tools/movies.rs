@@ -20,7 +20,7 @@ use super::shelf::freshness::Need;
 use super::{Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, asked};
 use crate::arr::radarr::Radarr;
 use crate::arr::{Addition, Availability, Movie, MovieScope, NewMovie, Profile};
-use crate::conversation::requests::Wanted;
+use crate::conversation::requests::{NOT_LOOKED_FOR, Wanted};
 use crate::conversation::transcript::{
     Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -214,7 +214,12 @@ fn found_there(instance: &Instance<Radarr>, movie: &Movie, world: &World) -> Ran
     let mut result = already_there(instance, movie);
     asked::tell(&mut result, &wanted, world);
     match world.asking {
-        Asking::Before => return remembered(result.into(), instance, movie),
+        Asking::Before => {
+            if !movie.has_file && !movie.monitored {
+                result.for_model[NOT_LOOKED_FOR] = json!([]);
+            }
+            return remembered(result.into(), instance, movie);
+        }
         Asking::Now if !movie.has_file && movie.monitored => asked::offer(&mut result, &wanted, world),
         Asking::Now => {}
     }

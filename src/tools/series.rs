@@ -21,7 +21,7 @@ use super::shelf::freshness::Need;
 use super::{Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, asked};
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Addition, NewSeries, Series, WantedEpisodes};
-use crate::conversation::requests::Wanted;
+use crate::conversation::requests::{NOT_LOOKED_FOR, Wanted};
 use crate::conversation::transcript::{
     Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -282,13 +282,30 @@ fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world:
     let mut result = already_there(instance, series);
     asked::tell(&mut result, &wanted, world);
     match world.asking {
-        Asking::Before => return remembered(result.into(), wanted, series),
+        Asking::Before => {
+            if let Some(seasons) = not_looked_for(series, &wanted) {
+                result.for_model[NOT_LOOKED_FOR] = json!(seasons);
+            }
+            return remembered(result.into(), wanted, series);
+        }
         Asking::Now if series.monitored && still_open(series, &wanted).is_some() => {
             asked::offer(&mut result, &wanted, world);
         }
         Asking::Now => {}
     }
     result.into()
+}
+
+/// Of what is wanted and not on disk, the seasons that nobody looks for; all of the show where none is named.
+fn not_looked_for(series: &Series, wanted: &Wanted) -> Option<Vec<u32>> {
+    let Some(numbers) = still_open(series, wanted)?.seasons else {
+        return (!series.monitored).then(Vec::new);
+    };
+    let is_looked_for = |number: &u32| {
+        series.monitored && series.seasons.iter().any(|season| season.number == *number && season.monitored)
+    };
+    let left: Vec<u32> = numbers.into_iter().filter(|number| !is_looked_for(number)).collect();
+    (!left.is_empty()).then_some(left)
 }
 
 fn already_there(instance: &Instance<Sonarr>, series: &Series) -> CallResult {
