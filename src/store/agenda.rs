@@ -30,22 +30,7 @@ pub enum Todo {
 
 /// `look_after`: when a text is looked for, counted from when its fate became unknown.
 pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResult<Agenda> {
-    type Row = (i64, i64, String, bool, String, i64, i64, Option<i64>);
-    let rows: Vec<Row> = outbox::table
-        .filter(OPEN)
-        // A picture is an extra: no words wait for it.
-        .order((outbox::user_id, outbox::media_url.is_not_null(), outbox::id))
-        .select((
-            outbox::id,
-            outbox::user_id,
-            outbox::kind,
-            outbox::media_url.is_not_null(),
-            outbox::state,
-            outbox::not_before,
-            outbox::looks,
-            outbox::unknown_at,
-        ))
-        .load(conn)?;
+    let rows = open_rows(conn)?;
     let mut agenda = Agenda::default();
     let mut last_user = None;
     let asked = match rows.iter().any(|(_, _, kind, ..)| kind == "notice") {
@@ -102,6 +87,28 @@ pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResu
         }
     }
     Ok(agenda)
+}
+
+/// Id, user, kind, whether it is a picture, state, not before, looks, and since when its fate is unknown.
+type Row = (i64, i64, String, bool, String, i64, i64, Option<i64>);
+
+/// Those of a person together, in the order in which they leave.
+fn open_rows(conn: &mut Conn) -> QueryResult<Vec<Row>> {
+    outbox::table
+        .filter(OPEN)
+        // A picture is an extra: no words wait for it.
+        .order((outbox::user_id, outbox::media_url.is_not_null(), outbox::id))
+        .select((
+            outbox::id,
+            outbox::user_id,
+            outbox::kind,
+            outbox::media_url.is_not_null(),
+            outbox::state,
+            outbox::not_before,
+            outbox::looks,
+            outbox::unknown_at,
+        ))
+        .load(conn)
 }
 
 /// Whose turn is under way.

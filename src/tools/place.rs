@@ -33,6 +33,13 @@ impl Place<'_> {
         }
     }
 
+    pub(super) fn four_k(&self) -> bool {
+        match self {
+            Self::Movies(instance) => instance.four_k,
+            Self::Series(instance) => instance.four_k,
+        }
+    }
+
     pub(super) fn item(&self, id: i64) -> MediaRef {
         match self {
             Self::Movies(instance) => instance.item(MediaKind::Movie, id),

@@ -8,6 +8,7 @@ use crate::tools::Uses;
 use crate::tools::answers::{named, refusal, sentence_list};
 use crate::tools::arguments::BadArgument;
 use crate::tools::library::Library;
+use crate::tools::place::Place;
 use crate::tools::seasons::{episode_code, existing, read_episode_code, season_list};
 
 pub fn uses(
@@ -15,17 +16,8 @@ pub fn uses(
     (kind, id): (MediaKind, i64),
     name: Option<&str>,
 ) -> Result<Uses, CallFailure> {
-    let (item, four_k) = match kind {
-        MediaKind::Movie => {
-            let instance = library.movie_instance(name)?;
-            (instance.item(kind, id), instance.four_k)
-        }
-        MediaKind::Series => {
-            let instance = library.series_instance(name)?;
-            (instance.item(kind, id), instance.four_k)
-        }
-    };
-    Ok(Uses { refs: vec![item], four_k })
+    let place = Place::of(library, kind, name)?;
+    Ok(Uses { refs: vec![place.item(id)], four_k: place.four_k() })
 }
 
 /// `None` where nothing is named.
