@@ -12,6 +12,18 @@ diesel::table! {
 }
 
 diesel::table! {
+    api_keys (id) {
+        id -> BigInt,
+        name -> Text,
+        key_hash -> Binary,
+        ending -> Text,
+        created_at -> BigInt,
+        last_used_at -> Nullable<BigInt>,
+        revoked_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
     approvals (id) {
         id -> BigInt,
         kind -> Text,
@@ -75,6 +87,14 @@ diesel::table! {
 }
 
 diesel::table! {
+    console_password (id) {
+        id -> BigInt,
+        hash -> Text,
+        changed_at -> BigInt,
+    }
+}
+
+diesel::table! {
     conversations (id) {
         id -> BigInt,
         user_id -> BigInt,
@@ -83,6 +103,7 @@ diesel::table! {
         last_activity_at -> BigInt,
         ended_at -> Nullable<BigInt>,
         end_reason -> Nullable<Text>,
+        stream_floor -> BigInt,
     }
 }
 
@@ -131,6 +152,7 @@ diesel::table! {
         updated_at -> BigInt,
         carrier_word -> Nullable<Text>,
         over_limit -> BigInt,
+        wants_answer -> BigInt,
     }
 }
 
@@ -285,14 +307,36 @@ diesel::table! {
 }
 
 diesel::table! {
-    stream_events (turn_id, seq) {
-        turn_id -> BigInt,
+    sessions (token_hash) {
+        token_hash -> Binary,
+        created_at -> BigInt,
+        last_seen_at -> BigInt,
+        expires_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    sign_in_links (token_hash) {
+        token_hash -> Binary,
+        created_at -> BigInt,
+        expires_at -> BigInt,
+        used_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    stream_events (seq) {
         seq -> BigInt,
-        step -> BigInt,
-        attempt -> BigInt,
-        block_type -> Text,
-        ord -> BigInt,
-        delta -> Text,
+        conversation_id -> BigInt,
+        turn_id -> Nullable<BigInt>,
+        kind -> Text,
+        subject_id -> Nullable<BigInt>,
+        state -> Nullable<Text>,
+        step -> Nullable<BigInt>,
+        attempt -> Nullable<BigInt>,
+        block_type -> Nullable<Text>,
+        ord -> Nullable<BigInt>,
+        delta -> Nullable<Text>,
         created_at -> BigInt,
     }
 }
@@ -358,7 +402,6 @@ diesel::table! {
         error -> Nullable<Text>,
         attempts -> BigInt,
         step -> BigInt,
-        last_seq -> BigInt,
         prompt -> Text,
         response_text -> Nullable<Text>,
         cancel_requested_at -> Nullable<BigInt>,
@@ -407,6 +450,7 @@ diesel::table! {
         notify -> BigInt,
         quiet_from -> Nullable<BigInt>,
         quiet_to -> Nullable<BigInt>,
+        test -> BigInt,
     }
 }
 
@@ -441,11 +485,13 @@ diesel::joinable!(usage -> users (user_id));
 
 diesel::allow_tables_to_appear_in_same_query!(
     additions,
+    api_keys,
     approvals,
     arr_cursors,
     arr_events,
     audit_log,
     blocks,
+    console_password,
     conversations,
     delivery_events,
     follows,
@@ -460,6 +506,8 @@ diesel::allow_tables_to_appear_in_same_query!(
     reactions,
     requests,
     reservations,
+    sessions,
+    sign_in_links,
     stream_events,
     sweeps,
     tool_call_items,

@@ -24,10 +24,8 @@ pub enum Part {
 }
 
 pub fn append(conn: &mut Conn, attempt: Attempt, pieces: &[Piece], now: Timestamp) -> QueryResult<()> {
-    let last: i64 = turns::table.find(attempt.turn.0).select(turns::last_seq).first(conn)?;
-    let mut seq = last;
+    let conversation: i64 = turns::table.find(attempt.turn.0).select(turns::conversation_id).first(conn)?;
     for piece in pieces {
-        seq += 1;
         let part = match piece.part {
             Part::Text => "text",
             Part::Thinking => "thinking",
@@ -35,8 +33,9 @@ pub fn append(conn: &mut Conn, attempt: Attempt, pieces: &[Piece], now: Timestam
         };
         diesel::insert_into(stream_events::table)
             .values((
+                stream_events::conversation_id.eq(conversation),
                 stream_events::turn_id.eq(attempt.turn.0),
-                stream_events::seq.eq(seq),
+                stream_events::kind.eq("block_delta"),
                 stream_events::step.eq(i64::from(attempt.step)),
                 stream_events::attempt.eq(i64::from(attempt.attempt)),
                 stream_events::block_type.eq(part),
@@ -46,12 +45,12 @@ pub fn append(conn: &mut Conn, attempt: Attempt, pieces: &[Piece], now: Timestam
             ))
             .execute(conn)?;
     }
-    diesel::update(turns::table.find(attempt.turn.0)).set(turns::last_seq.eq(seq)).execute(conn).map(drop)
+    Ok(())
 }
 
 /// Removes deltas from before `before`, unless their turn still runs; their content stands in blocks.
 pub fn forget(conn: &mut Conn, before: Timestamp) -> QueryResult<usize> {
-    let running = turns::table.filter(turns::finished_at.is_null()).select(turns::id);
+    let running = turns::table.filter(turns::finished_at.is_null()).select(turns::id.nullable());
     let old = stream_events::created_at.lt(ms(before)).and(stream_events::turn_id.ne_all(running));
     diesel::delete(stream_events::table.filter(old)).execute(conn)
 }
