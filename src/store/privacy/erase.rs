@@ -139,8 +139,10 @@ pub(super) fn turns(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
     diesel::update(blocks::table.filter(blocks::turn_id.eq_any(turn_ids(scope))))
         .set(blocks::content.eq(""))
         .execute(conn)?;
-    diesel::delete(stream_events::table.filter(stream_events::turn_id.assume_not_null().eq_any(turn_ids(scope))))
-        .execute(conn)?;
+    diesel::delete(
+        stream_events::table.filter(stream_events::turn_id.assume_not_null().eq_any(turn_ids(scope))),
+    )
+    .execute(conn)?;
     let failed = llm_steps::turn_id.eq_any(turn_ids(scope)).and(llm_steps::error.is_not_null());
     diesel::update(llm_steps::table.filter(failed))
         .set(llm_steps::error.eq(sql::<Nullable<Text>>(steps::FAILURE_WITHOUT_WORDS)))

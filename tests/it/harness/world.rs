@@ -295,7 +295,8 @@ impl World {
 
     /// The pieces in which responses came, as far as they are kept.
     pub(crate) async fn pieces_stored(&self) -> Vec<String> {
-        let pieces = "SELECT delta AS line FROM stream_events WHERE kind = 'block_delta' ORDER BY turn_id, seq";
+        let pieces =
+            "SELECT delta AS line FROM stream_events WHERE kind = 'block_delta' ORDER BY turn_id, seq";
         stored::lines(&self.app.as_ref().unwrap().db, pieces).await
     }
 
@@ -311,7 +312,9 @@ impl World {
     }
 
     pub(crate) async fn bring(&self, request: Request<Bytes>) -> u16 {
-        let webhook = Http::in_process(web::in_process(self.app.as_ref().unwrap().webhooks.clone()));
+        let webhook = Http::in_process(web::in_process(web::webhook_router(
+            self.app.as_ref().unwrap().webhooks.clone(),
+        )));
         webhook.send(request, Duration::from_secs(20)).await.unwrap().status().as_u16()
     }
 
