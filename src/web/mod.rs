@@ -2,6 +2,7 @@
 
 mod auth;
 pub mod console;
+mod problem;
 mod reports;
 mod status;
 mod twilio;
