@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::store::db::{Db, DbError};
 use crate::store::privacy::sweep::{Swept, sweep};
-use crate::store::{arr_events, notices, stream};
+use crate::store::{access, arr_events, notices, stream};
 
 /// How long deltas are kept after their turn.
 pub const DELTAS_KEPT: SignedDuration = SignedDuration::from_hours(1);
@@ -49,6 +49,9 @@ impl Upkeep {
         if let Err(error) = self.forget_deltas().await {
             tracing::warn!(%error, "old deltas could not be forgotten");
         }
+        if let Err(error) = self.forget_sessions().await {
+            tracing::warn!(%error, "sessions of the console could not be ended");
+        }
         if let Err(error) = self.forget_notices().await {
             tracing::warn!(%error, "old notices could not be forgotten");
         }
@@ -60,6 +63,11 @@ impl Upkeep {
     async fn forget_deltas(&self) -> Result<(), DbError> {
         let before = self.clock.now() - DELTAS_KEPT;
         self.db.write(move |conn| stream::forget(conn, before)).await.map(drop)
+    }
+
+    async fn forget_sessions(&self) -> Result<(), DbError> {
+        let now = self.clock.now();
+        self.db.write(move |conn| access::forget(conn, now)).await
     }
 
     async fn forget_notices(&self) -> Result<(), DbError> {
