@@ -295,7 +295,8 @@ impl World {
 
     /// The pieces in which responses came, as far as they are kept.
     pub(crate) async fn pieces_stored(&self) -> Vec<String> {
-        let pieces = "SELECT delta AS line FROM stream_events WHERE kind = 'block_delta' ORDER BY turn_id, seq";
+        let pieces =
+            "SELECT delta AS line FROM stream_events WHERE kind = 'block_delta' ORDER BY turn_id, seq";
         stored::lines(&self.app.as_ref().unwrap().db, pieces).await
     }
 
