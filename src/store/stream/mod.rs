@@ -3,5 +3,6 @@
 
 pub mod forgetting;
 pub mod reading;
+pub mod snapshot;
 pub mod watch;
 pub mod writing;
