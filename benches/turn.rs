@@ -46,7 +46,7 @@ async fn run() -> Result<()> {
     )?;
     blueprint.admin = Some(PhoneNumber::parse(ANN)?);
     let app = App::start(blueprint).await?;
-    let webhook = Http::in_process(web::in_process(app.webhooks.clone()));
+    let webhook = Http::in_process(web::in_process(web::webhook_router(app.webhooks.clone())));
 
     let mut times = Vec::with_capacity(TURNS);
     for turn in 0..WARM_UP + TURNS {

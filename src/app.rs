@@ -45,6 +45,8 @@ use crate::tools::series::AddSeries;
 use crate::tools::servers::ServerStatus;
 use crate::tools::why_missing::WhyMissing;
 use crate::upkeep::Upkeep;
+use crate::web::console::Console;
+use crate::web::sse::Places;
 use crate::web::{Trust, Webhooks};
 
 /// Time that running turns get to end after a signal; with what follows, the program is gone within 10 s.
@@ -86,6 +88,7 @@ pub struct App {
     pub engine: Engine,
     pub relay: Relay,
     pub webhooks: Webhooks,
+    pub console: Console,
     pub db: Db,
     clock: Clock,
     stop: CancellationToken,
@@ -114,6 +117,7 @@ impl App {
         let now = clock.now();
         let pace = settings.pace;
         let tools = tools(&library, settings.pictures);
+        let zone = settings.zone.clone();
         let terms = Terms { confirm_for: blueprint.confirm_for, zone: settings.zone.clone() };
         let waits = Waits { terms: terms.clone(), looks: pace.looks };
         db.write(move |conn| {
@@ -171,7 +175,15 @@ impl App {
             twilio: blueprint.trust,
             reports: blueprint.report_secret,
         };
-        Ok(Self { engine, relay, webhooks, db, clock, stop, upkeep, tasks })
+        let console = Console {
+            engine: engine.clone(),
+            db: db.clone(),
+            clock: clock.clone(),
+            zone,
+            stop: stop.clone(),
+            streams: Places::default(),
+        };
+        Ok(Self { engine, relay, webhooks, console, db, clock, stop, upkeep, tasks })
     }
 
     /// Ends within 10 s: running turns and texts get a moment to end, the rest goes on at the next start. Call it
@@ -184,7 +196,7 @@ impl App {
     /// Closes the database, once nothing uses it any more.
     pub async fn close(self) {
         self.stop.cancel();
-        let Self { engine, relay, webhooks, db, clock, upkeep, tasks, .. } = self;
+        let Self { engine, relay, webhooks, console, db, clock, upkeep, tasks, .. } = self;
         if let Some(task) = tasks.inbox {
             // It only reads, and what it admitted is stored.
             task.abort();
@@ -211,7 +223,7 @@ impl App {
         if let Err(error) = db.write(move |conn| boot::end(conn, now)).await {
             tracing::warn!(%error, "the end of this run was not recorded");
         }
-        drop((engine, relay, webhooks, upkeep));
+        drop((engine, relay, webhooks, console, upkeep));
         db.close().await;
     }
 }
@@ -304,9 +316,9 @@ impl App {
         }
         // Last, because these tasks give it work.
         self.engine.abort().await;
-        let Self { engine, relay, webhooks, db, upkeep, .. } = self;
+        let Self { engine, relay, webhooks, console, db, upkeep, .. } = self;
         relay.abort().await;
-        drop((engine, relay, webhooks, upkeep));
+        drop((engine, relay, webhooks, console, upkeep));
         db.close().await;
     }
 }

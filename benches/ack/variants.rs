@@ -98,7 +98,11 @@ impl Variant {
         let (server, running) = match self {
             Self::Program => {
                 let app = program(path).await?;
-                let server = tokio::spawn(web::serve(listener, app.webhooks.clone(), stop.clone()));
+                let server = tokio::spawn(web::serve(
+                    listener,
+                    web::webhook_router(app.webhooks.clone()),
+                    stop.clone(),
+                ));
                 (server, Running::App(Box::new(app)))
             }
             Self::Admission => {

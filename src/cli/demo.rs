@@ -59,7 +59,7 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
     let app = App::start(blueprint).await?;
 
     let stop = CancellationToken::new();
-    let server = tokio::spawn(web::serve(listener, app.webhooks.clone(), stop.clone()));
+    let server = tokio::spawn(web::serve(listener, web::webhook_router(app.webhooks.clone()), stop.clone()));
     let carrier = Carrier { twilio: peers.twilio.clone(), webhook: Http::network()? };
     let answers = peers.twilio.subscribe();
     eprintln!("Dialarr demo: simulated Sonarr, Radarr and Twilio; nothing leaves this machine.");

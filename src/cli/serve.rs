@@ -26,7 +26,7 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
     blueprint.library.read_ahead(blueprint.clock.now());
     let app = App::start(blueprint).await?;
     let stop = CancellationToken::new();
-    let server = tokio::spawn(web::serve(listener, app.webhooks.clone(), stop.clone()));
+    let server = tokio::spawn(web::serve(listener, web::webhook_router(app.webhooks.clone()), stop.clone()));
     tracing::info!(%address, "listening");
     wiring::tell_what_is_missing(config);
     signals.arrive().await;

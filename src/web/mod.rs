@@ -1,6 +1,10 @@
-//! Every route of the webhook listener on one screen, and how it is served.
+//! Every route of both listeners on one screen, and how they are served.
 
+mod auth;
+pub mod console;
 mod reports;
+pub mod sse;
+mod sse_wire;
 mod status;
 mod twilio;
 
@@ -27,6 +31,7 @@ use crate::http::InProcess;
 use crate::messaging::signature::Verifier;
 use crate::store::db::Db;
 use crate::store::deliveries::Terms;
+use console::{Console, assets, home};
 
 /// No request may keep a connection busy for longer: Twilio gives up after 15 s.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
@@ -53,7 +58,7 @@ pub struct Trust {
     pub public_url: String,
 }
 
-pub fn router(webhooks: Webhooks) -> Router {
+pub fn webhook_router(webhooks: Webhooks) -> Router {
     Router::new()
         .route(crate::messaging::twilio::WEBHOOK_PATH, post(twilio::receive))
         .route(crate::messaging::twilio::STATUS_PATH, post(status::receive))
@@ -65,24 +70,31 @@ pub fn router(webhooks: Webhooks) -> Router {
         .with_state(webhooks)
 }
 
+/// The pages and the API. It is another listener than that of the webhooks: nothing here is reached from outside.
+pub fn console_router(console: Console) -> Router {
+    Router::new()
+        .route("/assets/style.css", get(assets::style))
+        .route("/assets/live.js", get(assets::script))
+        .route("/assets/icon.svg", get(assets::icon))
+        .route("/", get(home::show))
+        .route("/api/v1/conversations/{id}/events", get(sse::events))
+        .layer(CatchPanicLayer::new())
+        .with_state(console)
+}
+
 /// Serves until `stop`, then lets requests under way end.
-pub async fn serve(
-    listener: TcpListener,
-    webhooks: Webhooks,
-    stop: CancellationToken,
-) -> std::io::Result<()> {
+pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -> std::io::Result<()> {
     // With Nagle's algorithm small answers can wait 40 ms.
     let listener = listener.tap_io(|stream| {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "could not set TCP_NODELAY");
         }
     });
-    axum::serve(listener, router(webhooks)).with_graceful_shutdown(stop.cancelled_owned()).await
+    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }
 
-/// The listener without a socket, for simulations.
-pub fn in_process(webhooks: Webhooks) -> InProcess {
-    let router = router(webhooks);
+/// A listener without a socket, for simulations.
+pub fn in_process(router: Router) -> InProcess {
     Arc::new(move |request: axum::http::Request<Bytes>| {
         let router = router.clone();
         Box::pin(async move {

@@ -80,7 +80,7 @@ impl Talk {
     pub(crate) async fn sms(&self, body: &str) -> Result<String> {
         self.peers.clock.advance(Duration::from_secs(1));
         let before = self.peers.twilio.sent().len();
-        let webhook = Http::in_process(web::in_process(self.app.webhooks.clone()));
+        let webhook = Http::in_process(web::in_process(web::webhook_router(self.app.webhooks.clone())));
         let answer = FakeTwilio::deliver(self.peers.twilio.text(ANN, body).arrive()?, &webhook).await?;
         ensure!(answer.status() == 200, "the webhook answers {}", answer.status());
         self.app.engine.settled().await;

@@ -6,6 +6,7 @@
 mod asks;
 mod cli;
 mod confirmation;
+mod console;
 mod copies;
 mod details;
 mod doctor;

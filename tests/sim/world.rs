@@ -148,7 +148,7 @@ impl World {
 
     pub(crate) async fn start(&self) -> App {
         let app = App::start(self.blueprint()).await.unwrap();
-        let webhooks = web::in_process(app.webhooks.clone());
+        let webhooks = web::in_process(web::webhook_router(app.webhooks.clone()));
         *self.door.lock().unwrap() = Some(Door { webhooks, closed: CancellationToken::new() });
         self.journal.note("STARTED");
         app

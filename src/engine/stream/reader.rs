@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::feed::{BATCH, Feed};
 use crate::conversation::stream::{Event, Seq};
+use crate::conversation::transcript::ConversationId;
 use crate::store::db::DbError;
 use crate::store::stream::reading::{self, Since};
 use crate::store::{Conn, QueryResult};
@@ -127,6 +128,18 @@ impl<S: Send + 'static> Reader<S> {
 }
 
 impl<S> Reader<S> {
+    pub fn conversation(&self) -> ConversationId {
+        self.feed.conversation
+    }
+
+    /// Everything up to here was told; `None` before a snapshot.
+    pub fn place(&self) -> Option<Seq> {
+        match self.place {
+            Place::Nowhere => None,
+            Place::Claimed(seq) | Place::At(seq) => Some(seq),
+        }
+    }
+
     pub(super) fn new(
         feed: Arc<Feed>,
         bell: watch::Receiver<()>,

@@ -101,14 +101,18 @@ pub struct Question {
     pub expires_at: Option<Timestamp>,
 }
 
-/// `None` where there is no such conversation.
-pub fn read(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<Snapshot>> {
-    let row: Option<(String, i64, Option<i64>)> = conversations::table
+pub fn exists(conn: &mut Conn, conversation: ConversationId) -> QueryResult<bool> {
+    let found: Option<i64> =
+        conversations::table.find(conversation.0).select(conversations::id).first(conn).optional()?;
+    Ok(found.is_some())
+}
+
+/// An error where there is no such conversation.
+pub fn read(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Snapshot> {
+    let (name, started_at, ended_at): (String, i64, Option<i64>) = conversations::table
         .find(conversation.0)
         .select((conversations::name, conversations::started_at, conversations::ended_at))
-        .first(conn)
-        .optional()?;
-    let Some((name, started_at, ended_at)) = row else { return Ok(None) };
+        .first(conn)?;
     let mut newest: Vec<TurnRow> = turns::table
         .filter(turns::conversation_id.eq(conversation.0))
         .order(turns::id.desc())
@@ -126,14 +130,14 @@ pub fn read(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option
         }
         None => Vec::new(),
     };
-    Ok(Some(Snapshot {
+    Ok(Snapshot {
         name,
         started_at: time(started_at)?,
         ended_at: ended_at.map(time).transpose()?,
         turns,
         cut,
         question: question(conn, conversation)?,
-    }))
+    })
 }
 
 #[derive(Queryable, Selectable)]

@@ -1,5 +1,6 @@
 //! The words in which whole-app tests are written: a running program among simulated peers.
 
+pub(crate) mod browser;
 pub(crate) mod cli;
 pub(crate) mod model;
 pub(crate) mod model_server;
@@ -225,7 +226,7 @@ impl TestApp {
     }
 
     pub(crate) async fn request(&self, request: Request<Bytes>) -> Response<Bytes> {
-        let webhook = Http::in_process(web::in_process(self.app().webhooks.clone()));
+        let webhook = Http::in_process(web::in_process(web::webhook_router(self.app().webhooks.clone())));
         webhook.send(request, std::time::Duration::from_secs(20)).await.unwrap()
     }
 

@@ -157,7 +157,7 @@ impl TestApp {
     }
 
     async fn raw(&self, request: Request<Body>) -> u16 {
-        let Ok(response) = web::router(self.app().webhooks.clone()).oneshot(request).await;
+        let Ok(response) = web::webhook_router(self.app().webhooks.clone()).oneshot(request).await;
         response.status().as_u16()
     }
 }

@@ -312,7 +312,9 @@ impl World {
     }
 
     pub(crate) async fn bring(&self, request: Request<Bytes>) -> u16 {
-        let webhook = Http::in_process(web::in_process(self.app.as_ref().unwrap().webhooks.clone()));
+        let webhook = Http::in_process(web::in_process(web::webhook_router(
+            self.app.as_ref().unwrap().webhooks.clone(),
+        )));
         webhook.send(request, Duration::from_secs(20)).await.unwrap().status().as_u16()
     }
 

@@ -1,0 +1,20 @@
+//! Style and script of the pages, compiled in. A page names them by their content, so a browser may keep them for good.
+
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+
+pub(in crate::web) async fn style() -> Response {
+    asset("text/css; charset=utf-8", include_str!("assets/style.css"))
+}
+
+pub(in crate::web) async fn script() -> Response {
+    asset("text/javascript; charset=utf-8", include_str!("assets/live.js"))
+}
+
+pub(in crate::web) async fn icon() -> Response {
+    asset("image/svg+xml", include_str!("assets/icon.svg"))
+}
+
+fn asset(kind: &'static str, content: &'static str) -> Response {
+    ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "max-age=3600")], content).into_response()
+}

@@ -1,0 +1,109 @@
+//! A browser at the console: signed in, with a cookie, and what its pages say.
+
+use bytes::Bytes;
+use dialarr::http::Http;
+use dialarr::web;
+use http::header::{CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
+use http::{Request, Response};
+
+use super::TestApp;
+
+pub(crate) const CONSOLE: &str = "http://localhost:3001";
+
+/// Somebody at the console of a running program.
+pub(crate) struct Browser<'a> {
+    app: &'a TestApp,
+    cookie: Option<String>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) status: u16,
+    /// Where a redirect leads.
+    pub(crate) location: Option<String>,
+    pub(crate) html: String,
+}
+
+impl TestApp {
+    /// A browser in which nobody has signed in.
+    pub(crate) fn stranger_at_the_console(&self) -> Browser<'_> {
+        Browser { app: self, cookie: None }
+    }
+
+    /// A browser in which the operator has signed in.
+    pub(crate) async fn browser(&self) -> Browser<'_> {
+        self.stranger_at_the_console()
+    }
+
+    /// Any request to the console's listener.
+    pub(crate) async fn ask_console(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let console = Http::in_process(web::in_process(web::console_router(self.app().console.clone())));
+        console.send(request, std::time::Duration::from_secs(20)).await.unwrap()
+    }
+}
+
+impl Browser<'_> {
+    pub(crate) async fn get(&mut self, path: &str) -> Page {
+        self.send(Request::get(format!("{CONSOLE}{path}")), Bytes::new()).await
+    }
+
+    /// Sends a form of one of our pages, with the token that the pages carry.
+    pub(crate) async fn submit(&mut self, path: &str, fields: &[(&str, &str)]) -> Page {
+        let token = self.get("/").await.field("token").unwrap_or_default();
+        let mut all = vec![("token", token.as_str())];
+        all.extend(fields);
+        self.post(path, &all).await
+    }
+
+    /// Sends a form as it is.
+    pub(crate) async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Page {
+        let request = Request::post(format!("{CONSOLE}{path}"))
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(ORIGIN, CONSOLE);
+        self.send(request, serde_urlencoded::to_string(fields).unwrap().into()).await
+    }
+
+    async fn send(&mut self, request: http::request::Builder, body: Bytes) -> Page {
+        let mut request = request.header(HOST, "localhost:3001");
+        if let Some(cookie) = &self.cookie {
+            request = request.header(COOKIE, cookie);
+        }
+        let response = self.app.ask_console(request.body(body).unwrap()).await;
+        let header = |name| {
+            let value = response.headers().get(name)?;
+            Some(value.to_str().unwrap().to_owned())
+        };
+        if let Some(set) = header(SET_COOKIE) {
+            self.cookie = set.split(';').next().map(str::to_owned);
+        }
+        Page {
+            status: response.status().as_u16(),
+            location: header(LOCATION),
+            html: String::from_utf8(response.body().to_vec()).unwrap(),
+        }
+    }
+}
+
+impl Page {
+    /// What a person reads: the words between the tags of the main part, on one line.
+    pub(crate) fn says(&self) -> String {
+        let main = self.html.split_once("<main").map_or(self.html.as_str(), |(_, main)| main);
+        let main = main.split("</main>").next().unwrap_or_default();
+        let mut words = String::new();
+        for piece in main.split('<').skip(1) {
+            let text = piece.split_once('>').map_or("", |(_, text)| text);
+            words.push_str(text);
+            words.push(' ');
+        }
+        let plain =
+            words.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", "\"").replace("&#39;", "'");
+        plain.replace("&amp;", "&").split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// The value of a field of a form.
+    pub(crate) fn field(&self, name: &str) -> Option<String> {
+        let (_, rest) = self.html.split_once(&format!("name=\"{name}\" value=\""))?;
+        rest.split('"').next().map(str::to_owned)
+    }
+}
