@@ -16,6 +16,8 @@ pub enum By {
     User(UserId),
     /// The operator, at the shell of the server.
     Shell,
+    /// The operator, in a browser.
+    Console,
     /// The program itself, as set up.
     Dialarr,
 }
@@ -27,6 +29,10 @@ pub enum Subject {
     User(UserId),
     Approval(i64),
     Household,
+    /// The door to the console: who signed in and who could not.
+    Console,
+    /// An API key.
+    Key(i64),
 }
 
 /// One line of the record. Neither names nor numbers of people belong in `detail`: ids tell who they are, for as long
@@ -45,6 +51,7 @@ pub fn record(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()>
     let (user, by) = match entry.by {
         By::User(user) => (Some(user.0), None),
         By::Shell => (None, Some("shell")),
+        By::Console => (None, Some("console")),
         By::Dialarr => (None, Some("dialarr")),
     };
     let subject = match entry.subject {
@@ -52,6 +59,8 @@ pub fn record(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()>
         Subject::User(user) => format!("user:{user}"),
         Subject::Approval(id) => format!("approval:{id}"),
         Subject::Household => "household".to_owned(),
+        Subject::Console => "console".to_owned(),
+        Subject::Key(id) => format!("api_key:{id}"),
     };
     let mut detail = entry.detail.clone();
     if let (Some(by), Some(detail)) = (by, detail.as_object_mut()) {
