@@ -4,6 +4,8 @@ pub mod auth;
 pub mod console;
 mod problem;
 mod reports;
+pub mod sse;
+mod sse_wire;
 mod status;
 mod twilio;
 
@@ -85,6 +87,8 @@ pub fn console_router(console: Console) -> Router {
         .route("/", get(home::show))
         .route("/keys", get(keys::show).post(keys::make))
         .route("/keys/{id}/revoke", post(keys::revoke))
+        .route("/api/v1/conversations/{id}/events", get(sse::events))
+        // What follows surrounds the routes above it, and only those.
         .layer(DefaultBodyLimit::max(LARGEST_FORM))
         .layer(from_fn_with_state(console.clone(), auth::gate::pass))
         .layer(CatchPanicLayer::new())

@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::store::db::Db;
 use crate::web::auth::Access;
+use crate::web::sse::Places;
 
 /// What the pages, the streams and the API work with.
 #[derive(Clone)]
@@ -29,4 +30,5 @@ pub struct Console {
     pub access: Arc<Access>,
     /// Ends the streams, so that the listener can close.
     pub stop: CancellationToken,
+    pub streams: Places,
 }

@@ -56,6 +56,17 @@ impl TestApp {
 }
 
 impl Browser<'_> {
+    /// The cookie that proves who it is, as `name=value`.
+    pub(crate) fn cookie(&self) -> Option<&str> {
+        self.cookie.as_deref()
+    }
+
+    /// As if a cookie had been put into it.
+    pub(crate) fn with_cookie(mut self, cookie: &str) -> Self {
+        self.cookie = Some(cookie.to_owned());
+        self
+    }
+
     pub(crate) async fn get(&mut self, path: &str) -> Page {
         self.send(Request::get(format!("{CONSOLE}{path}")), Bytes::new()).await
     }

@@ -10,7 +10,7 @@ use dialarr::engine::{Codes, Settings};
 use dialarr::llm::Model;
 use dialarr::llm::scripted::Scripted;
 use dialarr::simulation::{self, Peers};
-use dialarr::web::auth::{Hosts, Password, Rules, SignIn};
+use dialarr::web::auth::{Hosts, Password, Rules, SignIn, host};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use secrecy::SecretString;
@@ -87,6 +87,12 @@ impl Setup {
     /// `CONSOLE_AUTH=none`.
     pub(crate) fn open_console(mut self) -> Self {
         self.console.sign_in = SignIn::Open;
+        self
+    }
+
+    /// `CONSOLE_HOSTS`.
+    pub(crate) fn console_hosts(mut self, names: &[&str]) -> Self {
+        self.console.hosts = self.console.hosts.and(names.iter().map(|name| host(name).unwrap()));
         self
     }
 
