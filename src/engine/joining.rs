@@ -108,7 +108,7 @@ fn note(conn: &mut Conn, kind: &'static str, user: &User, by: By, now: Timestamp
 fn end_open(conn: &mut Conn, user: &User, end: End, by: By, now: Timestamp) -> QueryResult<()> {
     let settled_by = match by {
         By::User(admin) => Some(admin),
-        By::Shell | By::Dialarr => None,
+        By::Shell | By::Console | By::Dialarr => None,
     };
     for open in approvals::open_about(conn, user.id)? {
         let end = if open.matter == Matter::Join { end } else { End::Withdrawn };

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Conn;
 use super::codec::ms;
 use super::schema::audit_log;
-use crate::conversation::transcript::{CallRow, UserId};
+use crate::conversation::transcript::{CallRow, TurnId, UserId};
 
 /// Who did it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum By {
     User(UserId),
     /// The operator, at the shell of the server.
     Shell,
+    /// The operator, in a browser.
+    Console,
     /// The program itself, as set up.
     Dialarr,
 }
@@ -24,6 +26,7 @@ pub enum By {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     Call(CallRow),
+    Turn(TurnId),
     User(UserId),
     Approval(i64),
     Household,
@@ -45,10 +48,12 @@ pub fn record(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()>
     let (user, by) = match entry.by {
         By::User(user) => (Some(user.0), None),
         By::Shell => (None, Some("shell")),
+        By::Console => (None, Some("console")),
         By::Dialarr => (None, Some("dialarr")),
     };
     let subject = match entry.subject {
         Subject::Call(call) => format!("tool_call:{call}"),
+        Subject::Turn(turn) => format!("turn:{turn}"),
         Subject::User(user) => format!("user:{user}"),
         Subject::Approval(id) => format!("approval:{id}"),
         Subject::Household => "household".to_owned(),
