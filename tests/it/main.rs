@@ -11,6 +11,7 @@ mod copies;
 mod details;
 mod doctor;
 mod eval;
+mod following;
 mod harness;
 mod household;
 mod inbound;
