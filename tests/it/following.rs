@@ -35,10 +35,8 @@ const A_WAKE_UP: Duration = Duration::from_secs(8);
 /// How long events are kept here; a second passes with each write.
 const KEPT: SignedDuration = SignedDuration::from_secs(15);
 
-/// How often readers come back in one run.
-fn reconnects() -> usize {
-    std::env::var("STREAM_RECONNECTS").ok().map_or(1_000, |count| count.parse().unwrap())
-}
+/// How often readers come back.
+const RECONNECTS: usize = 10_000;
 
 /// What readers and the author know of each other.
 struct Stage {
@@ -387,8 +385,7 @@ async fn whoever_leaves_lags_and_comes_back_sees_the_log_without_a_gap_and_nothi
     for number in 0..READERS {
         readers.spawn(follow(stage.clone(), number));
     }
-    let wanted = reconnects();
-    while stage.came_back.load(Ordering::SeqCst) < wanted {
+    while stage.came_back.load(Ordering::SeqCst) < RECONNECTS {
         author.goes_on().await;
         match author.rng.random_range(0..100) {
             0..3 => author.forgets().await,
