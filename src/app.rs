@@ -22,7 +22,7 @@ use crate::pace::Pace;
 use crate::store::db::{Db, DbError};
 use crate::store::deliveries::Terms;
 use crate::store::users::{self, Newcomer};
-use crate::store::{Conn, QueryResult, boot, stream};
+use crate::store::{Conn, QueryResult, boot};
 use crate::tools::Tool;
 use crate::tools::actions::React;
 use crate::tools::details::MediaDetails;
@@ -44,8 +44,9 @@ use crate::tools::requests::RequestRemoval;
 use crate::tools::series::AddSeries;
 use crate::tools::servers::ServerStatus;
 use crate::tools::why_missing::WhyMissing;
-use crate::upkeep::{DELTAS_KEPT, Upkeep};
+use crate::upkeep::Upkeep;
 use crate::web::console::Console;
+use crate::web::sse::Places;
 use crate::web::{Trust, Webhooks};
 
 /// Time that running turns get to end after a signal; with what follows, the program is gone within 10 s.
@@ -121,8 +122,7 @@ impl App {
         let waits = Waits { terms: terms.clone(), looks: pace.looks };
         db.write(move |conn| {
             know(conn, admin.as_ref(), &members, now)?;
-            boot::begin(conn, now)?;
-            stream::forget(conn, now - DELTAS_KEPT)
+            boot::begin(conn, now)
         })
         .await?;
         let doorbell = Doorbell::default();
@@ -181,6 +181,7 @@ impl App {
             clock: clock.clone(),
             zone,
             stop: stop.clone(),
+            streams: Places::default(),
         };
         Ok(Self { engine, relay, webhooks, console, db, clock, stop, upkeep, tasks })
     }

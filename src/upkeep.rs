@@ -7,13 +7,15 @@ use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::conversation::stream::Seq;
 use crate::engine::Engine;
 use crate::store::db::{Db, DbError};
 use crate::store::privacy::sweep::{Swept, sweep};
-use crate::store::{arr_events, notices, stream};
+use crate::store::stream::forgetting::{self, Forgotten};
+use crate::store::{arr_events, notices};
 
-/// How long deltas are kept after their turn.
-pub const DELTAS_KEPT: SignedDuration = SignedDuration::from_hours(1);
+/// How long events are kept after they were logged and their turn has ended.
+const EVENTS_KEPT: SignedDuration = SignedDuration::from_hours(1);
 /// How long a report is kept that everyone was told of; its history is read no farther back.
 const REPORTS_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 const EVERY: Duration = Duration::from_mins(10);
@@ -32,6 +34,10 @@ pub struct Upkeep {
 
 impl Upkeep {
     pub async fn run(self) {
+        // First of all: a program that is often started anew would never come to it.
+        if let Err(error) = self.forget_events().await {
+            tracing::warn!(%error, "old events could not be forgotten");
+        }
         loop {
             tokio::select! {
                 () = tokio::time::sleep(EVERY) => {}
@@ -46,8 +52,8 @@ impl Upkeep {
         if let Err(error) = self.engine.keep_up().await {
             tracing::warn!(%error, "conversations and requests could not be ended");
         }
-        if let Err(error) = self.forget_deltas().await {
-            tracing::warn!(%error, "old deltas could not be forgotten");
+        if let Err(error) = self.forget_events().await {
+            tracing::warn!(%error, "old events could not be forgotten");
         }
         if let Err(error) = self.forget_notices().await {
             tracing::warn!(%error, "old notices could not be forgotten");
@@ -57,9 +63,17 @@ impl Upkeep {
         }
     }
 
-    async fn forget_deltas(&self) -> Result<(), DbError> {
-        let before = self.clock.now() - DELTAS_KEPT;
-        self.db.write(move |conn| stream::forget(conn, before)).await.map(drop)
+    /// A piece at a time, until nothing is left or the program stops.
+    async fn forget_events(&self) -> Result<(), DbError> {
+        let before = self.clock.now() - EVENTS_KEPT;
+        let mut after = Seq(0);
+        while !self.stop.is_cancelled() {
+            match self.db.write(move |conn| forgetting::forget(conn, after, before)).await? {
+                Forgotten::UpTo(seq) => after = seq,
+                Forgotten::Everything => return Ok(()),
+            }
+        }
+        Ok(())
     }
 
     async fn forget_notices(&self) -> Result<(), DbError> {

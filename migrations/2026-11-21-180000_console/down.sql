@@ -10,6 +10,7 @@ DROP TRIGGER unindex_text_in;
 DROP TRIGGER index_text_in;
 DROP TABLE words_out;
 DROP TABLE words_in;
+DROP TRIGGER log_step_abandoned;
 DROP TRIGGER log_reaction_removed;
 DROP TRIGGER log_reaction;
 DROP TRIGGER log_question_closed;

@@ -95,6 +95,12 @@ CREATE TRIGGER log_reaction_removed AFTER UPDATE OF removed_at ON reactions WHEN
     (SELECT turn_id FROM inbound_events WHERE id = NEW.event_id), (SELECT turn_id FROM outbox WHERE id = NEW.outbox_id));
 END;
 
+CREATE TRIGGER log_step_abandoned AFTER UPDATE OF state ON llm_steps WHEN NEW.state = 'abandoned' AND OLD.state <> 'abandoned' BEGIN
+  INSERT INTO stream_events (conversation_id, turn_id, kind, step, attempt, created_at)
+  SELECT conversation_id, id, 'step_abandoned', NEW.step, NEW.attempt, coalesce(NEW.finished_at, NEW.started_at)
+  FROM turns WHERE id = NEW.turn_id;
+END;
+
 -- Words of texts in and out, for searching. The texts stand once, in their tables; what is erased there leaves the index.
 CREATE VIRTUAL TABLE words_in USING fts5(body, content='inbound_events', content_rowid='id', tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE words_out USING fts5(body, content='outbox', content_rowid='id', tokenize="unicode61 remove_diacritics 2");

@@ -17,6 +17,7 @@ pub mod reaction;
 pub mod requests;
 pub mod route;
 pub mod spending;
+pub mod stream;
 pub mod text;
 pub mod transcript;
 pub mod triage;

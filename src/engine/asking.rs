@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::run::{Past, Progress, Scene};
-use super::stream::Recorder;
+use super::stream::recorder::Recorder;
 use super::{Engine, ending};
 use crate::conversation::prompt::{self, Context, Material, ModelRequest};
 use crate::conversation::spending::{Charge, Estimate, Tokens, tokens_in};

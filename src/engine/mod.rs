@@ -39,7 +39,8 @@ use crate::conversation::orders::FourDigits;
 use crate::conversation::quiet::Quiet;
 use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
-use crate::conversation::transcript::Address;
+use crate::conversation::stream::Seq;
+use crate::conversation::transcript::{Address, ConversationId};
 use crate::conversation::triage::Routing;
 use crate::conversation::turn::Limits;
 use crate::llm::Model;
@@ -47,8 +48,12 @@ use crate::messaging::outbox::Doorbell;
 use crate::pace::Pace;
 use crate::store::db::Db;
 use crate::store::quotas::Own;
+use crate::store::{Conn, QueryResult};
 use crate::tools::library::Library;
 use crate::tools::registry::Registry;
+
+use stream::hub::Hub;
+use stream::reader::Reader;
 
 pub use admission::AdmitError;
 pub use reports::ReportError;
@@ -183,6 +188,7 @@ struct Inner {
     scheduler: scheduler::Scheduler,
     /// Rings when something was reported.
     reported: Notify,
+    hub: Hub,
     tasks: TaskTracker,
     /// Something may be queued that is to be tried later.
     retries: Notify,
@@ -198,6 +204,7 @@ impl Engine {
     pub fn new(parts: Parts) -> Self {
         Self(Arc::new(Inner {
             model_places: Semaphore::new(parts.settings.model_calls),
+            hub: Hub::new(parts.db.clone()),
             parts,
             model_off_until: Mutex::new(None),
             scheduler: scheduler::Scheduler::default(),
@@ -228,6 +235,17 @@ impl Engine {
         self.0.aborting.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
+        self.0.hub.close().await;
+    }
+
+    /// Follows a conversation: see [`stream::hub::Hub::connect`].
+    pub fn connect<S>(
+        &self,
+        conversation: ConversationId,
+        after: Option<Seq>,
+        snapshot: impl Fn(&mut Conn) -> QueryResult<S> + Send + Sync + 'static,
+    ) -> Reader<S> {
+        self.0.hub.connect(conversation, after, snapshot)
     }
 
     fn now(&self) -> Timestamp {

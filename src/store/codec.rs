@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::conversation::frozen::{Afterwards, Episodes, Extent, Fingerprint};
+use crate::conversation::stream::Part;
 use crate::conversation::transcript::{
     Arguments, Brain, CallFailure, CallResult, ChannelKind, Media, MediaKind, MediaRef, Role, Status, Stop,
     Tier, Via,
@@ -57,6 +58,7 @@ words! {
     Tier: tier_word, tier { Read = "read", Write = "write", Destructive = "destructive" }
     Brain: brain_word, brain { Model = "model", Keyword = "keyword" }
     MediaKind: kind_word, kind { Movie = "movie", Series = "series" }
+    Part: part_word, part { Text = "text", Thinking = "thinking", ToolCall = "tool_call" }
 }
 
 pub(super) fn stop_word(stop: &Stop) -> &str {

@@ -16,6 +16,8 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::Conn;
+use super::stream::watch::{Announcer, Watch, Watched};
+use crate::conversation::transcript::ConversationId;
 use crate::conversation::trouble::Trouble;
 
 pub(super) const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
@@ -74,6 +76,7 @@ type Job = Box<dyn FnOnce(&mut Conn) -> Answer + Send>;
 pub struct Db {
     writer: Writer,
     readers: Readers,
+    watched: Watched,
 }
 
 /// Who runs the writes, one after the other.
@@ -82,7 +85,13 @@ enum Writer {
     /// A thread of its own, which commits what has gathered in one go.
     Thread { jobs: mpsc::Sender<Job>, thread: Arc<Mutex<Option<JoinHandle<()>>>> },
     /// The caller, for a simulation: a paused clock waits for no thread.
-    Caller { conn: Arc<Mutex<Conn>>, waits: Arc<Waits>, _lock: Arc<File> },
+    Caller { pen: Arc<Mutex<Pen>>, waits: Arc<Waits>, _lock: Arc<File> },
+}
+
+/// What writes need.
+struct Pen {
+    conn: Conn,
+    announcer: Announcer,
 }
 
 /// Short waits before and after each piece of work, so that a kill can fall on either side of a commit. The same
@@ -108,20 +117,31 @@ impl Db {
     /// Opens and migrates the file, and keeps every other process out of it.
     pub fn open(path: &str) -> Result<Self, OpenError> {
         let (conn, lock, readers) = prepare(path)?;
+        let watched = Watched::default();
+        let pen = Pen { conn, announcer: Announcer::new(watched.clone()) };
         let (jobs, queue) = mpsc::channel(QUEUE);
         let thread = std::thread::Builder::new()
             .name("db-writer".into())
-            .spawn(move || write_until_closed(conn, queue, &lock))
+            .spawn(move || write_until_closed(pen, queue, &lock))
             .map_err(OpenError::Thread)?;
-        Ok(Self { writer: Writer::Thread { jobs, thread: Arc::new(Mutex::new(Some(thread))) }, readers })
+        let writer = Writer::Thread { jobs, thread: Arc::new(Mutex::new(Some(thread))) };
+        Ok(Self { writer, readers, watched })
     }
 
     /// The same for a simulation under a paused clock: work runs where it is asked for, after a wait that `seed` decides.
     pub fn open_simulated(path: &str, seed: u64) -> Result<Self, OpenError> {
         let (conn, lock, readers) = prepare(path)?;
+        let watched = Watched::default();
+        let pen = Pen { conn, announcer: Announcer::new(watched.clone()) };
         let waits = Arc::new(Waits(AtomicU64::new(seed)));
-        let writer = Writer::Caller { conn: Arc::new(Mutex::new(conn)), waits, _lock: Arc::new(lock) };
-        Ok(Self { writer, readers })
+        let writer = Writer::Caller { pen: Arc::new(Mutex::new(pen)), waits, _lock: Arc::new(lock) };
+        Ok(Self { writer, readers, watched })
+    }
+
+    /// Tells from now on when something of a conversation was logged by this program. What a command at the shell does
+    /// is told with the next commit here.
+    pub fn watch(&self, conversation: ConversationId) -> Watch {
+        self.watched.watch(conversation)
     }
 
     /// Runs `work` in a transaction of its own; what it returns is on disk when this returns. An `Err` undoes only
@@ -133,9 +153,9 @@ impl Db {
         let (job, answer) = job(work);
         match &self.writer {
             Writer::Thread { jobs, .. } => jobs.send(job).await.map_err(|_| DbError::Closed)?,
-            Writer::Caller { conn, waits, .. } => {
+            Writer::Caller { pen, waits, .. } => {
                 waits.pass().await;
-                commit(&mut conn.lock().unwrap_or_else(PoisonError::into_inner), &mut vec![job]);
+                pen.lock().unwrap_or_else(PoisonError::into_inner).commit(&mut vec![job]);
                 waits.pass().await;
             }
         }
@@ -182,7 +202,7 @@ impl Db {
 
     /// Waits until everything queued is on disk and the write-ahead log is folded in. Call when no handle is used any more.
     pub async fn close(self) {
-        let Self { writer, readers } = self;
+        let Self { writer, readers, .. } = self;
         readers.permits.close();
         drop(readers);
         let Writer::Thread { jobs, thread } = writer else { return };
@@ -323,29 +343,35 @@ fn connect(path: &str, pragmas: &str) -> Result<Conn, OpenError> {
     Ok(conn)
 }
 
-fn write_until_closed(mut conn: Conn, mut queue: mpsc::Receiver<Job>, _lock: &File) {
+fn write_until_closed(mut pen: Pen, mut queue: mpsc::Receiver<Job>, _lock: &File) {
     let mut jobs = Vec::with_capacity(BATCH);
     while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
-        commit(&mut conn, &mut jobs);
+        pen.commit(&mut jobs);
     }
-    if let Err(error) = conn.batch_execute("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
+    if let Err(error) = pen.conn.batch_execute("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
         tracing::warn!(%error, "could not fold in the write-ahead log");
     }
 }
 
-/// Runs the jobs in one transaction and tells each of them how it ended.
-fn commit(conn: &mut Conn, jobs: &mut Vec<Job>) {
-    let mut answers: Vec<Answer> = Vec::with_capacity(jobs.len());
-    let committed = conn
-        .immediate_transaction(|conn| {
-            answers.extend(jobs.drain(..).map(|job| job(conn)));
-            Ok::<(), QueryError>(())
-        })
-        .map_err(|error| error.to_string());
-    // Where BEGIN failed, no job ran: dropping them tells their callers.
-    jobs.clear();
-    for answer in answers {
-        answer(committed.clone());
+impl Pen {
+    /// Runs the jobs in one transaction and tells each of them how it ended, then those who watch.
+    fn commit(&mut self, jobs: &mut Vec<Job>) {
+        let mut answers: Vec<Answer> = Vec::with_capacity(jobs.len());
+        let committed = self
+            .conn
+            .immediate_transaction(|conn| {
+                answers.extend(jobs.drain(..).map(|job| job(conn)));
+                Ok::<(), QueryError>(())
+            })
+            .map_err(|error| error.to_string());
+        // Where BEGIN failed, no job ran: dropping them tells their callers.
+        jobs.clear();
+        for answer in answers {
+            answer(committed.clone());
+        }
+        if committed.is_ok() {
+            self.announcer.committed(&mut self.conn);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use super::codec::{
 };
 use super::schema::{blocks, llm_steps, tool_calls, turns as turns_rows};
 use super::written::Written;
-use super::{Conn, spend, turns};
+use super::{Conn, spend, stream, turns};
 use crate::conversation::spending::{Charge, Tokens};
 use crate::conversation::transcript::{
     Arguments, Brain, CallId, CallRow, CallState, ConversationId, ModelStep, Stop, Tier, ToolCall, TurnId,
@@ -75,6 +75,7 @@ pub struct NewCall {
 }
 
 pub fn complete(conn: &mut Conn, attempt: Attempt, response: &Response, now: Timestamp) -> QueryResult<()> {
+    stream::writing::complete(conn, attempt, response, now)?;
     diesel::update(llm_steps::table.find((
         attempt.turn.0,
         i64::from(attempt.step),

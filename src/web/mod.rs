@@ -3,6 +3,8 @@
 mod auth;
 pub mod console;
 mod reports;
+pub mod sse;
+mod sse_wire;
 mod status;
 mod twilio;
 
@@ -75,6 +77,7 @@ pub fn console_router(console: Console) -> Router {
         .route("/assets/live.js", get(assets::script))
         .route("/assets/icon.svg", get(assets::icon))
         .route("/", get(home::show))
+        .route("/api/v1/conversations/{id}/events", get(sse::events))
         .layer(CatchPanicLayer::new())
         .with_state(console)
 }

@@ -14,6 +14,7 @@ use crate::store::schema::{
     approvals, blocks, conversations, follows, inbound_events, llm_steps, notices, outbox, reactions,
     requests as asked_titles, stream_events, tool_call_items, tool_calls, turns,
 };
+use crate::store::stream::forgetting;
 use crate::store::{Conn, QueryResult, codec, notices as notice_rows, steps, turns as turn_rows};
 
 /// The name of a conversation of which nothing can be read.
@@ -139,10 +140,11 @@ pub(super) fn turns(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
     diesel::update(blocks::table.filter(blocks::turn_id.eq_any(turn_ids(scope))))
         .set(blocks::content.eq(""))
         .execute(conn)?;
-    diesel::delete(
-        stream_events::table.filter(stream_events::turn_id.assume_not_null().eq_any(turn_ids(scope))),
-    )
-    .execute(conn)?;
+    let theirs = stream_events::turn_id.assume_not_null().eq_any(turn_ids(scope));
+    let told = diesel::delete(stream_events::table.filter(theirs))
+        .returning((stream_events::conversation_id, stream_events::seq))
+        .get_results(conn)?;
+    forgetting::raise_floors(conn, told)?;
     let failed = llm_steps::turn_id.eq_any(turn_ids(scope)).and(llm_steps::error.is_not_null());
     diesel::update(llm_steps::table.filter(failed))
         .set(llm_steps::error.eq(sql::<Nullable<Text>>(steps::FAILURE_WITHOUT_WORDS)))

@@ -12,6 +12,7 @@ use super::forget::{Forgetting, forget};
 use super::sweep::{Swept, sweep};
 use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
 use crate::conversation::spending::{Charge, Tokens};
+use crate::conversation::stream::Part;
 use crate::conversation::transcript::{
     Address, Arguments, Brain, CallFailure, CallResult, CallState, ChannelKind, ConversationId, Media,
     MediaKind, PhoneNumber, Received, Stop, Tier, TurnId, UserId, Via,
@@ -24,7 +25,7 @@ use crate::store::ledger::{self, Admission, Outcome, Pace};
 use crate::store::outbox::{self, NewText, Taken, TextKind};
 use crate::store::pending::{self, Question};
 use crate::store::steps::{self, Abandoned, Attempt, NewCall, Response};
-use crate::store::stream::{self, Part, Piece};
+use crate::store::stream::writing::{self, Piece};
 use crate::store::turns::{self as turn_rows, End, Kind, Live, NewTurn, Plan};
 use crate::store::users::{self as people, Newcomer};
 use crate::store::{Conn, calls, conversations as talks, history, scratch};
@@ -144,7 +145,7 @@ fn steps_of(conn: &mut Conn, turn: TurnId, now: Timestamp) {
     let first = Attempt { turn, step: 0, attempt: 1 };
     steps::start(conn, first, Brain::Model, "a-model", now).unwrap();
     let piece = Piece { part: Part::Text, ord: 0, text: "A walrus".into() };
-    stream::append(conn, first, &[piece], now).unwrap();
+    writing::append(conn, first, &[piece], now).unwrap();
     let (why, message) = (Failure::Lasting, "no walrus served".to_owned());
     steps::abandon(conn, first, Abandoned { why, message, charge: Charge::Nothing }, now).unwrap();
     let second = Attempt { attempt: 2, ..first };

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::store::db::Db;
+use crate::web::sse::Places;
 
 /// What the pages, the streams and the API work with.
 #[derive(Clone)]
@@ -21,4 +22,5 @@ pub struct Console {
     pub zone: TimeZone,
     /// Ends the streams, so that the listener can close.
     pub stop: CancellationToken,
+    pub streams: Places,
 }

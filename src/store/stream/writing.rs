@@ -1,0 +1,164 @@
+//! Deltas of responses, and where their blocks begin and end.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use crate::conversation::stream::Part;
+use crate::store::Conn;
+use crate::store::codec::{ms, number, part, part_word};
+use crate::store::schema::{llm_steps, stream_events, turns};
+use crate::store::steps::{Attempt, Response};
+
+/// Pieces of one block that came one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    pub part: Part,
+    /// Which call of the response; 0 for text and thinking.
+    pub ord: u32,
+    pub text: String,
+}
+
+/// Where a block of an attempt stands in the log.
+struct Log<'a> {
+    conn: &'a mut Conn,
+    conversation: i64,
+    attempt: Attempt,
+    now: Timestamp,
+}
+
+/// Appends pieces of an attempt that runs, each block with its begin, and with its end where another follows. What is
+/// late, because the attempt is over, is left out.
+pub fn append(conn: &mut Conn, attempt: Attempt, pieces: &[Piece], now: Timestamp) -> QueryResult<()> {
+    let Some(mut log) = Log::of_running(conn, attempt, now)? else { return Ok(()) };
+    let mut open = log.open_block()?;
+    for piece in pieces {
+        let this = (piece.part, piece.ord);
+        if open != Some(this) {
+            if let Some(before) = open {
+                log.add("block_end", before, None)?;
+            }
+            log.add("block_start", this, None)?;
+            open = Some(this);
+        }
+        log.add("block_delta", this, Some(&piece.text))?;
+    }
+    Ok(())
+}
+
+/// Ends what is open of a response that is recorded. Where something else was streamed, or nothing, the log gets the
+/// response as it is recorded.
+pub(in crate::store) fn complete(
+    conn: &mut Conn,
+    attempt: Attempt,
+    response: &Response,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let Some(mut log) = Log::of_running(conn, attempt, now)? else { return Ok(()) };
+    let streamed = log.streamed()?;
+    let text = |wanted: Part| -> String {
+        streamed.iter().filter(|(part, _)| *part == wanted).map(|(_, delta)| delta.as_str()).collect()
+    };
+    if text(Part::Text) == response.text && text(Part::Thinking) == response.thinking {
+        return match log.open_block()? {
+            Some(open) => log.add("block_end", open, None),
+            None => Ok(()),
+        };
+    }
+    if !streamed.is_empty() {
+        log.void()?;
+    }
+    for (part, text) in [(Part::Thinking, &response.thinking), (Part::Text, &response.text)] {
+        if !text.is_empty() {
+            log.add("block_start", (part, 0), None)?;
+            log.add("block_delta", (part, 0), Some(text))?;
+            log.add("block_end", (part, 0), None)?;
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Log<'a> {
+    fn of_running(conn: &'a mut Conn, attempt: Attempt, now: Timestamp) -> QueryResult<Option<Self>> {
+        let key = (attempt.turn.0, i64::from(attempt.step), i64::from(attempt.attempt));
+        let running = llm_steps::table.find(key).filter(llm_steps::state.eq("started"));
+        let found: Option<i64> = running.select(llm_steps::turn_id).first(conn).optional()?;
+        if found.is_none() {
+            return Ok(None);
+        }
+        let conversation = turns::table.find(attempt.turn.0).select(turns::conversation_id).first(conn)?;
+        Ok(Some(Self { conn, conversation, attempt, now }))
+    }
+
+    /// The block that was begun last and has no end. There is one at most: where another begins, it ends.
+    fn open_block(&mut self) -> QueryResult<Option<(Part, u32)>> {
+        let Attempt { turn, step, attempt } = self.attempt;
+        let last: Option<(String, Option<i64>, Option<i64>, Option<String>, Option<i64>)> =
+            stream_events::table
+                .filter(stream_events::turn_id.eq(turn.0))
+                .filter(stream_events::step.is_not_null().and(stream_events::attempt.is_not_null()))
+                .order(stream_events::seq.desc())
+                .select((
+                    stream_events::kind,
+                    stream_events::step,
+                    stream_events::attempt,
+                    stream_events::block_type,
+                    stream_events::ord,
+                ))
+                .first(self.conn)
+                .optional()?;
+        let Some((kind, at_step, at_attempt, Some(word), Some(ord))) = last else { return Ok(None) };
+        let is_of_this = (at_step, at_attempt) == (Some(step.into()), Some(attempt.into()));
+        if !is_of_this || kind == "block_end" {
+            return Ok(None);
+        }
+        Ok(Some((part(&word)?, number(ord)?)))
+    }
+
+    /// What was streamed of this attempt so far, in order.
+    fn streamed(&mut self) -> QueryResult<Vec<(Part, String)>> {
+        let Attempt { turn, step, attempt } = self.attempt;
+        let rows: Vec<(Option<String>, Option<String>)> = stream_events::table
+            .filter(stream_events::turn_id.eq(turn.0).and(stream_events::kind.eq("block_delta")))
+            .filter(
+                stream_events::step.eq(i64::from(step)).and(stream_events::attempt.eq(i64::from(attempt))),
+            )
+            .order(stream_events::seq)
+            .select((stream_events::block_type, stream_events::delta))
+            .load(self.conn)?;
+        rows.into_iter()
+            .map(|(word, delta)| Ok((part(word.as_deref().unwrap_or_default())?, delta.unwrap_or_default())))
+            .collect()
+    }
+
+    fn add(&mut self, kind: &str, (part, ord): (Part, u32), delta: Option<&str>) -> QueryResult<()> {
+        diesel::insert_into(stream_events::table)
+            .values((
+                stream_events::conversation_id.eq(self.conversation),
+                stream_events::turn_id.eq(self.attempt.turn.0),
+                stream_events::kind.eq(kind),
+                stream_events::step.eq(i64::from(self.attempt.step)),
+                stream_events::attempt.eq(i64::from(self.attempt.attempt)),
+                stream_events::block_type.eq(part_word(part)),
+                stream_events::ord.eq(i64::from(ord)),
+                stream_events::delta.eq(delta),
+                stream_events::created_at.eq(ms(self.now)),
+            ))
+            .execute(self.conn)
+            .map(drop)
+    }
+
+    /// Tells watchers to drop what was streamed of this attempt.
+    fn void(&mut self) -> QueryResult<()> {
+        diesel::insert_into(stream_events::table)
+            .values((
+                stream_events::conversation_id.eq(self.conversation),
+                stream_events::turn_id.eq(self.attempt.turn.0),
+                stream_events::kind.eq("step_abandoned"),
+                stream_events::step.eq(i64::from(self.attempt.step)),
+                stream_events::attempt.eq(i64::from(self.attempt.attempt)),
+                stream_events::created_at.eq(ms(self.now)),
+            ))
+            .execute(self.conn)
+            .map(drop)
+    }
+}
