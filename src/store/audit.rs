@@ -16,8 +16,20 @@ pub enum By {
     User(UserId),
     /// The operator, at the shell of the server.
     Shell,
+    /// The operator, in a browser.
+    Console,
     /// The program itself, as set up.
     Dialarr,
+}
+
+impl By {
+    /// The person who did it, where it was one of those who text.
+    pub fn user(self) -> Option<UserId> {
+        match self {
+            Self::User(user) => Some(user),
+            Self::Shell | Self::Console | Self::Dialarr => None,
+        }
+    }
 }
 
 /// What it was done to.
@@ -45,6 +57,7 @@ pub fn record(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()>
     let (user, by) = match entry.by {
         By::User(user) => (Some(user.0), None),
         By::Shell => (None, Some("shell")),
+        By::Console => (None, Some("console")),
         By::Dialarr => (None, Some("dialarr")),
     };
     let subject = match entry.subject {
