@@ -2,6 +2,7 @@
 
 mod auth;
 pub mod console;
+mod problem;
 mod reports;
 pub mod sse;
 mod sse_wire;
