@@ -4,6 +4,7 @@
 pub mod agenda;
 pub mod approvals;
 pub mod arr_events;
+pub mod asked;
 pub mod audit;
 pub mod boot;
 pub mod calls;
@@ -32,6 +33,7 @@ mod schema;
 pub mod spend;
 pub mod steps;
 pub mod stream;
+pub mod testing;
 pub mod turns;
 pub mod users;
 mod written;

@@ -32,7 +32,7 @@ use crate::http::InProcess;
 use crate::messaging::signature::Verifier;
 use crate::store::db::Db;
 use crate::store::deliveries::Terms;
-use console::{Console, assets, home};
+use console::{Console, assets, home, talk};
 
 /// No request may keep a connection busy for longer: Twilio gives up after 15 s.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
@@ -78,6 +78,15 @@ pub fn console_router(console: Console) -> Router {
         .route("/assets/live.js", get(assets::script))
         .route("/assets/icon.svg", get(assets::icon))
         .route("/", get(home::show))
+        .route("/conversations", get(talk::list::show))
+        .route("/conversations/new", post(talk::acts::begin))
+        .route("/conversations/{id}", get(talk::show::show))
+        .route("/conversations/{id}/live", get(talk::live::follow))
+        .route("/conversations/{id}/texts", post(talk::acts::text))
+        .route("/conversations/{id}/question", post(talk::acts::answer))
+        .route("/conversations/{id}/reopen", post(talk::acts::reopen))
+        .route("/turns/{id}/cancel", post(talk::acts::cancel))
+        .route("/turns/{id}/resume", post(talk::acts::resume))
         .route("/api/v1/conversations/{id}/events", get(sse::events))
         .layer(CatchPanicLayer::new())
         .with_state(console)

@@ -1,8 +1,12 @@
 //! The console: what the operator watches and decides in a browser. A file per page, its template beside it.
 
+mod answers;
 pub(super) mod assets;
 mod frame;
 pub(super) mod home;
+mod said;
+pub(super) mod talk;
+mod words;
 
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
