@@ -180,6 +180,7 @@ impl App {
             db: db.clone(),
             clock: clock.clone(),
             zone,
+            retention: blueprint.retention,
             stop: stop.clone(),
             streams: Places::default(),
         };

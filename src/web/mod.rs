@@ -32,7 +32,7 @@ use crate::http::InProcess;
 use crate::messaging::signature::Verifier;
 use crate::store::db::Db;
 use crate::store::deliveries::Terms;
-use console::{Console, assets, home, talk};
+use console::{Console, assets, audit, changing, deliveries, home, memory, spend, talk, user, users};
 
 /// No request may keep a connection busy for longer: Twilio gives up after 15 s.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
@@ -87,6 +87,20 @@ pub fn console_router(console: Console) -> Router {
         .route("/conversations/{id}/reopen", post(talk::acts::reopen))
         .route("/turns/{id}/cancel", post(talk::acts::cancel))
         .route("/turns/{id}/resume", post(talk::acts::resume))
+        .route("/resume", post(home::resume))
+        .route("/wishes/{id}/approve", post(home::approve_wish))
+        .route("/wishes/{id}/deny", post(home::deny_wish))
+        .route("/users", get(users::list))
+        .route("/users/{id}", get(user::show))
+        .route("/users/{id}/approve", post(changing::approve))
+        .route("/users/{id}/block", post(changing::block))
+        .route("/users/{id}/settings", post(changing::change))
+        .route("/users/{id}/forget", post(changing::forget))
+        .route("/users/{id}/export", post(changing::export))
+        .route("/deliveries", get(deliveries::show))
+        .route("/spend", get(spend::show))
+        .route("/memory", get(memory::show))
+        .route("/audit", get(audit::show))
         .route("/api/v1/conversations/{id}/events", get(sse::events))
         .layer(CatchPanicLayer::new())
         .with_state(console)

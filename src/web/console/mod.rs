@@ -2,12 +2,21 @@
 
 mod answers;
 pub(super) mod assets;
+pub(super) mod audit;
+pub(super) mod changing;
+mod chart;
+pub(super) mod deliveries;
 mod frame;
 pub(super) mod home;
+pub(super) mod memory;
 mod said;
+pub(super) mod spend;
 pub(super) mod talk;
+pub(super) mod user;
+pub(super) mod users;
 mod words;
 
+use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +33,8 @@ pub struct Console {
     pub clock: Clock,
     /// In which times are shown.
     pub zone: TimeZone,
+    /// For how long the words of texts are kept.
+    pub retention: SignedDuration,
     /// Ends the streams, so that the listener can close.
     pub stop: CancellationToken,
     pub streams: Places,
