@@ -6,12 +6,15 @@ mod answering;
 mod asking;
 mod begin;
 mod calling;
+pub mod console;
 mod deeds;
 mod deleting;
 mod ending;
 mod household;
+pub mod intervening;
 pub mod joining;
 mod notices;
+pub mod operator;
 mod reconcile;
 mod reports;
 mod retries;
@@ -21,6 +24,7 @@ pub mod stream;
 mod telling;
 mod triage;
 mod upkeep;
+mod wishes;
 mod world;
 
 use std::sync::{Arc, Mutex};
@@ -98,7 +102,7 @@ pub struct Quotas {
 
 impl Quotas {
     /// Those of one member, who may have limits of their own.
-    fn of_member(self, own: Own) -> Self {
+    pub(crate) fn of_member(self, own: Own) -> Self {
         let of = |rate: Option<Rate>, own: Option<u32>| {
             rate.map(|rate| Rate { most: own.unwrap_or(rate.most), ..rate })
         };

@@ -34,7 +34,9 @@ use crate::http::InProcess;
 use crate::messaging::signature::Verifier;
 use crate::store::db::Db;
 use crate::store::deliveries::Terms;
-use console::{Console, assets, home, keys, sign_in};
+use console::{
+    Console, assets, audit, changing, deliveries, home, keys, memory, sign_in, spend, talk, user, users,
+};
 
 /// No request may keep a connection busy for longer: Twilio gives up after 15 s.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
@@ -85,8 +87,31 @@ pub fn console_router(console: Console) -> Router {
         .route(auth::LINK_PATH, get(sign_in::show_link).post(sign_in::use_link))
         .route("/sign-out", post(sign_in::leave))
         .route("/", get(home::show))
+        .route("/conversations", get(talk::list::show))
+        .route("/conversations/new", post(talk::acts::begin))
+        .route("/conversations/{id}", get(talk::show::show))
+        .route("/conversations/{id}/live", get(talk::live::follow))
+        .route("/conversations/{id}/texts", post(talk::acts::text))
+        .route("/conversations/{id}/question", post(talk::acts::answer))
+        .route("/conversations/{id}/reopen", post(talk::acts::reopen))
+        .route("/turns/{id}/cancel", post(talk::acts::cancel))
+        .route("/turns/{id}/resume", post(talk::acts::resume))
         .route("/keys", get(keys::show).post(keys::make))
         .route("/keys/{id}/revoke", post(keys::revoke))
+        .route("/resume", post(home::resume))
+        .route("/wishes/{id}/approve", post(home::approve_wish))
+        .route("/wishes/{id}/deny", post(home::deny_wish))
+        .route("/users", get(users::list))
+        .route("/users/{id}", get(user::show))
+        .route("/users/{id}/approve", post(changing::approve))
+        .route("/users/{id}/block", post(changing::block))
+        .route("/users/{id}/settings", post(changing::change))
+        .route("/users/{id}/forget", post(changing::forget))
+        .route("/users/{id}/export", post(changing::export))
+        .route("/deliveries", get(deliveries::show))
+        .route("/spend", get(spend::show))
+        .route("/memory", get(memory::show))
+        .route("/audit", get(audit::show))
         .route("/api/v1/conversations/{id}/events", get(sse::events))
         // What follows surrounds the routes above it, and only those.
         .layer(DefaultBodyLimit::max(LARGEST_FORM))
