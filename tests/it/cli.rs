@@ -35,16 +35,16 @@ fn help_names_the_commands() {
     Usage: dialarr <COMMAND>
 
     Commands:
-      demo    Try everything on this machine, with a made-up library and no account or key
-      serve   Answer texts: listen for webhooks and finish what a crash left open
-      chat    Talk in the terminal, with the real configuration and libraries
-      doctor  Check everything that has to work, and tell what to do about what does not
-      setup   Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
-      users   List, change, export and forget the people who text, also while the service runs
-      backup  Write a consistent copy of the database, also while the service runs
-      console-link  X
-      eval    Play files of scenarios and tell which scenarios end as they should
-      help    Print this message or the help of the given subcommand(s)
+      demo          Try everything on this machine, with a made-up library and no account or key
+      serve         Answer texts: listen for webhooks and finish what a crash left open
+      chat          Talk in the terminal, with the real configuration and libraries
+      doctor        Check everything that has to work, and tell what to do about what does not
+      setup         Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
+      users         List, change, export and forget the people who text, also while the service runs
+      backup        Write a consistent copy of the database, also while the service runs
+      console-link  Print a link that signs in to the console, once and within ten minutes; also while the service runs
+      eval          Play files of scenarios and tell which scenarios end as they should
+      help          Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help
