@@ -28,7 +28,7 @@ use dialarr::store::privacy::erase_talk;
 use dialarr::store::privacy::forget::{Forgetting, forget};
 use dialarr::store::privacy::sweep::{Swept, sweep};
 use dialarr::store::users::{self, Newcomer};
-use dialarr::web::{self, console::Console};
+use dialarr::web::{self, auth::SignIn, console::Console};
 use http::Request;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
