@@ -101,6 +101,8 @@ impl World {
         let mut blueprint = self.peers.blueprint(db, settings, Some(self.model.clone())).unwrap();
         blueprint.report_secret = Some(SECRET.into());
         blueprint.missed = Some(self.peers.missed());
+        // Who is let in is not what is simulated here.
+        blueprint.console.sign_in = SignIn::Open;
         self.app = Some(App::start(blueprint).await.unwrap());
     }
 
