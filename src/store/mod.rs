@@ -26,6 +26,7 @@ pub mod privacy;
 pub mod quotas;
 pub mod reactions;
 pub mod requests;
+pub mod resending;
 pub mod roster;
 mod schema;
 pub mod spend;

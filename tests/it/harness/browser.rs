@@ -97,8 +97,8 @@ impl Page {
             words.push(' ');
         }
         let plain =
-            words.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", "\"").replace("&#39;", "'");
-        plain.replace("&amp;", "&").split_whitespace().collect::<Vec<_>>().join(" ")
+            words.replace("&#60;", "<").replace("&#62;", ">").replace("&#34;", "\"").replace("&#39;", "'");
+        plain.replace("&#38;", "&").split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     /// The value of a field of a form.
