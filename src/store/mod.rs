@@ -1,6 +1,7 @@
 //! Everything that is remembered, in one SQLite file. The only place that knows there is a database:
 //! sync functions over a [`Conn`], a file per noun, run through [`db::Db`]'s closures.
 
+pub mod access;
 pub mod agenda;
 pub mod approvals;
 pub mod arr_events;
@@ -27,6 +28,7 @@ pub mod quotas;
 pub mod reactions;
 pub mod requests;
 pub mod resending;
+pub mod resuming;
 pub mod roster;
 mod schema;
 pub mod spend;

@@ -3,6 +3,7 @@
 // Says to the lints what cargo knows: an unwrap in here is a failing test.
 #![cfg(test)]
 
+mod access;
 mod asks;
 mod cli;
 mod confirmation;
@@ -11,9 +12,11 @@ mod copies;
 mod details;
 mod doctor;
 mod eval;
+mod following;
 mod harness;
 mod household;
 mod inbound;
+mod intervening;
 mod joining;
 mod lifecycle;
 mod missed;
@@ -33,6 +36,7 @@ mod routing;
 mod setup;
 mod shelf;
 mod spend;
+mod stream;
 mod texts;
 mod tidy;
 mod tools;

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use super::Console;
 use super::said::Said;
-use crate::web::auth::Operator;
+use crate::web::auth::{Leaving, Operator};
 
 /// The part of the console that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +90,8 @@ pub(in crate::web) struct Frame {
     here: Place,
     /// What a form must send back to be believed.
     pub(in crate::web) token: String,
+    /// Whether there is anything to sign out of.
+    pub(in crate::web) can_leave: bool,
     /// What came of the form that led here.
     pub(in crate::web) said: Option<Said>,
 }
@@ -105,7 +107,9 @@ pub(in crate::web) struct Link {
 
 impl Frame {
     pub(in crate::web) fn new(operator: &Operator, here: Place, title: impl Into<String>) -> Self {
-        Self { title: title.into(), here, token: operator.form_token().to_owned(), said: None }
+        let can_leave = operator.leaving() == Leaving::Possible;
+        let token = operator.form_token().to_owned();
+        Self { title: title.into(), here, token, said: None, can_leave }
     }
 
     pub(in crate::web) fn saying(self, said: Option<Said>) -> Self {

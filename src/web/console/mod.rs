@@ -8,12 +8,17 @@ mod chart;
 pub(super) mod deliveries;
 mod frame;
 pub(super) mod home;
+pub(super) mod keys;
 pub(super) mod memory;
 mod said;
+pub(super) mod sign_in;
 pub(super) mod spend;
+mod trouble;
 pub(super) mod user;
 pub(super) mod users;
 mod words;
+
+use std::sync::Arc;
 
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
@@ -22,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::store::db::Db;
+use crate::web::auth::Access;
 use crate::web::sse::Places;
 
 /// What the pages, the streams and the API work with.
@@ -32,6 +38,8 @@ pub struct Console {
     pub clock: Clock,
     /// In which times are shown.
     pub zone: TimeZone,
+    /// Who is let in.
+    pub access: Arc<Access>,
     /// For how long the words of texts are kept.
     pub retention: SignedDuration,
     /// Ends the streams, so that the listener can close.
