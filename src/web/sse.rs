@@ -18,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::auth::Caller;
 use super::console::Console;
+use super::problem::Problem;
 use super::sse_wire as wire;
 use crate::conversation::stream::Seq;
 use crate::conversation::transcript::ConversationId;
@@ -61,19 +62,24 @@ pub(super) async fn events(
     headers: HeaderMap,
 ) -> Response {
     let Ok(after) = place(&cursor, &headers) else {
-        return (StatusCode::BAD_REQUEST, "Last-Event-ID is the number of an event").into_response();
+        return Problem::new(StatusCode::BAD_REQUEST, "Last-Event-ID is the number of an event.")
+            .into_response();
     };
     let conversation = ConversationId(conversation);
     match console.db.read(move |conn| snapshot::exists(conn, conversation)).await {
         Ok(true) => {}
-        Ok(false) => return StatusCode::NOT_FOUND.into_response(),
+        Ok(false) => {
+            return Problem::new(StatusCode::NOT_FOUND, "There is no such conversation.").into_response();
+        }
         Err(error) => {
             tracing::error!(%error, "a conversation could not be looked up");
-            return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+            return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.")
+                .into_response();
         }
     }
     let Some(permit) = console.streams.take() else {
-        return (StatusCode::SERVICE_UNAVAILABLE, "as many streams are open as may be").into_response();
+        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "As many streams are open as may be.")
+            .into_response();
     };
     let reader = console.engine.connect(conversation, after, move |conn| snapshot::read(conn, conversation));
     let told = Telling { reader, waiting: VecDeque::from([Event::default().retry(RETRY)]), _permit: permit };

@@ -28,7 +28,9 @@ use dialarr::store::privacy::erase_talk;
 use dialarr::store::privacy::forget::{Forgetting, forget};
 use dialarr::store::privacy::sweep::{Swept, sweep};
 use dialarr::store::users::{self, Newcomer};
-use dialarr::web::{self, console::Console};
+use dialarr::web;
+use dialarr::web::auth::SignIn;
+use dialarr::web::console::Console;
 use http::Request;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
@@ -100,6 +102,7 @@ impl World {
         let settings = simulation::settings(TimeZone::UTC);
         let mut blueprint = self.peers.blueprint(db, settings, Some(self.model.clone())).unwrap();
         blueprint.report_secret = Some(SECRET.into());
+        blueprint.console.sign_in = SignIn::Open;
         blueprint.missed = Some(self.peers.missed());
         self.app = Some(App::start(blueprint).await.unwrap());
     }
