@@ -189,6 +189,7 @@ impl App {
             clock: clock.clone(),
             zone,
             access,
+            retention: blueprint.retention,
             stop: stop.clone(),
             streams: Places::default(),
         };

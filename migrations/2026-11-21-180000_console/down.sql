@@ -1,3 +1,21 @@
+CREATE TABLE pauses_users_end (
+  id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+  begun_at INTEGER NOT NULL,
+  begun_by INTEGER NOT NULL REFERENCES users(id),
+  ended_at INTEGER,
+  ended_by INTEGER REFERENCES users(id),
+  CHECK ((ended_at IS NULL) = (ended_by IS NULL))
+) STRICT;
+INSERT INTO pauses_users_end
+  SELECT id, begun_at, begun_by, ended_at, iif(ended_at IS NULL, NULL, coalesce(ended_by, begun_by)) FROM pauses;
+DROP TABLE pauses;
+ALTER TABLE pauses_users_end RENAME TO pauses;
+CREATE UNIQUE INDEX ux_pause_open ON pauses(ended_at IS NULL) WHERE ended_at IS NULL;
+DROP INDEX ix_audit_kind;
+DROP INDEX ix_tool_unknown;
+DROP INDEX ix_turn_failed;
+DROP INDEX ix_outbox_failed;
+DROP INDEX ix_conversation_activity;
 DROP TABLE api_keys;
 DROP TABLE sign_in_links;
 DROP TABLE sessions;

@@ -159,3 +159,24 @@ CREATE TABLE api_keys (
   last_used_at INTEGER,
   revoked_at INTEGER
 ) STRICT;
+
+-- What the pages list: conversations by their last words, and what went wrong among much that did not.
+CREATE INDEX ix_conversation_activity ON conversations(last_activity_at DESC, id DESC);
+CREATE INDEX ix_outbox_failed ON outbox(id) WHERE state = 'failed' OR delivery IN ('undelivered','failed');
+CREATE INDEX ix_turn_failed ON turns(id) WHERE state IN ('FAILED','ERROR');
+CREATE INDEX ix_tool_unknown ON tool_calls(id) WHERE state = 'unknown';
+CREATE INDEX ix_audit_kind ON audit_log(kind, id DESC);
+
+-- The operator, who is no user, ends a pause too: then nobody stands in ended_by.
+CREATE TABLE pauses_anyone_ends (
+  id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+  begun_at INTEGER NOT NULL,
+  begun_by INTEGER NOT NULL REFERENCES users(id),
+  ended_at INTEGER,
+  ended_by INTEGER REFERENCES users(id),
+  CHECK (ended_by IS NULL OR ended_at IS NOT NULL)
+) STRICT;
+INSERT INTO pauses_anyone_ends SELECT id, begun_at, begun_by, ended_at, ended_by FROM pauses;
+DROP TABLE pauses;
+ALTER TABLE pauses_anyone_ends RENAME TO pauses;
+CREATE UNIQUE INDEX ux_pause_open ON pauses(ended_at IS NULL) WHERE ended_at IS NULL;

@@ -77,6 +77,11 @@ impl WayBack {
         Ok(Self { user: user.clone(), source, turn: None, to, from, emoji: Emoji::Remove })
     }
 
+    /// The address of ours that they are texted from.
+    pub(super) fn ours(&self) -> Address {
+        self.from.clone()
+    }
+
     /// A notice, whole; `key` makes sure that it goes out once.
     pub(super) fn notice(&self, key: &str, body: &str) -> NewText {
         let body = text::for_sms(body, Emoji::Remove);

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::begin::{Beginning, Begun, Scene};
 use super::ending::WayBack;
 use super::joining::{self, Blocking};
-use super::upkeep;
+use super::{upkeep, wishes};
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::orders::{self, FourDigits, Order, Quota, Verdict};
 use crate::conversation::rate::Rate;
@@ -140,15 +140,11 @@ impl Beginning<'_> {
     }
 
     fn deny_deletion(&mut self, admin: &User, approval: &Approval, item: &FrozenItem) -> QueryResult<String> {
-        let settled = approvals::settle(self.conn, approval.id, End::Denied, Some(admin.id), self.now)?;
-        if settled == Settled::TooLate {
+        let number = self.settings.number.as_ref();
+        if wishes::deny(self.conn, approval, By::User(admin.id), number, self.now)? == Settled::TooLate {
             return Ok("That was answered already.".to_owned());
         }
-        self.note(admin, "deny_deletion", Subject::Approval(approval.id))?;
         let member = users::get(self.conn, approval.user)?;
-        let key = format!("approval:{}:denied", approval.id);
-        let way = WayBack::to_user(self.conn, &member, self.settings.number.as_ref())?;
-        outbox::queue_once(self.conn, &way.notice(&key, &deletion::wish_denied(item)), self.now)?;
         Ok(format!("OK, {} stays. I told {}.", deletion::name(item), naming::called(&member)))
     }
 
@@ -267,7 +263,7 @@ impl Beginning<'_> {
     }
 
     fn resume(&mut self, admin: &User) -> QueryResult<&'static str> {
-        Ok(match household::end_pause(self.conn, admin.id, self.now)? {
+        Ok(match household::end_pause(self.conn, By::User(admin.id), self.now)? {
             Change::Done => {
                 self.note(admin, "resume", Subject::Household)?;
                 "I am back. Texts of the last hour are answered now."

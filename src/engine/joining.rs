@@ -106,14 +106,10 @@ fn note(conn: &mut Conn, kind: &'static str, user: &User, by: By, now: Timestamp
 
 /// Ends what is open about a person: whether they may join by `end`, and what they wished for with it.
 fn end_open(conn: &mut Conn, user: &User, end: End, by: By, now: Timestamp) -> QueryResult<()> {
-    let settled_by = match by {
-        By::User(admin) => Some(admin),
-        By::Shell | By::Console | By::Dialarr => None,
-    };
     for open in approvals::open_about(conn, user.id)? {
         let end = if open.matter == Matter::Join { end } else { End::Withdrawn };
         // One that somebody else has settled in between stays so.
-        approvals::settle(conn, open.id, end, settled_by, now)?;
+        approvals::settle(conn, open.id, end, by.user(), now)?;
     }
     Ok(())
 }

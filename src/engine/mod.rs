@@ -13,6 +13,7 @@ mod household;
 pub mod intervening;
 pub mod joining;
 mod notices;
+pub mod operator;
 mod reconcile;
 mod reports;
 mod retries;
@@ -22,6 +23,7 @@ pub mod stream;
 mod telling;
 mod triage;
 mod upkeep;
+mod wishes;
 mod world;
 
 use std::sync::{Arc, Mutex};
@@ -99,7 +101,7 @@ pub struct Quotas {
 
 impl Quotas {
     /// Those of one member, who may have limits of their own.
-    fn of_member(self, own: Own) -> Self {
+    pub(crate) fn of_member(self, own: Own) -> Self {
         let of = |rate: Option<Rate>, own: Option<u32>| {
             rate.map(|rate| Rate { most: own.unwrap_or(rate.most), ..rate })
         };

@@ -78,6 +78,13 @@ impl End {
     }
 }
 
+impl Approval {
+    /// Whether its time is over, which upkeep may not have noticed yet.
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        self.expires_at <= ms(now)
+    }
+}
+
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = approvals)]
 struct Row {

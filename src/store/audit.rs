@@ -22,6 +22,16 @@ pub enum By {
     Dialarr,
 }
 
+impl By {
+    /// The person who did it, where it was one of those who text.
+    pub fn user(self) -> Option<UserId> {
+        match self {
+            Self::User(user) => Some(user),
+            Self::Shell | Self::Console | Self::Dialarr => None,
+        }
+    }
+}
+
 /// What it was done to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {

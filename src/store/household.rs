@@ -3,6 +3,7 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
+use super::audit::By;
 use super::codec::{ms, time};
 use super::schema::pauses;
 use super::written::Written;
@@ -34,12 +35,12 @@ pub fn begin_pause(conn: &mut Conn, by: UserId, now: Timestamp) -> QueryResult<C
 }
 
 /// Who has not been told of the pause yet need not be told any more.
-pub fn end_pause(conn: &mut Conn, by: UserId, now: Timestamp) -> QueryResult<Change> {
+pub fn end_pause(conn: &mut Conn, by: By, now: Timestamp) -> QueryResult<Change> {
     if let Some(pause) = pause(conn)? {
         outbox::withdraw(conn, &format!("pause:{pause}"), now)?;
     }
     let ended = diesel::update(pauses::table.filter(OPEN))
-        .set((pauses::ended_at.eq(ms(now)), pauses::ended_by.eq(by.0)))
+        .set((pauses::ended_at.eq(ms(now)), pauses::ended_by.eq(by.user().map(|by| by.0))))
         .execute(conn)?;
     Ok(if ended == 0 { Change::WasSo } else { Change::Done })
 }

@@ -9,6 +9,7 @@ pub mod audit;
 pub mod boot;
 pub mod calls;
 mod codec;
+pub mod console;
 pub mod conversations;
 pub mod db;
 pub mod deliveries;

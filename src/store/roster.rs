@@ -44,6 +44,16 @@ pub fn by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<User
     Ok(id.map(UserId))
 }
 
+/// Somebody who is known and not forgotten.
+pub fn known(conn: &mut Conn, id: UserId) -> QueryResult<Option<User>> {
+    let known: Option<i64> = users::table
+        .filter(users::id.eq(id.0).and(users::forgotten_at.is_null()))
+        .select(users::id)
+        .first(conn)
+        .optional()?;
+    known.map(|id| people::get(conn, UserId(id))).transpose()
+}
+
 pub fn person(conn: &mut Conn, id: UserId) -> QueryResult<Person> {
     let user = people::get(conn, id)?;
     with_limits(conn, user)

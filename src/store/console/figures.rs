@@ -1,0 +1,118 @@
+//! Texts per day. There is no index of when texts came, so that taking one in stays quick; their ids rise with time, so
+//! the first of a day is found by halving.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use crate::store::codec::{ms, time};
+use crate::store::schema::{inbound_events, outbox, users};
+use crate::store::{Conn, QueryResult};
+
+/// When texts came in and went out; those of test users are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Texts {
+    pub received: Vec<Timestamp>,
+    pub sent: Vec<(Timestamp, Outcome)>,
+}
+
+/// What became of a text of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    Delivered,
+    /// The carrier took it and has not told more.
+    Sent,
+    Waiting,
+    Failed,
+    /// Put aside: its receiver has opted out or was blocked.
+    Suppressed,
+}
+
+pub fn since(conn: &mut Conn, from: Timestamp) -> QueryResult<Texts> {
+    let newest: Option<i64> = inbound_events::table
+        .order(inbound_events::id.desc())
+        .select(inbound_events::id)
+        .first(conn)
+        .optional()?;
+    let first = first_since(newest.unwrap_or(0), ms(from), |id| {
+        inbound_events::table
+            .filter(inbound_events::id.ge(id))
+            .order(inbound_events::id)
+            .select((inbound_events::id, inbound_events::received_at))
+            .first(conn)
+            .optional()
+    })?;
+    let received: Vec<i64> = inbound_events::table
+        .filter(inbound_events::id.ge(first).and(inbound_events::received_at.ge(ms(from))))
+        .filter(inbound_events::channel.ne("console"))
+        .select(inbound_events::received_at)
+        .load(conn)?;
+    let newest: Option<i64> =
+        outbox::table.order(outbox::id.desc()).select(outbox::id).first(conn).optional()?;
+    let first = first_since(newest.unwrap_or(0), ms(from), |id| {
+        outbox::table
+            .filter(outbox::id.ge(id))
+            .order(outbox::id)
+            .select((outbox::id, outbox::created_at))
+            .first(conn)
+            .optional()
+    })?;
+    let sent: Vec<(i64, String, Option<String>)> = outbox::table
+        .inner_join(users::table.on(users::id.eq(outbox::user_id)))
+        .filter(outbox::id.ge(first).and(outbox::created_at.ge(ms(from))))
+        .filter(users::test.eq(0))
+        .select((outbox::created_at, outbox::state, outbox::delivery))
+        .load(conn)?;
+    Ok(Texts {
+        received: received.into_iter().map(time).collect::<QueryResult<_>>()?,
+        sent: sent
+            .into_iter()
+            .map(|(at, state, delivery)| Ok((time(at)?, outcome(&state, delivery.as_deref()))))
+            .collect::<QueryResult<_>>()?,
+    })
+}
+
+fn outcome(state: &str, delivery: Option<&str>) -> Outcome {
+    match (state, delivery) {
+        ("failed", _) | (_, Some("undelivered" | "failed" | "canceled")) => Outcome::Failed,
+        ("suppressed", _) => Outcome::Suppressed,
+        (_, Some("delivered" | "read")) => Outcome::Delivered,
+        ("accepted", _) => Outcome::Sent,
+        _ => Outcome::Waiting,
+    }
+}
+
+/// The smallest id from which on rows are of `from` or later. `at_or_after` gives the first row from an id on.
+fn first_since(
+    newest: i64,
+    from: i64,
+    mut at_or_after: impl FnMut(i64) -> QueryResult<Option<(i64, i64)>>,
+) -> QueryResult<i64> {
+    let (mut low, mut high) = (0, newest + 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match at_or_after(middle)? {
+            Some((id, at)) if at < from => low = id + 1,
+            Some(_) | None => high = middle,
+        }
+    }
+    Ok(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_since;
+
+    #[test]
+    fn the_first_row_of_a_time_is_found_among_gaps() {
+        let rows = [(2, 10), (3, 20), (9, 20), (10, 30), (40, 50)];
+        let first = |from: i64| {
+            let find = |id| Ok(rows.iter().copied().find(|(row, _)| *row >= id));
+            first_since(40, from, find).unwrap()
+        };
+        let from_there = |from: i64| rows.iter().find(|(id, _)| *id >= first(from)).map(|(id, _)| *id);
+        assert_eq!(
+            [0, 10, 11, 20, 21, 50, 51].map(from_there),
+            [Some(2), Some(2), Some(3), Some(3), Some(10), Some(40), None]
+        );
+    }
+}

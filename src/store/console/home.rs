@@ -1,0 +1,118 @@
+//! What needs the operator.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::who::{self, Who};
+use crate::conversation::transcript::{ConversationId, User};
+use crate::store::approvals::{self, Approval, Matter};
+use crate::store::codec::{ms, time};
+use crate::store::schema::{conversations, outbox, pauses, tool_calls, turns, users};
+use crate::store::written::Written;
+use crate::store::{Conn, QueryResult, joining, outbox as texts, users as people};
+
+const FAILED_TURN: Written = Written("turns.state IN ('FAILED','ERROR')");
+const UNKNOWN_CALL: Written = Written("tool_calls.state = 'unknown'");
+const PAUSED: Written = Written("pauses.ended_at IS NULL");
+/// Turns that are told of at most.
+const TURNS: i64 = 8;
+
+/// Everything that waits for somebody to decide or to look.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Needs {
+    pub paused_since: Option<Timestamp>,
+    /// Strangers who have told their name, longest waiting first.
+    pub newcomers: Vec<User>,
+    pub wishes: Vec<(Approval, User)>,
+    /// Admins who hear of nothing.
+    pub silent_admins: Vec<User>,
+    /// Texts and changes of which nobody knows yet whether they took place.
+    pub unknown: Vec<Unknown>,
+    pub broken: Vec<Broken>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    pub what: UnknownWhat,
+    pub since: Timestamp,
+    pub conversation: Option<ConversationId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnknownWhat {
+    Text,
+    /// The tool that was interrupted.
+    Call(String),
+}
+
+/// A turn that ended without doing what was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    pub conversation: ConversationId,
+    pub name: String,
+    pub who: Who,
+    pub at: Timestamp,
+}
+
+/// `since`: how far back failures are told of.
+pub fn needs(conn: &mut Conn, since: Timestamp, now: Timestamp) -> QueryResult<Needs> {
+    let paused: Option<i64> = pauses::table.filter(PAUSED).select(pauses::begun_at).first(conn).optional()?;
+    let named = joining::named(conn)?;
+    let newcomers = named.into_iter().map(|id| people::get(conn, id)).collect::<QueryResult<_>>()?;
+    let mut wishes = Vec::new();
+    for open in approvals::open(conn)? {
+        if open.matter != Matter::Join && !open.is_over(now) {
+            let about = people::get(conn, open.user)?;
+            wishes.push((open, about));
+        }
+    }
+    let silent_admins = people::admins(conn)?.into_iter().filter(|admin| admin.opted_out).collect();
+    Ok(Needs {
+        paused_since: paused.map(time).transpose()?,
+        newcomers,
+        wishes,
+        silent_admins,
+        unknown: unknown(conn)?,
+        broken: broken(conn, since)?,
+    })
+}
+
+fn unknown(conn: &mut Conn) -> QueryResult<Vec<Unknown>> {
+    let lost: Vec<(i64, Option<i64>)> = outbox::table
+        .filter(texts::OPEN.and(outbox::state.eq("unknown")))
+        .order(outbox::id.desc())
+        .select((outbox::unknown_at.assume_not_null(), outbox::turn_id))
+        .load(conn)?;
+    let calls: Vec<(i64, i64, String)> = tool_calls::table
+        .filter(UNKNOWN_CALL)
+        .order(tool_calls::id.desc())
+        .select((tool_calls::unknown_at.assume_not_null(), tool_calls::turn_id, tool_calls::tool_name))
+        .load(conn)?;
+    let lost = lost.into_iter().map(|(at, turn)| (at, turn, UnknownWhat::Text));
+    let calls = calls.into_iter().map(|(at, turn, tool)| (at, Some(turn), UnknownWhat::Call(tool)));
+    let mut unknown = Vec::new();
+    for (at, turn, what) in lost.chain(calls) {
+        let conversation: Option<i64> = match turn {
+            Some(turn) => Some(turns::table.find(turn).select(turns::conversation_id).first(conn)?),
+            None => None,
+        };
+        unknown.push(Unknown { what, since: time(at)?, conversation: conversation.map(ConversationId) });
+    }
+    Ok(unknown)
+}
+
+fn broken(conn: &mut Conn, since: Timestamp) -> QueryResult<Vec<Broken>> {
+    type Row = (i64, String, i64, who::Row);
+    let rows: Vec<Row> = turns::table
+        .inner_join(conversations::table.on(conversations::id.eq(turns::conversation_id)))
+        .inner_join(users::table.on(users::id.eq(turns::user_id)))
+        .filter(FAILED_TURN.and(turns::updated_at.ge(ms(since))))
+        .order(turns::id.desc())
+        .limit(TURNS)
+        .select((conversations::id, conversations::name, turns::updated_at, who::Row::as_select()))
+        .load(conn)?;
+    let read = |(id, name, at, who): Row| {
+        Ok(Broken { conversation: ConversationId(id), name, who: who.read()?, at: time(at)? })
+    };
+    rows.into_iter().map(read).collect()
+}
