@@ -26,6 +26,7 @@ use crate::conversation::turn::Limits;
 use crate::engine::{Codes, Pictures, Quotas, Settings, SmsReactions};
 use crate::http::{Http, InProcess};
 use crate::llm::Model;
+use crate::messaging::console::Sink;
 use crate::messaging::fake::{FakeAccount, FakeTwilio};
 use crate::messaging::outbox::Channels;
 use crate::messaging::signature::Verifier;
@@ -104,7 +105,11 @@ impl Peers {
             members: Vec::new(),
             model,
             library: self.library()?,
-            channels: Channels { carrier: Some(carrier), terminal: Arc::new(Terminal) },
+            channels: Channels {
+                carrier: Some(carrier),
+                terminal: Arc::new(Terminal),
+                console: Arc::new(Sink),
+            },
             trust: Some(Arc::new(Trust { verifier, public_url: self.public_url.clone() })),
             report_secret: None,
             missed: None,

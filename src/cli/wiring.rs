@@ -23,6 +23,7 @@ use crate::llm::Model;
 use crate::llm::dialect::{Setting, TokenField};
 use crate::llm::openai::{OpenAi, OpenAiSettings, Patience};
 use crate::messaging::Channel;
+use crate::messaging::console::Sink;
 use crate::messaging::outbox::Channels;
 use crate::messaging::signature::Verifier;
 use crate::messaging::terminal::Terminal;
@@ -52,6 +53,7 @@ pub(super) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
         channels: Channels {
             carrier: twilio.clone().map(|twilio| twilio as Arc<dyn Channel>),
             terminal: Arc::new(Terminal),
+            console: Arc::new(Sink),
         },
         trust: config.twilio.as_ref().map(|twilio| Arc::new(trust(twilio))),
         report_secret: config.notifications.secret.clone(),

@@ -100,6 +100,9 @@ fn quota(rest: &str) -> Option<Order<'_>> {
 /// One line of the list of users.
 pub fn listed(user: &User) -> String {
     let mut notes = Vec::new();
+    if user.test {
+        notes.push("test");
+    }
     match (user.status, user.rights.role) {
         (Status::Blocked, _) => notes.push("blocked"),
         (Status::Pending, _) => notes.push("waiting"),

@@ -355,6 +355,7 @@ mod tests {
             status: Status::Active,
             rights: Rights { role: Role::Member, add: true, delete: true, four_k: false },
             opted_out: false,
+            test: false,
         }
     }
 

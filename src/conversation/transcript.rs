@@ -72,6 +72,7 @@ impl fmt::Debug for PhoneNumber {
 }
 
 const LOCAL: &str = "local";
+const CONSOLE: &str = "console";
 
 /// An address as a channel writes it: `+1555…`, `whatsapp:+1555…`, `rcs:+1555…`, or a sender name.
 #[derive(Clone, PartialEq, Eq)]
@@ -87,8 +88,18 @@ impl Address {
         Self::new(LOCAL)
     }
 
-    pub fn is_local(&self) -> bool {
-        self.0 == LOCAL
+    /// Our own in the console, where texts are only shown.
+    pub fn console() -> Self {
+        Self::new(CONSOLE)
+    }
+
+    /// How texts leave this address of ours.
+    pub fn way(&self) -> Way {
+        match self.0.as_str() {
+            LOCAL => Way::Terminal,
+            CONSOLE => Way::Console,
+            _ => Way::Carrier,
+        }
     }
 
     pub fn as_str(&self) -> &str {
@@ -107,6 +118,16 @@ impl Address {
     pub fn phone(&self) -> Result<PhoneNumber, NotAPhoneNumber> {
         PhoneNumber::parse(&self.0[self.prefix().len()..])
     }
+}
+
+/// Who brings a text to its receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// By phone, for money.
+    Carrier,
+    Terminal,
+    /// Nobody: it is shown where it stands.
+    Console,
 }
 
 impl fmt::Debug for Address {
@@ -162,6 +183,8 @@ pub struct User {
     pub status: Status,
     pub rights: Rights,
     pub opted_out: bool,
+    /// Made in the console to try things out: no text of theirs goes to a phone.
+    pub test: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ const LONGEST_WAIT_MS: i64 = 4_000;
 /// The text could not be stored, so it must not be acknowledged.
 #[derive(Debug, thiserror::Error)]
 #[error("store the text")]
-pub struct AdmitError(#[from] DbError);
+pub struct AdmitError(#[from] pub(super) DbError);
 
 impl Engine {
     /// Stores a text and sees to it. When this returns, the text is on disk; nothing else was waited for.

@@ -238,7 +238,7 @@ impl Beginning<'_> {
         let text = format!("{}: {words}", naming::called(admin));
         let mut told = 0;
         for user in users::known(self.conn)? {
-            if user.status == Status::Active && !user.opted_out && user.id != admin.id {
+            if user.status == Status::Active && !user.opted_out && !user.test && user.id != admin.id {
                 let way = WayBack::to_user(self.conn, &user, self.settings.number.as_ref())?;
                 let key = format!("told:{}:{}", admin.id, event.id);
                 outbox::queue_once(self.conn, &way.notice(&key, &text), self.now)?;

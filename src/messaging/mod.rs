@@ -1,5 +1,6 @@
 //! The ways a text leaves us, and what is known about its arrival.
 
+pub mod console;
 pub mod error_codes;
 pub mod fake;
 pub mod messages;

@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{Accepted, Channel, LookError, Outgoing, SendError};
 use crate::clock::Clock;
-use crate::conversation::transcript::{Address, OutboxId};
+use crate::conversation::transcript::{Address, OutboxId, Way};
 use crate::conversation::trouble::Pace;
 use crate::failpoint;
 use crate::store::agenda::{self, Agenda, Todo};
@@ -47,6 +47,8 @@ pub struct Channels {
     /// `None` without an account: texts to phones wait.
     pub carrier: Option<Arc<dyn Channel>>,
     pub terminal: Arc<dyn Channel>,
+    /// For texts that only the console shows.
+    pub console: Arc<dyn Channel>,
 }
 
 /// What the relay waits for.
@@ -229,7 +231,11 @@ impl Relay {
     }
 
     fn channel(&self, from: &Address) -> Option<Arc<dyn Channel>> {
-        if from.is_local() { Some(self.channels.terminal.clone()) } else { self.channels.carrier.clone() }
+        match from.way() {
+            Way::Carrier => self.channels.carrier.clone(),
+            Way::Terminal => Some(self.channels.terminal.clone()),
+            Way::Console => Some(self.channels.console.clone()),
+        }
     }
 
     async fn hand_over(&self, due: Due) -> Result<Accepted, SendError> {

@@ -10,7 +10,7 @@ use super::schema::{delivery_events, outbox, pending_actions, users};
 use super::spend::Day;
 use super::written::Written;
 use super::{Conn, agenda, spend};
-use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
+use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId, Way};
 
 /// Time after which a text is too old to be sent.
 const SEND_WITHIN: SignedDuration = SignedDuration::from_hours(6);
@@ -180,8 +180,9 @@ pub fn accepted(
             .optional()?;
     // None if a callback was faster than the answer to our request.
     let Some((user, segments, from)) = taken_up else { return Ok(()) };
-    if !Address::new(from).is_local() {
-        spend::count_segments(conn, UserId(user), &Day::of(now, &terms.zone), segments)?;
+    match Address::new(from).way() {
+        Way::Carrier => spend::count_segments(conn, UserId(user), &Day::of(now, &terms.zone), segments)?,
+        Way::Terminal | Way::Console => {}
     }
     let early: Vec<String> = delivery_events::table
         .filter(delivery_events::provider_sid.eq(sid))
@@ -524,8 +525,13 @@ mod tests {
     }
 
     #[test]
-    fn a_text_at_the_terminal_costs_no_segments() {
-        for (from, counted) in [(Address::new("+15550100000"), vec![1]), (Address::local(), vec![])] {
+    fn only_a_text_by_phone_costs_segments() {
+        let ways = [
+            (Address::new("+15550100000"), vec![1]),
+            (Address::local(), vec![]),
+            (Address::console(), vec![]),
+        ];
+        for (from, counted) in ways {
             let mut conn = scratch();
             let id = lost_text(&mut conn);
             diesel::update(outbox::table)

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dialarr::app::App;
-use dialarr::conversation::transcript::{Role, UserId};
+use dialarr::conversation::transcript::Role;
 use dialarr::store::audit::By;
 use dialarr::store::household;
 

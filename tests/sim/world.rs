@@ -18,6 +18,7 @@ use dialarr::conversation::transcript::{Address, PhoneNumber, Rights, Role, Stat
 use dialarr::engine::{Codes, Settings};
 use dialarr::http::{Http, InProcess};
 use dialarr::llm::Model;
+use dialarr::messaging::console::Sink;
 use dialarr::messaging::outbox::Channels;
 use dialarr::messaging::terminal::Terminal;
 use dialarr::messaging::twilio::Twilio;
@@ -238,7 +239,11 @@ impl World {
         Blueprint {
             confirm_for: SignedDuration::from_mins(5),
             library: self.library(),
-            channels: Channels { carrier: Some(carrier.clone()), terminal: Arc::new(Terminal) },
+            channels: Channels {
+                carrier: Some(carrier.clone()),
+                terminal: Arc::new(Terminal),
+                console: Arc::new(Sink),
+            },
             missed: Some(Missed { twilio: carrier, number: Address::new(OUR_NUMBER) }),
             ..usual
         }

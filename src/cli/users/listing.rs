@@ -79,7 +79,8 @@ fn nothing() -> String {
 }
 
 fn name(user: &User) -> String {
-    user.name.clone().unwrap_or_else(nothing)
+    let name = user.name.clone().unwrap_or_else(nothing);
+    if user.test { format!("{name} (test)") } else { name }
 }
 
 fn role(role: Role) -> &'static str {
