@@ -15,9 +15,10 @@ use crate::engine::{Engine, Parts, Settings};
 use crate::failpoint;
 use crate::llm::Model;
 use crate::llm::keyword::KeywordBrain;
-use crate::messaging::outbox::{Channels, Doorbell, Relay, Waits};
+use crate::messaging::outbox::{self, Channels, Doorbell, Relay, Waits};
 use crate::messaging::recovery::{Inbox, Next};
 use crate::messaging::twilio::Twilio;
+use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::store::db::{Db, DbError};
 use crate::store::deliveries::Terms;
@@ -47,6 +48,7 @@ use crate::tools::why_missing::WhyMissing;
 use crate::upkeep::Upkeep;
 use crate::web::console::Console;
 use crate::web::sse::Places;
+use crate::web::health::Health;
 use crate::web::{Trust, Webhooks};
 
 /// Time that running turns get to end after a signal; with what follows, the program is gone within 10 s.
@@ -117,6 +119,7 @@ impl App {
         let now = clock.now();
         let pace = settings.pace;
         let tools = tools(&library, settings.pictures);
+        let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
         let zone = settings.zone.clone();
         let terms = Terms { confirm_for: blueprint.confirm_for, zone: settings.zone.clone() };
         let waits = Waits { terms: terms.clone(), looks: pace.looks };
@@ -133,10 +136,18 @@ impl App {
             model: blueprint.model,
             keyword: Arc::new(KeywordBrain),
             tools: Registry::new(tools),
+            metrics: metrics.clone(),
             library,
             outbox: doorbell.clone(),
         });
-        let relay = Relay::new(db.clone(), clock.clone(), blueprint.channels, doorbell, waits);
+        let relay = Relay::new(outbox::Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            channels: blueprint.channels,
+            doorbell,
+            waits,
+            metrics: metrics.clone(),
+        });
         let stop = CancellationToken::new();
         let relay_task = tokio::spawn({
             let (relay, stop) = (relay.clone(), stop.clone());
@@ -167,6 +178,7 @@ impl App {
             retries: tokio::spawn(engine.clone().retry(stop.clone())),
         };
         engine.give_notice();
+        let health = Health::new(db.clone(), clock.clone());
         let webhooks = Webhooks {
             engine: engine.clone(),
             db: db.clone(),
@@ -174,6 +186,8 @@ impl App {
             terms,
             twilio: blueprint.trust,
             reports: blueprint.report_secret,
+            metrics: metrics.clone(),
+            health: health.clone(),
         };
         let console = Console {
             engine: engine.clone(),
@@ -182,6 +196,8 @@ impl App {
             zone,
             stop: stop.clone(),
             streams: Places::default(),
+            metrics,
+            health,
         };
         Ok(Self { engine, relay, webhooks, console, db, clock, stop, upkeep, tasks })
     }

@@ -11,6 +11,7 @@ pub mod failpoint;
 pub mod http;
 pub mod llm;
 pub mod messaging;
+pub mod metrics;
 pub mod pace;
 pub mod simulation;
 pub mod store;

@@ -19,6 +19,7 @@ pub struct AdmitError(#[from] DbError);
 impl Engine {
     /// Stores a text and sees to it. When this returns, the text is on disk; nothing else was waited for.
     pub async fn admit(&self, received: Received) -> Result<Admission, AdmitError> {
+        let channel = received.channel;
         let languages = &self.0.parts.settings.languages;
         let urgency = route::urgency(&received, languages);
         let quiet_ms = match urgency {
@@ -56,6 +57,7 @@ impl Engine {
             })
             .await?;
         if let Admission::New { user, .. } = admission {
+            self.0.parts.metrics.text_received(channel);
             self.wake(user);
         }
         Ok(admission)

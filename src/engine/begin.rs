@@ -19,7 +19,7 @@ use crate::store::pending::{self, Closing};
 use crate::store::reactions::{self, Received};
 use crate::store::turns::{Kind, Live, Plan, Triage};
 use crate::store::users::{self, OptChange};
-use crate::store::{Conn, QueryResult, conversations, history, household, notices, outbox};
+use crate::store::{Conn, QueryResult, conversations, history, household, notices, outbox, turns};
 
 /// Texts that one turn takes up at most.
 const TEXTS_PER_TURN: i64 = 20;
@@ -40,14 +40,18 @@ impl Engine {
         let now = self.now();
         let settings = self.0.parts.settings.clone();
         let brain = self.brain(now);
-        let begun = self
-            .0
-            .parts
-            .db
-            .write(move |conn| Beginning { conn, settings: &settings, now, model: brain }.begin(user))
-            .await?;
+        let begin = move |conn: &mut _| {
+            let before = turns::newest(conn)?;
+            let begun = Beginning { conn, settings: &settings, now, model: brain }.begin(user)?;
+            Ok((begun, before, turns::newest(conn)?))
+        };
+        let (begun, before, newest) = self.0.parts.db.write(begin).await?;
         failpoint::reached("turn.begun");
         self.0.parts.outbox.ring();
+        if newest > before {
+            // What code answered by itself is over already.
+            self.account_for(newest).await;
+        }
         Ok(begun)
     }
 

@@ -47,6 +47,7 @@ use crate::conversation::triage::Routing;
 use crate::conversation::turn::Limits;
 use crate::llm::Model;
 use crate::messaging::outbox::Doorbell;
+use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::store::db::Db;
 use crate::store::quotas::Own;
@@ -173,6 +174,7 @@ pub struct Parts {
     pub model: Option<Arc<dyn Model>>,
     pub keyword: Arc<dyn Model>,
     pub tools: Registry,
+    pub metrics: Metrics,
     /// What reports are about is looked up here.
     pub library: Arc<Library>,
     pub outbox: Doorbell,

@@ -11,9 +11,9 @@ use tokio::sync::Notify;
 
 use super::Engine;
 use super::begin::{self, Begun};
-use crate::conversation::transcript::UserId;
+use crate::conversation::transcript::{TurnId, UserId};
 use crate::store::db::DbError;
-use crate::store::{ledger, steps, turns};
+use crate::store::{account, ledger, steps, turns};
 
 /// Pause after the database or a turn failed under us.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -173,6 +173,7 @@ impl Engine {
             db.read(move |conn| Ok((turns::live(conn, user)?, ledger::due_at(conn, user)?))).await?;
         if let Some(live) = live {
             self.run(user, live).await?;
+            self.account_for(live.id).await;
             return Ok(Look::Worked);
         }
         let now = self.now();
@@ -182,6 +183,7 @@ impl Engine {
             Some(_) => match self.begin(user).await? {
                 Begun::Turn(live) => {
                     self.run(user, live).await?;
+                    self.account_for(live.id).await;
                     Ok(Look::Worked)
                 }
                 Begun::Answered => Ok(Look::Worked),
@@ -191,6 +193,15 @@ impl Engine {
                 }
                 Begun::Held => Ok(Look::Nothing),
             },
+        }
+    }
+
+    /// Counts a turn that has ended. That it cannot be read is no reason to hold up the next one.
+    pub(super) async fn account_for(&self, turn: TurnId) {
+        match self.0.parts.db.read(move |conn| account::of(conn, turn)).await {
+            Ok(Some(account)) => self.0.parts.metrics.turn_ended(&account),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%turn, %error, "a turn could not be counted"),
         }
     }
 

@@ -1,10 +1,12 @@
 //! Everything that is remembered, in one SQLite file. The only place that knows there is a database:
 //! sync functions over a [`Conn`], a file per noun, run through [`db::Db`]'s closures.
 
+pub mod account;
 pub mod agenda;
 pub mod approvals;
 pub mod arr_events;
 pub mod audit;
+pub mod backlog;
 pub mod boot;
 pub mod calls;
 mod codec;

@@ -2,6 +2,9 @@
 
 mod auth;
 pub mod console;
+pub mod health;
+mod metrics;
+mod problem;
 mod reports;
 pub mod sse;
 mod sse_wire;
@@ -14,7 +17,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use bytes::Bytes;
@@ -29,9 +32,11 @@ use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::http::InProcess;
 use crate::messaging::signature::Verifier;
+use crate::metrics::Metrics;
 use crate::store::db::Db;
 use crate::store::deliveries::Terms;
 use console::{Console, assets, home};
+use health::Health;
 
 /// No request may keep a connection busy for longer: Twilio gives up after 15 s.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
@@ -48,6 +53,8 @@ pub struct Webhooks {
     pub twilio: Option<Arc<Trust>>,
     /// What Sonarr and Radarr must present; `None`: nothing they report is taken in.
     pub reports: Option<SecretString>,
+    pub metrics: Metrics,
+    pub health: Health,
 }
 
 /// How a request is known to come from Twilio.
@@ -63,10 +70,11 @@ pub fn webhook_router(webhooks: Webhooks) -> Router {
         .route(crate::messaging::twilio::WEBHOOK_PATH, post(twilio::receive))
         .route(crate::messaging::twilio::STATUS_PATH, post(status::receive))
         .route("/webhook/{library}", post(reports::receive).put(reports::receive))
-        .route("/health", get(|| async { "ok" }))
-        .route("/ready", get(ready))
+        .route("/health", get(health::alive))
+        .route("/ready", get(health::ready))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, REQUEST_TIMEOUT))
         .layer(CatchPanicLayer::new())
+        .layer(from_fn_with_state(webhooks.metrics.clone(), metrics::count))
         .with_state(webhooks)
 }
 
@@ -78,6 +86,8 @@ pub fn console_router(console: Console) -> Router {
         .route("/assets/icon.svg", get(assets::icon))
         .route("/", get(home::show))
         .route("/api/v1/conversations/{id}/events", get(sse::events))
+        .route("/metrics", get(metrics::show))
+        .route("/health", get(health::alive))
         .layer(CatchPanicLayer::new())
         .with_state(console)
 }
@@ -105,14 +115,4 @@ pub fn in_process(router: Router) -> InProcess {
             axum::http::Response::from_parts(head, body)
         })
     })
-}
-
-async fn ready(axum::extract::State(webhooks): axum::extract::State<Webhooks>) -> Response {
-    match webhooks.db.read(crate::store::ledger::users_with_work).await {
-        Ok(_) => "ready".into_response(),
-        Err(error) => {
-            tracing::warn!(%error, "not ready");
-            StatusCode::SERVICE_UNAVAILABLE.into_response()
-        }
-    }
 }

@@ -9,8 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::engine::Engine;
+use crate::metrics::Metrics;
 use crate::store::db::Db;
 use crate::web::sse::Places;
+use crate::web::health::Health;
 
 /// What the pages, the streams and the API work with.
 #[derive(Clone)]
@@ -23,4 +25,6 @@ pub struct Console {
     /// Ends the streams, so that the listener can close.
     pub stop: CancellationToken,
     pub streams: Places,
+    pub metrics: Metrics,
+    pub health: Health,
 }
