@@ -265,8 +265,9 @@ impl Relay {
     /// A text was taken for delivery.
     fn count(&self, due: &Due) {
         self.parts.metrics.text_sent(due.kind);
-        if !due.from.is_local() {
-            self.parts.metrics.segments_sent(due.segments);
+        match due.from.way() {
+            Way::Carrier => self.parts.metrics.segments_sent(due.segments),
+            Way::Terminal | Way::Console => {}
         }
     }
 

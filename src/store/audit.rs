@@ -39,6 +39,10 @@ pub enum Subject {
     User(UserId),
     Approval(i64),
     Household,
+    /// The door to the console: who signed in and who could not.
+    Console,
+    /// An API key.
+    Key(i64),
 }
 
 /// One line of the record. Neither names nor numbers of people belong in `detail`: ids tell who they are, for as long
@@ -65,6 +69,8 @@ pub fn record(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()>
         Subject::User(user) => format!("user:{user}"),
         Subject::Approval(id) => format!("approval:{id}"),
         Subject::Household => "household".to_owned(),
+        Subject::Console => "console".to_owned(),
+        Subject::Key(id) => format!("api_key:{id}"),
     };
     let mut detail = entry.detail.clone();
     if let (Some(by), Some(detail)) = (by, detail.as_object_mut()) {

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 
 use super::console::Console;
+use super::problem::Problem;
 
 /// Somebody who is signed in to the console.
 #[derive(Debug, Clone)]
@@ -51,9 +52,9 @@ impl<T: DeserializeOwned> FromRequest<Console> for SignedForm<T> {
 pub(super) struct Caller;
 
 impl FromRequestParts<Console> for Caller {
-    type Rejection = Infallible;
+    type Rejection = Problem;
 
-    async fn from_request_parts(_parts: &mut Parts, _console: &Console) -> Result<Self, Infallible> {
+    async fn from_request_parts(_parts: &mut Parts, _console: &Console) -> Result<Self, Problem> {
         Ok(Self)
     }
 }

@@ -1,0 +1,40 @@
+//! How the API says that it could not do what was asked: `application/problem+json`, RFC 9457.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
+
+/// Why a request was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(super) struct Problem {
+    #[schema(value_type = u16, example = 404)]
+    #[serde(serialize_with = "number")]
+    status: StatusCode,
+    /// What the status means.
+    title: &'static str,
+    /// What was wrong with this request.
+    detail: String,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, title: status.canonical_reason().unwrap_or("Unknown"), detail: detail.into() }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self)).into_response();
+        let kind = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        response
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn number<S: Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u16(status.as_u16())
+}
