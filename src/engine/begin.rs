@@ -10,7 +10,7 @@ use crate::conversation::lifecycle::{self, Place};
 use crate::conversation::quiet;
 use crate::conversation::reaction::{self, Quoted};
 use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Recent, Route, Situation};
-use crate::conversation::transcript::{Brain, InboundEvent, Status, User, UserId};
+use crate::conversation::transcript::{Brain, InboundEvent, Status, User, UserId, Wants};
 use crate::conversation::turn::Excuse;
 use crate::conversation::words;
 use crate::failpoint;
@@ -133,7 +133,9 @@ impl Beginning<'_> {
         };
         let languages = &self.settings.languages;
         let is_no = |event: &InboundEvent| {
-            !route::opts_out(event) && consent::read(&event.body, None, languages) == consent::Answer::No
+            event.wants == Wants::AnAnswer
+                && !route::opts_out(event)
+                && consent::read(&event.body, None, languages) == consent::Answer::No
         };
         let denied_at = waiting.iter().skip(1).position(is_no).map(|at| at + 1);
         let question = pending.as_ref().map(|open| OpenQuestion {
@@ -194,6 +196,7 @@ impl Beginning<'_> {
             Route::Skip(skip) => self.skip(&first[0], skip.reason()),
             Route::OptOut => self.opt_out(user, &first[0]),
             Route::OptIn => self.skip(&first[0], "opted_in"),
+            Route::Remember => self.remember(user, first),
             Route::Stranger => self.receive_stranger(user, &first[0]),
             Route::Confirm => self.confirm(user, scene, first),
             Route::Deny => {

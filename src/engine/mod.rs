@@ -6,6 +6,7 @@ mod answering;
 mod asking;
 mod begin;
 mod calling;
+pub mod clearing;
 mod deeds;
 mod deleting;
 mod ending;

@@ -3,6 +3,7 @@
 
 pub mod account;
 pub mod agenda;
+pub mod answers;
 pub mod approvals;
 pub mod arr_events;
 pub mod audit;

@@ -228,7 +228,7 @@ pub struct End<'a> {
 /// Ends a turn, its texts and its answer in one go: there is no moment in which only some of them are so.
 pub fn finish(conn: &mut Conn, end: &End<'_>, now: Timestamp) -> QueryResult<()> {
     let state = match end.outcome {
-        Outcome::Replied | Outcome::Reacted => "COMPLETED",
+        Outcome::Replied | Outcome::Reacted | Outcome::Remembered => "COMPLETED",
         Outcome::FailedNotified => "FAILED",
         Outcome::Skipped(_) => "CANCELED",
     };

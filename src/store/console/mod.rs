@@ -5,6 +5,7 @@ pub mod audit;
 pub mod deliveries;
 pub mod figures;
 pub mod home;
+pub mod listing;
 pub mod people;
 pub mod spending;
 pub mod talks;
