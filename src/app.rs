@@ -46,6 +46,7 @@ use crate::tools::series::AddSeries;
 use crate::tools::servers::ServerStatus;
 use crate::tools::why_missing::WhyMissing;
 use crate::upkeep::Upkeep;
+use crate::web::auth::{Access, PasswordError, Rules};
 use crate::web::console::Console;
 use crate::web::sse::Places;
 use crate::web::health::Health;
@@ -77,6 +78,8 @@ pub struct Blueprint {
     pub report_secret: Option<SecretString>,
     /// Where texts that never reached us are found; `None` without an account.
     pub missed: Option<Missed>,
+    /// Who is let in to the console.
+    pub console: Rules,
 }
 
 /// The carrier's record of texts to one of our numbers.
@@ -106,10 +109,14 @@ struct Tasks {
     retries: JoinHandle<()>,
 }
 
-/// What the last run left could not be taken up.
+/// The program could not begin.
 #[derive(Debug, thiserror::Error)]
-#[error("take up what the last run left")]
-pub struct StartError(#[from] DbError);
+pub enum StartError {
+    #[error("take up what the last run left")]
+    LastRun(#[from] DbError),
+    #[error("take over the console's password")]
+    Password(#[from] PasswordError),
+}
 
 impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
@@ -128,6 +135,7 @@ impl App {
             boot::begin(conn, now)
         })
         .await?;
+        let access = Arc::new(Access::prepare(blueprint.console, &db, now).await?);
         let doorbell = Doorbell::default();
         let engine = Engine::new(Parts {
             db: db.clone(),
@@ -194,6 +202,7 @@ impl App {
             db: db.clone(),
             clock: clock.clone(),
             zone,
+            access,
             stop: stop.clone(),
             streams: Places::default(),
             metrics,

@@ -37,6 +37,7 @@ use crate::store::db::Db;
 use crate::tools::library::{Instance, Library};
 use crate::tools::shelf::freshness::Shelf;
 use crate::web::Trust;
+use crate::web::auth::{Hosts, Rules, SignIn};
 
 /// The number that simulated people text.
 pub const OUR_NUMBER: &str = "+15550100000";
@@ -112,6 +113,7 @@ impl Peers {
             trust: Some(Arc::new(Trust { verifier, public_url: self.public_url.clone() })),
             report_secret: None,
             missed: None,
+            console: Rules { sign_in: SignIn::Links, hosts: Hosts::local() },
         })
     }
 

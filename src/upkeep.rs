@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::store::db::{Db, DbError};
 use crate::store::privacy::sweep::{Swept, sweep};
 use crate::store::stream::forgetting::{self, Forgotten};
-use crate::store::{arr_events, notices};
+use crate::store::{access, arr_events, notices};
 
 /// How long events are kept after they were logged and their turn has ended.
 const EVENTS_KEPT: SignedDuration = SignedDuration::from_hours(1);
@@ -55,6 +55,9 @@ impl Upkeep {
         if let Err(error) = self.forget_events().await {
             tracing::warn!(%error, "old events could not be forgotten");
         }
+        if let Err(error) = self.forget_sessions().await {
+            tracing::warn!(%error, "sessions of the console could not be ended");
+        }
         if let Err(error) = self.forget_notices().await {
             tracing::warn!(%error, "old notices could not be forgotten");
         }
@@ -74,6 +77,11 @@ impl Upkeep {
             }
         }
         Ok(())
+    }
+
+    async fn forget_sessions(&self) -> Result<(), DbError> {
+        let now = self.clock.now();
+        self.db.write(move |conn| access::forget(conn, now)).await
     }
 
     async fn forget_notices(&self) -> Result<(), DbError> {

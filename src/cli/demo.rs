@@ -11,8 +11,9 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
+use super::listeners::Bound;
 use super::serve::Signals;
-use super::{Demo, chat};
+use super::{Demo, chat, console};
 use crate::app::App;
 use crate::arr::fake::demo_library::demo_library;
 use crate::clock::Clock;
@@ -20,12 +21,15 @@ use crate::conversation::transcript::PhoneNumber;
 use crate::http::Http;
 use crate::messaging::fake::{Delivery, FakeTwilio, SentText};
 use crate::simulation::{self, Peers};
+use crate::store::audit::By;
 use crate::store::db::Db;
-use crate::web;
+use crate::web::auth;
 use jiff::tz::TimeZone;
 
 /// The demo phone belongs to an admin.
 const PHONE: &str = "+15550100101";
+const ANY_PORT: (&str, u16) = ("127.0.0.1", 0);
+const CONSOLE: (&str, u16) = ("127.0.0.1", 3001);
 
 /// A line that was typed: `add dune` from the demo phone, `@2 add dune` from another one, which nobody knows at first.
 struct Line<'a> {
@@ -44,8 +48,14 @@ impl<'a> Line<'a> {
 }
 
 pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("listen on loopback")?;
-    let address = listener.local_addr().context("listen on loopback")?;
+    let webhooks = TcpListener::bind(ANY_PORT).await.context("listen on loopback")?;
+    let console = match demo.script {
+        // It ends before anybody could look.
+        Some(_) => None,
+        None => Some(console_listener().await?),
+    };
+    let bound = Bound::new(webhooks, console);
+    let (address, console) = (bound.webhooks_address()?, bound.console_address()?);
     let folder = tempfile::tempdir().context("make a folder for the demo's database")?;
     let database = folder.path().join("demo.db");
     let database = database.to_str().context("use a temporary folder that is not UTF-8")?;
@@ -58,17 +68,19 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
     blueprint.admin = Some(PhoneNumber::parse(PHONE)?);
     let app = App::start(blueprint).await?;
 
-    let stop = CancellationToken::new();
-    let server = tokio::spawn(web::serve(listener, web::webhook_router(app.webhooks.clone()), stop.clone()));
+    let serving = bound.serve(&app);
     let carrier = Carrier { twilio: peers.twilio.clone(), webhook: Http::network()? };
     let answers = peers.twilio.subscribe();
     eprintln!("Dialarr demo: simulated Sonarr, Radarr and Twilio; nothing leaves this machine.");
     eprintln!("Webhooks at http://{address}, keyword brain, no key needed.");
     if let Some(script) = &demo.script {
         play(&carrier, &app, answers, script).await?;
-        app.drain().await;
-        stop.cancel();
     } else {
+        if let Some(bind) = console {
+            let link = app.db.write(|conn| auth::offer(conn, By::Dialarr, Clock::System.now())).await?;
+            let address = console::address(bind);
+            eprintln!("Console at {address}; sign in with {address}{link}");
+        }
         let hang_up = CancellationToken::new();
         let phone = tokio::spawn(show_answers(carrier.clone(), answers, hang_up.clone()));
         if demo.no_prompt {
@@ -81,12 +93,19 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
         // The phone reports what it got to the webhook, so it goes first.
         hang_up.cancel();
         phone.await.context("show the answers")??;
-        app.drain().await;
-        stop.cancel();
     }
-    server.await.context("serve")?.context("serve")?;
+    app.drain().await;
+    serving.close().await?;
     app.close().await;
     Ok(())
+}
+
+/// At its usual port, unless a service has it.
+async fn console_listener() -> anyhow::Result<TcpListener> {
+    match TcpListener::bind(CONSOLE).await {
+        Ok(listener) => Ok(listener),
+        Err(_) => TcpListener::bind(ANY_PORT).await.context("listen on loopback"),
+    }
 }
 
 /// The simulated Twilio and the way to our webhook.

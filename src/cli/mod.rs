@@ -1,9 +1,11 @@
 //! What can be typed after `dialarr`.
 
 mod chat;
+mod console;
 mod demo;
 mod doctor;
 mod eval;
+mod listeners;
 mod serve;
 mod setup;
 mod users;
@@ -53,6 +55,8 @@ pub enum Command {
         /// New file for the copy
         file: PathBuf,
     },
+    /// Print a link that signs in to the console, once and within ten minutes; also while the service runs
+    ConsoleLink,
     /// Play files of scenarios and tell which scenarios end as they should
     Eval(eval::Eval),
 }
@@ -89,6 +93,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             Command::Setup(asked) => setup::run(&configured()?, asked).await,
             Command::Users(command) => users::run(&configured()?, command),
             Command::Backup { file } => backup(&configured()?, file),
+            Command::ConsoleLink => console::link(&configured()?),
             Command::Eval(options) => {
                 let config = options.live.then(Config::load).transpose()?;
                 telemetry::start(&Log { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;

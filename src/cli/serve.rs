@@ -1,45 +1,43 @@
 //! `dialarr serve`: the service, from its configuration to its orderly end.
 
-use std::time::Duration;
-
 use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
-use super::wiring;
+use super::listeners::Bound;
+use super::{console, wiring};
 use crate::app::App;
 use crate::config::Config;
-use crate::web;
-
-/// Time that requests under way get at the end.
-const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
     // From here on a signal ends the program in order, however far its start is.
     let mut signals = Signals::listen()?;
-    let listener = TcpListener::bind(config.listen)
+    let webhooks = TcpListener::bind(config.listen)
         .await
         .with_context(|| format!("listen on {}; hint: set HOST and PORT", config.listen))?;
-    let address = listener.local_addr().context("listen")?;
+    let console = match config.console.bind {
+        None => None,
+        Some(bind) => Some(TcpListener::bind(bind).await.with_context(|| {
+            format!("listen on {bind} for the console; hint: set CONSOLE_BIND, or leave it empty for none")
+        })?),
+    };
+    let bound = Bound::new(webhooks, console);
+    let (address, console) = (bound.webhooks_address()?, bound.console_address()?);
     let blueprint = wiring::blueprint(config)?;
     blueprint.library.read_ahead(blueprint.clock.now());
     let app = App::start(blueprint).await?;
-    let stop = CancellationToken::new();
-    let server = tokio::spawn(web::serve(listener, web::webhook_router(app.webhooks.clone()), stop.clone()));
+    let serving = bound.serve(&app);
     tracing::info!(%address, "listening");
+    match console {
+        Some(bind) => tracing::info!(address = console::address(bind), "the console is open"),
+        None => tracing::info!("there is no console, since CONSOLE_BIND is empty"),
+    }
     wiring::tell_what_is_missing(config);
     signals.arrive().await;
     tracing::info!("stopping");
     // Texts are taken in until the very end: what arrives while turns end is answered by the next start.
     app.drain().await;
-    stop.cancel();
-    let abort = server.abort_handle();
-    match tokio::time::timeout(LAST_REQUESTS, server).await {
-        Ok(served) => served.context("serve")?.context("serve")?,
-        // Somebody drips a request. A text that was not acknowledged comes again.
-        Err(_) => abort.abort(),
-    }
+    serving.close().await?;
     app.close().await;
     Ok(())
 }

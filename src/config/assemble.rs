@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
-use url::Url;
+use url::{Host, Url};
 
 use super::problems::Problems;
 use super::reader::{Reader, Reading, parse_secret};
 use super::variables::{self, Variable};
 use super::{
-    Config, ConfirmCode, Conversation, Credentials, Libraries, Library, Limits, Llm, Log, LogFormat,
+    Config, ConfirmCode, Console, Conversation, Credentials, Libraries, Library, Limits, Llm, Log, LogFormat,
     Notifications, People, TokenField, Twilio,
 };
 use crate::conversation::quiet::Quiet;
@@ -22,6 +22,7 @@ use crate::conversation::transcript::PhoneNumber;
 use crate::conversation::triage::Routing;
 use crate::engine::{Pictures, SmsReactions};
 use crate::telemetry;
+use crate::web::auth::{Hosts, Password, Rules, SignIn, host};
 
 const TWILIO_API_URL: &str = "https://api.twilio.com";
 const LLM_BASE_URL: &str = "https://api.openai.com/v1";
@@ -30,7 +31,8 @@ const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"]
 const WITH_TWILIO: &str = "with Twilio";
 
 impl Config {
-    /// Looks at nothing but `lookup` (and the system's zone when `TZ` is not set). An empty value is not set.
+    /// Looks at nothing but `lookup` (and the system's zone when `TZ` is not set). An empty value is not set, except that
+    /// an empty `CONSOLE_BIND` turns the console off.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Problems> {
         let mut reader = Reader::new(&lookup);
         let host = reader
@@ -44,6 +46,7 @@ impl Config {
         let notification_url = reader.url(variables::NOTIFICATION_URL).given();
         let config = Self {
             listen: SocketAddr::new(host.or(Ipv4Addr::UNSPECIFIED.into()), port.or(3000)),
+            console: console(&mut reader),
             twilio: twilio(&mut reader, &public_url, &admin),
             notifications: Notifications {
                 secret: reader.secret(variables::NOTIFICATION_SECRET).given(),
@@ -76,6 +79,38 @@ impl Config {
         };
         reader.finish(config)
     }
+}
+
+fn console(reader: &mut Reader<'_>) -> Console {
+    let is_off = reader.is_emptied(variables::CONSOLE_BIND);
+    let bind = reader
+        .read(variables::CONSOLE_BIND, |text| {
+            text.parse::<SocketAddr>().map_err(|_| "not an IP address and a port".to_owned())
+        })
+        .or(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 3001));
+    let bind = (!is_off).then_some(bind);
+    let password =
+        reader.read(variables::CONSOLE_PASSWORD, |text| Password::read(text).map_err(str::to_owned));
+    let known = Hosts::local().and(bind.map(|address| match address.ip() {
+        IpAddr::V4(ip) => Host::Ipv4(ip),
+        IpAddr::V6(ip) => Host::Ipv6(ip),
+    }));
+    let further = reader
+        .list(variables::CONSOLE_HOSTS, |entry| host(entry).ok_or_else(|| "not a host name".to_owned()))
+        .or(Vec::new());
+    let signs_in = reader.choice(variables::CONSOLE_AUTH, &[("password", true), ("none", false)]).or(true);
+    let sign_in = match (signs_in, password.given()) {
+        (true, Some(password)) => SignIn::Password(password),
+        (true, None) => SignIn::Links,
+        (false, _) => SignIn::Open,
+    };
+    if let (SignIn::Open, Some(bind)) = (&sign_in, bind)
+        && !bind.ip().is_loopback()
+    {
+        let wrong = format!("none is for a console on loopback, but CONSOLE_BIND is {bind}");
+        reader.report(variables::CONSOLE_AUTH, wrong);
+    }
+    Console { bind, rules: Rules { sign_in, hosts: known.and(further) } }
 }
 
 fn twilio(

@@ -24,6 +24,7 @@ use crate::conversation::transcript::PhoneNumber;
 use crate::conversation::triage::Routing;
 use crate::engine::{Pictures, SmsReactions};
 use crate::pace::Pace;
+use crate::web::auth::Rules;
 pub use problems::{Problem, Problems};
 
 /// Where a crash test wants the program to die: `FAILPOINT=outbox.sent@2` is the second visit of that place.
@@ -57,6 +58,7 @@ pub fn pace() -> Pace {
 pub struct Config {
     /// Where the webhooks listen.
     pub listen: SocketAddr,
+    pub console: Console,
     /// The base URL under which the webhooks are reached from outside; always there with Twilio.
     pub public_url: Option<Url>,
     pub database: PathBuf,
@@ -74,6 +76,15 @@ pub struct Config {
     /// For how many days texts are kept readable.
     pub retention_days: u32,
     pub log: Log,
+}
+
+/// The listener of the console and the API.
+#[derive(Debug, Clone)]
+pub struct Console {
+    /// `None`: there is none.
+    pub bind: Option<SocketAddr>,
+    /// Who is let in.
+    pub rules: Rules,
 }
 
 #[derive(Debug, Clone)]

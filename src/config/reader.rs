@@ -60,6 +60,11 @@ impl<'a> Reader<'a> {
         self.problems.push(Problem { variable: name, wrong: wrong.into(), example });
     }
 
+    /// Whether it is there without a value, which for a few says something.
+    pub(super) fn is_emptied(&self, variable: Variable) -> bool {
+        (self.lookup)(variable.name).is_some_and(|text| text.trim().is_empty())
+    }
+
     /// `parse` says what is wrong as a fragment that fits after the name and a colon.
     pub(super) fn read<T>(
         &mut self,

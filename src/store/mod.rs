@@ -1,6 +1,7 @@
 //! Everything that is remembered, in one SQLite file. The only place that knows there is a database:
 //! sync functions over a [`Conn`], a file per noun, run through [`db::Db`]'s closures.
 
+pub mod access;
 pub mod account;
 pub mod agenda;
 pub mod answers;

@@ -1,6 +1,7 @@
 //! Every route of both listeners on one screen, and how they are served.
 
-mod auth;
+mod api;
+pub mod auth;
 pub mod console;
 pub mod health;
 mod metrics;
@@ -16,8 +17,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
+use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use bytes::Bytes;
@@ -35,11 +37,13 @@ use crate::messaging::signature::Verifier;
 use crate::metrics::Metrics;
 use crate::store::db::Db;
 use crate::store::deliveries::Terms;
-use console::{Console, assets, home};
+use console::{Console, assets, home, keys, sign_in};
 use health::Health;
 
 /// No request may keep a connection busy for longer: Twilio gives up after 15 s.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
+/// Largest body that the console takes.
+const LARGEST_FORM: usize = 64 * 1024;
 
 /// What the webhooks work with.
 #[derive(Clone)]
@@ -84,11 +88,20 @@ pub fn console_router(console: Console) -> Router {
         .route("/assets/style.css", get(assets::style))
         .route("/assets/live.js", get(assets::script))
         .route("/assets/icon.svg", get(assets::icon))
+        .route("/sign-in", get(sign_in::show).post(sign_in::submit))
+        .route(auth::LINK_PATH, get(sign_in::show_link).post(sign_in::use_link))
+        .route("/sign-out", post(sign_in::leave))
         .route("/", get(home::show))
-        .route("/api/v1/conversations/{id}/events", get(sse::events))
+        .route("/keys", get(keys::show).post(keys::make))
+        .route("/keys/{id}/revoke", post(keys::revoke))
+        .merge(api::router())
         .route("/metrics", get(metrics::show))
         .route("/health", get(health::alive))
+        // What follows surrounds the routes above it, and only those.
+        .layer(DefaultBodyLimit::max(LARGEST_FORM))
+        .layer(from_fn_with_state(console.clone(), auth::gate::pass))
         .layer(CatchPanicLayer::new())
+        .layer(map_response(auth::headers::add))
         .with_state(console)
 }
 

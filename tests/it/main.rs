@@ -3,6 +3,7 @@
 // Says to the lints what cargo knows: an unwrap in here is a failing test.
 #![cfg(test)]
 
+mod access;
 mod asks;
 mod cli;
 mod confirmation;

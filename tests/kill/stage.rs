@@ -131,6 +131,8 @@ impl Stage {
         let log = OpenOptions::new().create(true).append(true).open(log).unwrap();
         let mut command = Command::new(program());
         command.arg("serve").env_clear().current_dir(self.folder.path()).stdin(Stdio::null());
+        // Many stages play at once, and the console has one usual port.
+        command.env("CONSOLE_BIND", "");
         command.envs(self.variables()).envs(failpoint.map(|place| ("FAILPOINT", place)));
         let child = command.stdout(same(&log)).stderr(same(&log)).spawn().unwrap();
         Running { child }

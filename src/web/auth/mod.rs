@@ -1,20 +1,96 @@
-//! Who may use the console and the API.
+//! Who may use the console and the API. `gate` lets a request pass; the extractors here say who sent it.
 
-use std::convert::Infallible;
+mod cookie;
+pub(super) mod entering;
+pub(super) mod gate;
+pub(super) mod headers;
+mod hosts;
+pub(super) mod keys;
+mod links;
+mod origin;
+mod password;
+mod throttle;
+mod token;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::console::Console;
 use super::problem::Problem;
+use crate::store::db::Db;
+use gate::Visitor;
+pub use hosts::{Hosts, host};
+pub use links::{LINK_PATH, offer};
+use password::Hashing;
+pub use password::{Password, PasswordError};
+use throttle::Throttle;
+use token::Token;
+
+/// Who is let in to the console, as configured.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    pub sign_in: SignIn,
+    pub hosts: Hosts,
+}
+
+/// How the operator signs in.
+#[derive(Debug, Clone)]
+pub enum SignIn {
+    /// Not at all: whoever reaches the console is the operator.
+    Open,
+    /// By links from the shell alone.
+    Links,
+    /// By password, or by a link.
+    Password(Password),
+}
+
+/// The door to the console, as long as the program runs.
+#[derive(Debug)]
+pub struct Access {
+    rules: Rules,
+    hashing: Hashing,
+    throttle: Mutex<Throttle>,
+    /// What forms carry where nobody signs in.
+    seed: Token,
+}
+
+impl Access {
+    /// The stored password becomes the configured one.
+    pub(crate) async fn prepare(rules: Rules, db: &Db, now: Timestamp) -> Result<Self, PasswordError> {
+        let hashing = Hashing::default();
+        password::adopt(db, &hashing, &rules.sign_in, now).await?;
+        Ok(Self { rules, hashing, throttle: Mutex::default(), seed: Token::random() })
+    }
+
+    pub(super) fn sign_in(&self) -> &SignIn {
+        &self.rules.sign_in
+    }
+
+    fn throttle(&self) -> MutexGuard<'_, Throttle> {
+        self.throttle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Somebody who is signed in to the console.
 #[derive(Debug, Clone)]
 pub(super) struct Operator {
     form_token: String,
+    leaving: Leaving,
+}
+
+/// Whether there is anything to sign out of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leaving {
+    Possible,
+    Pointless,
 }
 
 impl Operator {
@@ -22,13 +98,24 @@ impl Operator {
     pub(super) fn form_token(&self) -> &str {
         &self.form_token
     }
+
+    pub(super) fn leaving(&self) -> Leaving {
+        self.leaving
+    }
 }
 
 impl FromRequestParts<Console> for Operator {
-    type Rejection = Infallible;
+    type Rejection = Redirect;
 
-    async fn from_request_parts(_parts: &mut Parts, _console: &Console) -> Result<Self, Infallible> {
-        Ok(Self { form_token: String::new() })
+    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Redirect> {
+        let leaving = match console.access.rules.sign_in {
+            SignIn::Open => Leaving::Pointless,
+            SignIn::Links | SignIn::Password(_) => Leaving::Possible,
+        };
+        match parts.extensions.get::<Visitor>() {
+            Some(Visitor::Operator { form_token }) => Ok(Self { form_token: form_token.clone(), leaving }),
+            Some(Visitor::Program | Visitor::Stranger) | None => Err(Redirect::to("/sign-in")),
+        }
     }
 }
 
@@ -36,13 +123,30 @@ impl FromRequestParts<Console> for Operator {
 #[derive(Debug, Clone)]
 pub(super) struct SignedForm<T>(pub(super) T);
 
+#[derive(Deserialize)]
+struct Signature {
+    token: String,
+}
+
 impl<T: DeserializeOwned> FromRequest<Console> for SignedForm<T> {
     type Rejection = Response;
 
     async fn from_request(request: Request, console: &Console) -> Result<Self, Response> {
-        let axum::Form(form) = axum::Form::from_request(request, console)
-            .await
-            .map_err(|_| StatusCode::UNPROCESSABLE_ENTITY.into_response())?;
+        let (mut parts, body) = request.into_parts();
+        let operator = Operator::from_request_parts(&mut parts, console).await;
+        let operator = operator.map_err(IntoResponse::into_response)?;
+        let form = Bytes::from_request(Request::from_parts(parts, body), console).await;
+        let form = form.map_err(IntoResponse::into_response)?;
+        let signed = serde_urlencoded::from_bytes::<Signature>(&form)
+            .is_ok_and(|signature| token::is_same(&signature.token, &operator.form_token));
+        if !signed {
+            let why =
+                "This form belongs to a session that has ended. Go back, reload the page and try again.\n";
+            return Err((StatusCode::FORBIDDEN, why).into_response());
+        }
+        let form = serde_urlencoded::from_bytes(&form).map_err(|_| {
+            (StatusCode::UNPROCESSABLE_ENTITY, "This form was not filled in.\n").into_response()
+        })?;
         Ok(Self(form))
     }
 }
@@ -54,7 +158,13 @@ pub(super) struct Caller;
 impl FromRequestParts<Console> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(_parts: &mut Parts, _console: &Console) -> Result<Self, Problem> {
-        Ok(Self)
+    async fn from_request_parts(parts: &mut Parts, _console: &Console) -> Result<Self, Problem> {
+        match parts.extensions.get::<Visitor>() {
+            Some(Visitor::Operator { .. } | Visitor::Program) => Ok(Self),
+            Some(Visitor::Stranger) | None => Err(Problem::new(
+                StatusCode::UNAUTHORIZED,
+                "An API key or a session of the console is needed.",
+            )),
+        }
     }
 }

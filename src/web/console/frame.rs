@@ -6,7 +6,7 @@ use axum::response::{Html, IntoResponse, Response};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::web::auth::Operator;
+use crate::web::auth::{Leaving, Operator};
 
 /// The part of the console that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +70,8 @@ pub(in crate::web) struct Frame {
     here: Place,
     /// What a form must send back to be believed.
     pub(in crate::web) token: String,
+    /// Whether there is anything to sign out of.
+    pub(in crate::web) can_leave: bool,
 }
 
 /// A line of the navigation.
@@ -81,7 +83,8 @@ pub(in crate::web) struct Link {
 
 impl Frame {
     pub(in crate::web) fn new(operator: &Operator, here: Place, title: impl Into<String>) -> Self {
-        Self { title: title.into(), here, token: operator.form_token().to_owned() }
+        let can_leave = operator.leaving() == Leaving::Possible;
+        Self { title: title.into(), here, token: operator.form_token().to_owned(), can_leave }
     }
 
     pub(in crate::web) fn links(&self) -> impl Iterator<Item = Link> {

@@ -3,6 +3,11 @@
 pub(super) mod assets;
 mod frame;
 pub(super) mod home;
+pub(super) mod keys;
+pub(super) mod sign_in;
+mod trouble;
+
+use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
@@ -11,6 +16,7 @@ use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::metrics::Metrics;
 use crate::store::db::Db;
+use crate::web::auth::Access;
 use crate::web::sse::Places;
 use crate::web::health::Health;
 
@@ -22,6 +28,8 @@ pub struct Console {
     pub clock: Clock,
     /// In which times are shown.
     pub zone: TimeZone,
+    /// Who is let in.
+    pub access: Arc<Access>,
     /// Ends the streams, so that the listener can close.
     pub stop: CancellationToken,
     pub streams: Places,

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use dialarr::http::Http;
-use dialarr::web;
+use dialarr::store::audit::By;
+use dialarr::web::{self, auth};
 use http::header::{CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use http::{Request, Response};
 
@@ -33,7 +34,18 @@ impl TestApp {
 
     /// A browser in which the operator has signed in.
     pub(crate) async fn browser(&self) -> Browser<'_> {
-        self.stranger_at_the_console()
+        let link = self.sign_in_link().await;
+        let mut browser = self.stranger_at_the_console();
+        let token = browser.get(&link).await.field("token").unwrap();
+        let entered = browser.post(auth::LINK_PATH, &[("token", &token)]).await;
+        assert_eq!((entered.status, entered.location.as_deref()), (303, Some("/")));
+        browser
+    }
+
+    /// What `dialarr console-link` prints, from the path on.
+    pub(crate) async fn sign_in_link(&self) -> String {
+        let now = self.now();
+        self.app().db.write(move |conn| auth::offer(conn, By::Shell, now)).await.unwrap()
     }
 
     /// Any request to the console's listener.
@@ -44,6 +56,17 @@ impl TestApp {
 }
 
 impl Browser<'_> {
+    /// The cookie that proves who it is, as `name=value`.
+    pub(crate) fn cookie(&self) -> Option<&str> {
+        self.cookie.as_deref()
+    }
+
+    /// As if a cookie had been put into it.
+    pub(crate) fn with_cookie(mut self, cookie: &str) -> Self {
+        self.cookie = Some(cookie.to_owned());
+        self
+    }
+
     pub(crate) async fn get(&mut self, path: &str) -> Page {
         self.send(Request::get(format!("{CONSOLE}{path}")), Bytes::new()).await
     }
@@ -74,8 +97,9 @@ impl Browser<'_> {
             let value = response.headers().get(name)?;
             Some(value.to_str().unwrap().to_owned())
         };
-        if let Some(set) = header(SET_COOKIE) {
-            self.cookie = set.split(';').next().map(str::to_owned);
+        for set in response.headers().get_all(SET_COOKIE) {
+            let cookie = set.to_str().unwrap().split(';').next().unwrap();
+            self.cookie = (!cookie.ends_with('=')).then(|| cookie.to_owned());
         }
         Page {
             status: response.status().as_u16(),

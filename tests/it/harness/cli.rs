@@ -70,6 +70,8 @@ impl Cli {
     fn command(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dialarr"));
         command.args(arguments).current_dir(self.folder.path()).env_clear();
+        // Many programs run at once, and the console has one usual port.
+        command.env("CONSOLE_BIND", "");
         command.envs(environment.iter().copied());
         command
     }

@@ -100,6 +100,12 @@ impl TestApp {
         self.app = Some(self.world.run().await);
     }
 
+    /// The same, with another configuration.
+    pub(crate) async fn restart_with(&mut self, change: impl FnOnce(Setup) -> Setup) {
+        self.world.setup = change(std::mem::take(&mut self.world.setup));
+        self.restart().await;
+    }
+
     pub(crate) fn radarr(&self) -> &FakeRadarr {
         &self.world.peers.radarr
     }
@@ -318,6 +324,7 @@ impl World {
         blueprint.admin.clone_from(&setup.admin);
         blueprint.members.clone_from(&setup.members);
         blueprint.report_secret.clone_from(&setup.report_secret);
+        blueprint.console = setup.console.clone();
         if let Some(tokens) = &setup.tokens {
             let verifier = Verifier { tokens: tokens.clone(), shared_keys: BTreeMap::new() };
             blueprint.trust = Some(Arc::new(web::Trust { verifier, public_url: setup.public_url.clone() }));

@@ -10,6 +10,7 @@ use dialarr::engine::{Codes, Settings};
 use dialarr::llm::Model;
 use dialarr::llm::scripted::Scripted;
 use dialarr::simulation::{self, Peers};
+use dialarr::web::auth::{Hosts, Password, Rules, SignIn, host};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use secrecy::SecretString;
@@ -27,6 +28,8 @@ pub(crate) struct Setup {
     pub(super) members: Vec<PhoneNumber>,
     /// What Sonarr and Radarr are to present.
     pub(super) report_secret: Option<SecretString>,
+    /// Who is let in to the console.
+    pub(super) console: Rules,
     /// A second Radarr, for 4K.
     pub(super) four_k: Option<FakeRadarr>,
 }
@@ -50,6 +53,7 @@ impl Default for Setup {
             admin: None,
             members: Vec::new(),
             report_secret: Some(SecretString::from(reports::SECRET)),
+            console: Rules { sign_in: SignIn::Links, hosts: Hosts::local() },
             four_k: None,
         }
     }
@@ -72,6 +76,24 @@ impl Setup {
 
     pub(crate) fn four_k(self, radarr: &FakeRadarr) -> Self {
         Self { four_k: Some(radarr.clone()), ..self }
+    }
+
+    /// `CONSOLE_PASSWORD`, plain or hashed.
+    pub(crate) fn console_password(mut self, password: &str) -> Self {
+        self.console.sign_in = SignIn::Password(Password::read(password).unwrap());
+        self
+    }
+
+    /// `CONSOLE_AUTH=none`.
+    pub(crate) fn open_console(mut self) -> Self {
+        self.console.sign_in = SignIn::Open;
+        self
+    }
+
+    /// `CONSOLE_HOSTS`.
+    pub(crate) fn console_hosts(mut self, names: &[&str]) -> Self {
+        self.console.hosts = self.console.hosts.and(names.iter().map(|name| host(name).unwrap()));
+        self
     }
 
     pub(crate) fn without_report_secret(self) -> Self {

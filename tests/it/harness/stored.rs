@@ -212,7 +212,20 @@ impl TestApp {
             .unwrap();
     }
 
-    async fn lines(&self, query: &'static str) -> Vec<String> {
+    /// Every byte of the database's files that is text.
+    pub(crate) fn whole_database(&self) -> String {
+        let file = |name| std::fs::read(self.world.folder.path().join(name)).unwrap();
+        ["test.db", "test.db-wal"].map(|name| String::from_utf8_lossy(&file(name)).into_owned()).concat()
+    }
+
+    /// How many rows a table has.
+    pub(crate) async fn count(&self, table: &str) -> usize {
+        let query = format!("SELECT '' AS line FROM {table}");
+        let rows = move |conn: &mut _| diesel::sql_query(query).load::<Line>(conn);
+        self.app().db.read(rows).await.unwrap().len()
+    }
+
+    pub(crate) async fn lines(&self, query: &'static str) -> Vec<String> {
         lines(&self.app().db, query).await
     }
 }

@@ -1,0 +1,36 @@
+//! Where the console is found, and `dialarr console-link`: a link that signs in, also while the service runs.
+
+use std::net::SocketAddr;
+
+use anyhow::Context;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::store::audit::By;
+use crate::store::db;
+use crate::web::auth;
+
+/// The address that a browser on this machine opens.
+pub(super) fn address(bind: SocketAddr) -> String {
+    if bind.ip().is_unspecified() {
+        return format!("http://localhost:{}", bind.port());
+    }
+    format!("http://{bind}")
+}
+
+#[expect(clippy::print_stdout, reason = "the link is what the command is for")]
+pub(super) fn link(config: &Config) -> anyhow::Result<()> {
+    let bind = config
+        .console
+        .bind
+        .context("make a link: CONSOLE_BIND is empty, so there is no console; hint: set it and restart")?;
+    let database = config.database.to_str().context("use a database path that is not UTF-8")?;
+    let now = Clock::System.now();
+    let path = db::visit(database, |conn| auth::offer(conn, By::Shell, now))?;
+    let address = address(bind);
+    println!("{address}{path}");
+    eprintln!(
+        "It signs in once, within ten minutes; hint: from elsewhere, put the console's address there before /sign-in"
+    );
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! What opens the console and the API: the password's hash, sessions, sign-in links, keys. Of what somebody holds, here
+//! is only the SHA-256: a copy of the database opens nothing.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::Conn;
+use super::codec::{ms, time};
+use super::schema::{api_keys, console_password, sessions, sign_in_links};
+
+/// The SHA-256 of what a browser or a program holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenHash(pub [u8; 32]);
+
+/// What came of a sign-in link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkUse {
+    Opened,
+    /// It was used, is too old, or never was one.
+    Dead,
+}
+
+/// A key that is not revoked, as its owner sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    pub id: i64,
+    pub name: String,
+    /// Its last characters.
+    pub ending: String,
+    pub created_at: Timestamp,
+    pub last_used_at: Option<Timestamp>,
+}
+
+#[derive(Queryable)]
+struct KeyRow {
+    id: i64,
+    name: String,
+    ending: String,
+    created_at: i64,
+    last_used_at: Option<i64>,
+}
+
+/// The hash of the password that sessions were opened with, in PHC form.
+pub fn password(conn: &mut Conn) -> QueryResult<Option<String>> {
+    console_password::table.find(1).select(console_password::hash).first(conn).optional()
+}
+
+/// Another password, or `None` any more: whoever was signed in has to do so again.
+pub fn replace_password(conn: &mut Conn, hash: Option<&str>, now: Timestamp) -> QueryResult<()> {
+    diesel::delete(console_password::table.find(1)).execute(conn)?;
+    if let Some(hash) = hash {
+        diesel::insert_into(console_password::table)
+            .values((
+                console_password::id.eq(1),
+                console_password::hash.eq(hash),
+                console_password::changed_at.eq(ms(now)),
+            ))
+            .execute(conn)?;
+    }
+    diesel::delete(sessions::table).execute(conn).map(drop)
+}
+
+pub fn open_session(conn: &mut Conn, token: TokenHash, now: Timestamp, until: Timestamp) -> QueryResult<()> {
+    diesel::insert_into(sessions::table)
+        .values((
+            sessions::token_hash.eq(&token.0[..]),
+            sessions::created_at.eq(ms(now)),
+            sessions::last_seen_at.eq(ms(now)),
+            sessions::expires_at.eq(ms(until)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// When a session that has not expired was last noted to be in use.
+pub fn session_seen(conn: &mut Conn, token: TokenHash, now: Timestamp) -> QueryResult<Option<Timestamp>> {
+    let seen: Option<i64> = sessions::table
+        .find(&token.0[..])
+        .filter(sessions::expires_at.gt(ms(now)))
+        .select(sessions::last_seen_at)
+        .first(conn)
+        .optional()?;
+    seen.map(time).transpose()
+}
+
+/// Notes that a session is in use. One that was ended meanwhile stays so.
+pub fn prolong_session(
+    conn: &mut Conn,
+    token: TokenHash,
+    now: Timestamp,
+    until: Timestamp,
+) -> QueryResult<()> {
+    diesel::update(sessions::table.find(&token.0[..]))
+        .set((sessions::last_seen_at.eq(ms(now)), sessions::expires_at.eq(ms(until))))
+        .execute(conn)
+        .map(drop)
+}
+
+pub fn end_session(conn: &mut Conn, token: TokenHash) -> QueryResult<()> {
+    diesel::delete(sessions::table.find(&token.0[..])).execute(conn).map(drop)
+}
+
+pub fn offer_link(conn: &mut Conn, token: TokenHash, now: Timestamp, until: Timestamp) -> QueryResult<()> {
+    diesel::insert_into(sign_in_links::table)
+        .values((
+            sign_in_links::token_hash.eq(&token.0[..]),
+            sign_in_links::created_at.eq(ms(now)),
+            sign_in_links::expires_at.eq(ms(until)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Whether a link would open the console now. Looking does not use it up.
+pub fn link_stands(conn: &mut Conn, token: TokenHash, now: Timestamp) -> QueryResult<bool> {
+    let open = sign_in_links::table
+        .find(&token.0[..])
+        .filter(sign_in_links::used_at.is_null().and(sign_in_links::expires_at.gt(ms(now))));
+    diesel::select(diesel::dsl::exists(open)).get_result(conn)
+}
+
+/// One statement, so that of two who use a link one gets in.
+pub fn use_link(conn: &mut Conn, token: TokenHash, now: Timestamp) -> QueryResult<LinkUse> {
+    let open = sign_in_links::table
+        .find(&token.0[..])
+        .filter(sign_in_links::used_at.is_null().and(sign_in_links::expires_at.gt(ms(now))));
+    let used = diesel::update(open).set(sign_in_links::used_at.eq(ms(now))).execute(conn)?;
+    Ok(if used == 0 { LinkUse::Dead } else { LinkUse::Opened })
+}
+
+/// Returns the id of the key.
+pub fn make_key(
+    conn: &mut Conn,
+    key: TokenHash,
+    name: &str,
+    ending: &str,
+    now: Timestamp,
+) -> QueryResult<i64> {
+    diesel::insert_into(api_keys::table)
+        .values((
+            api_keys::name.eq(name),
+            api_keys::key_hash.eq(&key.0[..]),
+            api_keys::ending.eq(ending),
+            api_keys::created_at.eq(ms(now)),
+        ))
+        .returning(api_keys::id)
+        .get_result(conn)
+}
+
+/// The keys that open the API, the newest first.
+pub fn keys(conn: &mut Conn) -> QueryResult<Vec<Key>> {
+    let rows: Vec<KeyRow> = api_keys::table
+        .filter(api_keys::revoked_at.is_null())
+        .order(api_keys::id.desc())
+        .select((
+            api_keys::id,
+            api_keys::name,
+            api_keys::ending,
+            api_keys::created_at,
+            api_keys::last_used_at,
+        ))
+        .load(conn)?;
+    rows.into_iter().map(KeyRow::read).collect()
+}
+
+/// The key that somebody presents, unless it is revoked.
+pub fn key(conn: &mut Conn, key: TokenHash) -> QueryResult<Option<Key>> {
+    let row: Option<KeyRow> = api_keys::table
+        .filter(api_keys::key_hash.eq(&key.0[..]).and(api_keys::revoked_at.is_null()))
+        .select((
+            api_keys::id,
+            api_keys::name,
+            api_keys::ending,
+            api_keys::created_at,
+            api_keys::last_used_at,
+        ))
+        .first(conn)
+        .optional()?;
+    row.map(KeyRow::read).transpose()
+}
+
+pub fn key_used(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
+    diesel::update(api_keys::table.find(id)).set(api_keys::last_used_at.eq(ms(now))).execute(conn).map(drop)
+}
+
+/// The name of the key, if it was not revoked before.
+pub fn revoke_key(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<String>> {
+    diesel::update(api_keys::table.find(id).filter(api_keys::revoked_at.is_null()))
+        .set(api_keys::revoked_at.eq(ms(now)))
+        .returning(api_keys::name)
+        .get_result(conn)
+        .optional()
+}
+
+/// Forgets sessions and links whose time is over.
+pub fn forget(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    diesel::delete(sessions::table.filter(sessions::expires_at.le(ms(now)))).execute(conn)?;
+    diesel::delete(sign_in_links::table.filter(sign_in_links::expires_at.le(ms(now)))).execute(conn).map(drop)
+}
+
+impl KeyRow {
+    fn read(self) -> QueryResult<Key> {
+        Ok(Key {
+            id: self.id,
+            name: self.name,
+            ending: self.ending,
+            created_at: time(self.created_at)?,
+            last_used_at: self.last_used_at.map(time).transpose()?,
+        })
+    }
+}

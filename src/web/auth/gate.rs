@@ -1,0 +1,194 @@
+//! What every request to the console passes before anything looks at it: the name it is addressed to, who sends it, and
+//! whether it was one of our own pages that sent it. What is not named here as open is closed.
+
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use axum::http::{Method, StatusCode, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use jiff::{SignedDuration, Timestamp};
+use url::form_urlencoded;
+
+use super::entering::SESSION;
+use super::token::Token;
+use super::{SignIn, cookie, keys, origin};
+use crate::store::access;
+use crate::store::db::DbError;
+use crate::web::console::Console;
+use crate::web::problem::Problem;
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// How exactly it is noted when a session and a key were last used.
+const SESSION_NOTED: SignedDuration = SignedDuration::from_hours(1);
+const KEY_NOTED: SignedDuration = SignedDuration::from_mins(1);
+
+/// Who sends a request.
+#[derive(Debug, Clone)]
+pub(super) enum Visitor {
+    /// Somebody at a page, with what its forms must carry.
+    Operator {
+        form_token: String,
+    },
+    /// A program with a key.
+    Program,
+    Stranger,
+}
+
+/// What a path is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Area {
+    /// For everyone.
+    Open,
+    /// For programs with a key, and for the operator.
+    Api,
+    /// For the operator.
+    Pages,
+}
+
+impl Area {
+    fn of(path: &str) -> Self {
+        if path.starts_with("/assets/") {
+            return Self::Open;
+        }
+        match path {
+            "/sign-in" | super::links::LINK_PATH | "/health" | "/ready" => Self::Open,
+            "/metrics" => Self::Api,
+            path if path.starts_with("/api/") => Self::Api,
+            _ => Self::Pages,
+        }
+    }
+}
+
+pub(in crate::web) async fn pass(
+    State(console): State<Console>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    if !console.access.rules.hosts.know(&request) {
+        return unknown_host();
+    }
+    let area = Area::of(request.uri().path());
+    let (visitor, renewed) = match recognise(&console, area, request.headers()).await {
+        Ok(recognised) => recognised,
+        Err(error) => {
+            tracing::error!(%error, "who asks could not be looked up");
+            return (StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.\n").into_response();
+        }
+    };
+    let by_page = !matches!(visitor, Visitor::Program);
+    if by_page && origin::is_unsafe(request.method()) && !origin::is_ours(request.headers()) {
+        return refuse(area, StatusCode::FORBIDDEN, "This request was not made by a page of Dialarr.");
+    }
+    match (area, &visitor) {
+        (Area::Open, _) | (_, Visitor::Operator { .. }) | (Area::Api, Visitor::Program) => {}
+        (Area::Api, Visitor::Stranger) => {
+            return refuse(
+                area,
+                StatusCode::UNAUTHORIZED,
+                "An API key or a session of the console is needed.",
+            );
+        }
+        (Area::Pages, Visitor::Stranger | Visitor::Program) => {
+            return to_sign_in(request.method(), request.uri()).into_response();
+        }
+    }
+    request.extensions_mut().insert(visitor);
+    let mut response = next.run(request).await;
+    // Signing out takes the cookie back, which stands.
+    if let Some(cookie) = renewed
+        && !response.headers().contains_key(SET_COOKIE)
+        && let Ok(cookie) = HeaderValue::from_str(&cookie)
+    {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// With the visitor comes the cookie that lets the browser keep the session for longer, once in a while.
+async fn recognise(
+    console: &Console,
+    area: Area,
+    headers: &HeaderMap,
+) -> Result<(Visitor, Option<String>), DbError> {
+    if area == Area::Api
+        && let Some(key) = presented(headers)
+    {
+        // Who presents a wrong key is not to be let in for another reason.
+        return Ok((by_key(console, key).await?, None));
+    }
+    match console.access.rules.sign_in {
+        SignIn::Open => {
+            let form_token = console.access.seed.of_forms();
+            return Ok((Visitor::Operator { form_token }, None));
+        }
+        SignIn::Links | SignIn::Password(_) => {}
+    }
+    match cookie::held(headers) {
+        Some(token) => by_session(console, headers, &token).await,
+        None => Ok((Visitor::Stranger, None)),
+    }
+}
+
+async fn by_session(
+    console: &Console,
+    headers: &HeaderMap,
+    token: &Token,
+) -> Result<(Visitor, Option<String>), DbError> {
+    let (hash, now) = (token.hash(), console.clock.now());
+    let Some(seen) = console.db.read(move |conn| access::session_seen(conn, hash, now)).await? else {
+        return Ok((Visitor::Stranger, None));
+    };
+    let visitor = Visitor::Operator { form_token: token.of_forms() };
+    if now.duration_since(seen) < SESSION_NOTED {
+        return Ok((visitor, None));
+    }
+    console.db.write(move |conn| access::prolong_session(conn, hash, now, now + SESSION)).await?;
+    Ok((visitor, Some(cookie::give(token, headers))))
+}
+
+async fn by_key(console: &Console, presented: &str) -> Result<Visitor, DbError> {
+    let Some(token) = presented.strip_prefix(keys::PREFIX).and_then(Token::read) else {
+        return Ok(Visitor::Stranger);
+    };
+    let hash = token.hash();
+    let Some(key) = console.db.read(move |conn| access::key(conn, hash)).await? else {
+        return Ok(Visitor::Stranger);
+    };
+    let now: Timestamp = console.clock.now();
+    if key.last_used_at.is_none_or(|last| now.duration_since(last) >= KEY_NOTED) {
+        console.db.write(move |conn| access::key_used(conn, key.id, now)).await?;
+    }
+    Ok(Visitor::Program)
+}
+
+/// The key in `X-Api-Key`, or as a bearer. One that is no text is as wrong as any other.
+fn presented(headers: &HeaderMap) -> Option<&str> {
+    if let Some(key) = headers.get(API_KEY) {
+        return Some(key.to_str().unwrap_or_default());
+    }
+    let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+}
+
+fn refuse(area: Area, status: StatusCode, why: &'static str) -> Response {
+    match area {
+        Area::Api => Problem::new(status, why).into_response(),
+        Area::Open | Area::Pages => (status, format!("{why}\n")).into_response(),
+    }
+}
+
+fn unknown_host() -> Response {
+    let why = "Dialarr does not answer to this host name. If it is the console's, add it to CONSOLE_HOSTS.\n";
+    (StatusCode::MISDIRECTED_REQUEST, why).into_response()
+}
+
+/// Whoever wanted to read a page comes back to it; what a form was to do is not done later.
+fn to_sign_in(method: &Method, uri: &Uri) -> Redirect {
+    match uri.path_and_query() {
+        Some(wanted) if !origin::is_unsafe(method) && wanted.as_str() != "/" => {
+            let next: String = form_urlencoded::byte_serialize(wanted.as_str().as_bytes()).collect();
+            Redirect::to(&format!("/sign-in?next={next}"))
+        }
+        _ => Redirect::to("/sign-in"),
+    }
+}

@@ -1,0 +1,89 @@
+//! Under which names the console answers. A foreign page can have its own name point at our address and so read what we
+//! serve to a browser inside the network; the name in the Host header gives it away.
+
+use axum::extract::Request;
+use axum::http::header::{HOST, HeaderMap, HeaderValue};
+use axum::http::uri::{Authority, Uri};
+use url::Host;
+
+/// The names that requests may be addressed to, whatever the port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hosts(Vec<Host>);
+
+impl Hosts {
+    /// The names of this machine for itself, which always count.
+    pub fn local() -> Self {
+        let loopback = [Host::Ipv4(std::net::Ipv4Addr::LOCALHOST), Host::Ipv6(std::net::Ipv6Addr::LOCALHOST)];
+        Self([Host::Domain("localhost".to_owned())].into_iter().chain(loopback).collect())
+    }
+
+    #[must_use]
+    pub fn and(mut self, further: impl IntoIterator<Item = Host>) -> Self {
+        self.0.extend(further);
+        self
+    }
+
+    /// Every name that a request carries must be ours, and it must carry one.
+    pub(super) fn know(&self, request: &Request) -> bool {
+        let names: Option<Vec<Host>> = names(request.uri(), request.headers()).collect();
+        names.is_some_and(|names| !names.is_empty() && names.iter().all(|name| self.0.contains(name)))
+    }
+}
+
+/// A name as people write it: with or without a port, in any case; `None` if it is none.
+pub fn host(text: &str) -> Option<Host> {
+    let authority: Authority = text.parse().ok()?;
+    if text.contains('@') {
+        return None;
+    }
+    Host::parse(authority.host().trim_end_matches('.')).ok()
+}
+
+fn names(uri: &Uri, headers: &HeaderMap) -> impl Iterator<Item = Option<Host>> {
+    let target = uri.authority().map(|authority| host(authority.as_str()));
+    let header = |value: &HeaderValue| host(value.to_str().ok()?);
+    target.into_iter().chain(headers.get_all(HOST).iter().map(header))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::extract::Request;
+    use axum::http::header::HOST;
+
+    use super::{Hosts, host};
+
+    #[track_caller]
+    fn check(hosts: &[&str], known: bool) {
+        let ours = Hosts::local().and(host("Dialarr.home.lan:8443"));
+        let request = hosts.iter().fold(Request::get("/"), |request, name| request.header(HOST, *name));
+        assert_eq!(ours.know(&request.body(Body::empty()).unwrap()), known, "{hosts:?}");
+    }
+
+    #[test]
+    fn our_names_are_known_in_any_case_and_at_any_port() {
+        check(&["localhost:3001"], true);
+        check(&["LOCALHOST"], true);
+        check(&["127.0.0.1:3001"], true);
+        check(&["[::1]:3001"], true);
+        check(&["dialarr.home.lan"], true);
+        check(&["dialarr.home.lan.:9"], true);
+    }
+
+    #[test]
+    fn every_other_name_is_foreign_and_so_is_none_at_all() {
+        check(&[], false);
+        check(&[""], false);
+        check(&["evil.example"], false);
+        check(&["localhost.evil.example"], false);
+        check(&["evil.example@localhost"], false);
+        check(&["192.168.1.2:3001"], false);
+        check(&["localhost", "evil.example"], false);
+    }
+
+    #[test]
+    fn a_name_in_the_first_line_of_the_request_counts_too() {
+        let request = Request::get("http://evil.example/").header(HOST, "localhost");
+        assert!(!Hosts::local().know(&request.body(Body::empty()).unwrap()));
+    }
+}

@@ -1,0 +1,40 @@
+//! API keys: made and revoked on a page, told once.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::token::Token;
+use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::db::{Db, DbError};
+use crate::store::{Conn, access};
+
+/// By which a key is known for one where it should not be, as in a repository.
+pub(super) const PREFIX: &str = "dlr_";
+/// Characters by which the owner knows it again.
+const ENDING: usize = 4;
+
+/// Makes a key and returns it. It is not to be had again.
+pub(in crate::web) async fn make(db: &Db, name: String, now: Timestamp) -> Result<String, DbError> {
+    let token = Token::random();
+    let key = format!("{PREFIX}{}", token.as_str());
+    let ending = key[key.len() - ENDING..].to_owned();
+    let make = move |conn: &mut Conn| {
+        let id = access::make_key(conn, token.hash(), &name, &ending, now)?;
+        let detail = json!({ "name": name });
+        let entry = Entry { by: By::Console, kind: "key_made", subject: Subject::Key(id), detail };
+        audit::record(conn, &entry, now)
+    };
+    db.write(make).await?;
+    Ok(key)
+}
+
+/// From here on the key opens nothing.
+pub(in crate::web) async fn revoke(db: &Db, id: i64, now: Timestamp) -> Result<(), DbError> {
+    let revoke = move |conn: &mut Conn| {
+        let Some(name) = access::revoke_key(conn, id, now)? else { return Ok(()) };
+        let detail = json!({ "name": name });
+        let entry = Entry { by: By::Console, kind: "key_revoked", subject: Subject::Key(id), detail };
+        audit::record(conn, &entry, now)
+    };
+    db.write(revoke).await
+}

@@ -1,0 +1,185 @@
+//! The console's password: only an argon2id hash of it is kept, and one hash is computed at a time, since each takes
+//! 19 MiB.
+
+use std::sync::Arc;
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{self, PasswordHasher, PasswordVerifier};
+use argon2::{Argon2, Params};
+use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use super::SignIn;
+use crate::store::access;
+use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::db::{Db, DbError};
+
+/// Longer ones are not looked at.
+const LONGEST: usize = 1024;
+
+/// The configured password. Its debug output shows neither it nor its hash.
+#[derive(Debug, Clone)]
+pub enum Password {
+    Plain(SecretString),
+    /// An argon2id hash in PHC form.
+    Hash(SecretString),
+}
+
+/// What somebody typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Typed {
+    Right,
+    Wrong,
+}
+
+/// The password could be neither stored nor compared.
+#[derive(Debug, thiserror::Error)]
+pub enum PasswordError {
+    #[error("hash the console's password: {0}")]
+    Hash(password_hash::Error),
+    #[error("hash the console's password")]
+    Ended(#[from] tokio::task::JoinError),
+    #[error(transparent)]
+    Store(#[from] DbError),
+}
+
+impl Password {
+    /// The error is a fragment that fits after the variable's name and a colon.
+    pub fn read(text: &str) -> Result<Self, &'static str> {
+        if text.len() > LONGEST {
+            return Err("longer than 1024 bytes");
+        }
+        if !text.starts_with("$argon2") {
+            return Ok(Self::Plain(text.into()));
+        }
+        let hash = PasswordHash::new(text).ok().filter(|hash| {
+            hash.algorithm.as_str() == "argon2id"
+                && hash.salt.is_some()
+                && hash.hash.is_some()
+                && Params::try_from(hash).is_ok()
+        });
+        hash.map(|_| Self::Hash(text.into())).ok_or("not a whole argon2id hash")
+    }
+}
+
+/// Computes hashes, one at a time.
+#[derive(Debug, Clone)]
+pub(super) struct Hashing(Arc<Semaphore>);
+
+impl Default for Hashing {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(1)))
+    }
+}
+
+impl Hashing {
+    pub(super) async fn compare(&self, typed: SecretString, hash: String) -> Result<Typed, PasswordError> {
+        if typed.expose_secret().len() > LONGEST {
+            return Ok(Typed::Wrong);
+        }
+        let compared = self
+            .compute(move || Argon2::default().verify_password(typed.expose_secret().as_bytes(), &*hash))
+            .await?;
+        match compared {
+            Ok(()) => Ok(Typed::Right),
+            Err(password_hash::Error::PasswordInvalid) => Ok(Typed::Wrong),
+            Err(error) => Err(PasswordError::Hash(error)),
+        }
+    }
+
+    async fn hash(&self, password: SecretString) -> Result<String, PasswordError> {
+        let hash = self
+            .compute(move || Argon2::default().hash_password(password.expose_secret().as_bytes()))
+            .await?
+            .map_err(PasswordError::Hash)?;
+        Ok(hash.to_string())
+    }
+
+    /// The permit goes along: the work does not end when nobody waits for it any more.
+    async fn compute<R: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<R, PasswordError> {
+        // Nobody closes it, and without a permit the work is only done beside another.
+        let permit = self.0.clone().acquire_owned().await.ok();
+        let work = tokio::task::spawn_blocking(move || {
+            let result = work();
+            drop(permit);
+            result
+        });
+        Ok(work.await?)
+    }
+}
+
+/// Makes the stored hash that of the configured password. Another password than before ends all sessions, and so does
+/// one that is configured no longer.
+pub(super) async fn adopt(
+    db: &Db,
+    hashing: &Hashing,
+    sign_in: &SignIn,
+    now: Timestamp,
+) -> Result<(), PasswordError> {
+    let stored = db.read(access::password).await?;
+    let wanted = match (sign_in, stored) {
+        (SignIn::Open, _) | (SignIn::Links, None) => return Ok(()),
+        (SignIn::Links, Some(_)) => None,
+        (SignIn::Password(Password::Hash(hash)), stored) => {
+            if stored.as_deref() == Some(hash.expose_secret()) {
+                return Ok(());
+            }
+            Some(hash.expose_secret().to_owned())
+        }
+        (SignIn::Password(Password::Plain(plain)), Some(stored))
+            if hashing.compare(plain.clone(), stored.clone()).await? == Typed::Right =>
+        {
+            return Ok(());
+        }
+        (SignIn::Password(Password::Plain(plain)), _) => Some(hashing.hash(plain.clone()).await?),
+    };
+    let replace = move |conn: &mut _| {
+        let detail = json!({ "set": wanted.is_some() });
+        let entry = Entry { by: By::Dialarr, kind: "password", subject: Subject::Console, detail };
+        audit::record(conn, &entry, now)?;
+        access::replace_password(conn, wanted.as_deref(), now)
+    };
+    db.write(replace).await?;
+    tracing::info!("the console's password changed: all of its sessions are ended");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+
+    use super::{Hashing, Password, Typed};
+
+    #[test]
+    fn a_password_is_plain_or_a_whole_argon2id_hash() {
+        let hash =
+            "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzYWx0$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
+        let kind = |text: &str| {
+            Password::read(text).map(|password| match password {
+                Password::Plain(_) => "plain",
+                Password::Hash(_) => "hash",
+            })
+        };
+        assert_eq!(kind("correct horse"), Ok("plain"));
+        assert_eq!(kind("$ecret"), Ok("plain"));
+        assert_eq!(kind(hash), Ok("hash"));
+        assert_eq!(kind(&hash.replace("argon2id", "argon2i")), Err("not a whole argon2id hash"));
+        assert_eq!(kind("$argon2id$v=19$m=19456,t=2,p=1"), Err("not a whole argon2id hash"));
+        assert_eq!(kind(&"a".repeat(1025)), Err("longer than 1024 bytes"));
+    }
+
+    #[tokio::test]
+    async fn a_hash_fits_its_password_alone() {
+        let hashing = Hashing::default();
+        let hash = hashing.hash(SecretString::from("correct horse")).await.unwrap();
+        let compare = |typed: &str| hashing.compare(typed.into(), hash.clone());
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        assert_eq!(compare("correct horse").await.unwrap(), Typed::Right);
+        assert_eq!(compare("battery staple").await.unwrap(), Typed::Wrong);
+    }
+}

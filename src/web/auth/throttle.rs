@@ -1,0 +1,137 @@
+//! How often a password may be tried. All tries count together: a household has one operator, and behind a proxy every
+//! address is the same. A sign-in link works meanwhile.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// Tries that may fail without a wait.
+const FREE: u32 = 5;
+/// After this long without a try, a few failures are forgotten.
+const SOON_FORGOTTEN: SignedDuration = SignedDuration::from_mins(15);
+/// And many after this long: longer than any wait, so that waiting it out does not start anew.
+const FORGOTTEN: SignedDuration = SignedDuration::from_hours(1);
+const FIRST_WAIT: SignedDuration = SignedDuration::from_secs(30);
+const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(15);
+
+/// The tries since the last that succeeded.
+#[derive(Debug, Default)]
+pub(super) struct Throttle {
+    failed: u32,
+    last: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Try {
+    Allowed,
+    /// Without looking at the password, even if it is the right one.
+    Later(Duration),
+}
+
+impl Throttle {
+    /// A try counts as failed until it succeeds, so that whoever hangs up before the answer gains nothing.
+    pub(super) fn begin(&mut self, now: Timestamp) -> Try {
+        if let Some(last) = self.last {
+            let idle = now.duration_since(last);
+            let kept = if self.failed < FREE { SOON_FORGOTTEN } else { FORGOTTEN };
+            if idle >= kept {
+                self.failed = 0;
+            }
+            let wait = wait_after(self.failed);
+            if idle < wait {
+                return Try::Later((wait - idle).unsigned_abs());
+            }
+        }
+        self.failed = self.failed.saturating_add(1);
+        self.last = Some(now);
+        Try::Allowed
+    }
+
+    /// Forgets the failures, and tells how many there were before the try that succeeded.
+    pub(super) fn succeeded(&mut self) -> u32 {
+        let failed = std::mem::take(self).failed;
+        failed.saturating_sub(1)
+    }
+
+    pub(super) fn failed(&self) -> u32 {
+        self.failed
+    }
+}
+
+/// Whether so many failures are worth a line of the audit log: the first that lead to a wait, then every doubling.
+pub(super) fn is_remarkable(failed: u32) -> bool {
+    failed.is_multiple_of(FREE) && (failed / FREE).is_power_of_two()
+}
+
+fn wait_after(failed: u32) -> SignedDuration {
+    match failed.checked_sub(FREE) {
+        None => SignedDuration::ZERO,
+        Some(further) => LONGEST_WAIT.min(FIRST_WAIT * (1 << further.min(10))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::{Throttle, Try, is_remarkable};
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
+    }
+
+    fn after_five_failures() -> Throttle {
+        let mut throttle = Throttle::default();
+        for second in 0..5 {
+            assert_eq!(throttle.begin(at(second)), Try::Allowed);
+        }
+        throttle
+    }
+
+    #[test]
+    fn the_sixth_try_waits_and_asking_again_does_not_make_it_longer() {
+        let mut throttle = after_five_failures();
+        assert_eq!(throttle.begin(at(10)), Try::Later(Duration::from_secs(24)));
+        assert_eq!(throttle.begin(at(33)), Try::Later(Duration::from_secs(1)));
+        assert_eq!(throttle.begin(at(34)), Try::Allowed);
+    }
+
+    #[test]
+    fn each_wait_is_longer_up_to_a_quarter_of_an_hour_and_sitting_it_out_starts_nothing_anew() {
+        let mut throttle = after_five_failures();
+        let mut now = 4;
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            let Try::Later(wait) = throttle.begin(at(now)) else { panic!("a try without a wait") };
+            waits.push(wait.as_secs());
+            now += i64::try_from(wait.as_secs()).unwrap();
+            assert_eq!(throttle.begin(at(now)), Try::Allowed);
+        }
+        assert_eq!(waits, [30, 60, 120, 240, 480, 900, 900, 900]);
+    }
+
+    #[test]
+    fn failures_are_forgotten_after_a_quiet_time_and_after_a_success() {
+        let mut throttle = after_five_failures();
+        assert_eq!(throttle.begin(at(4 + 3600)), Try::Allowed);
+        assert_eq!(throttle.failed(), 1);
+
+        let mut throttle = Throttle::default();
+        throttle.begin(at(0));
+        throttle.begin(at(900));
+        assert_eq!(throttle.failed(), 1);
+
+        let mut throttle = after_five_failures();
+        throttle.begin(at(100));
+        assert_eq!(throttle.succeeded(), 5);
+        assert_eq!(throttle.begin(at(101)), Try::Allowed);
+    }
+
+    #[test]
+    fn of_many_failures_few_are_worth_a_line() {
+        let told: Vec<u32> = (1..100).filter(|failed| is_remarkable(*failed)).collect();
+        assert_eq!(told, [5, 10, 20, 40, 80]);
+    }
+}

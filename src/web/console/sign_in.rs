@@ -1,0 +1,182 @@
+//! The pages in front of the console: the password, a sign-in link, and the way out.
+
+use std::time::Duration;
+
+use askama::Template;
+use axum::Form;
+use axum::extract::{Query, State};
+use axum::http::header::{RETRY_AFTER, SET_COOKIE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use super::Console;
+use super::frame::page;
+use super::trouble::trouble;
+use crate::web::auth::entering::{self, Entering};
+use crate::web::auth::{Operator, SignIn, SignedForm};
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct SignInPage {
+    has_password: bool,
+    next: String,
+    problem: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "sign_in_link.html")]
+struct LinkPage {
+    /// `None`: the link opens nothing.
+    token: Option<String>,
+}
+
+/// Where somebody wanted to go before.
+#[derive(Deserialize)]
+pub(in crate::web) struct Wanted {
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(in crate::web) struct Typed {
+    password: String,
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(in crate::web) struct Link {
+    #[serde(default)]
+    token: String,
+}
+
+#[derive(Deserialize)]
+pub(in crate::web) struct Nothing {}
+
+pub(in crate::web) async fn show(
+    State(console): State<Console>,
+    operator: Result<Operator, Redirect>,
+    Query(wanted): Query<Wanted>,
+) -> Response {
+    let next = local(wanted.next);
+    match operator {
+        Ok(_) => Redirect::to(&next).into_response(),
+        Err(_) => page(&SignInPage { has_password: has_password(&console), next, problem: None }),
+    }
+}
+
+pub(in crate::web) async fn submit(
+    State(console): State<Console>,
+    headers: HeaderMap,
+    Form(typed): Form<Typed>,
+) -> Response {
+    let next = local(typed.next);
+    let again = |problem: String| {
+        page(&SignInPage { has_password: has_password(&console), next: next.clone(), problem: Some(problem) })
+    };
+    match entering::by_password(&console, &headers, SecretString::from(typed.password)).await {
+        Ok(Entering::Entered(cookie)) => ([(SET_COOKIE, cookie)], Redirect::to(&next)).into_response(),
+        Ok(Entering::Refused) => {
+            (StatusCode::FORBIDDEN, again("That is not the password.".to_owned())).into_response()
+        }
+        Ok(Entering::Later(wait)) => {
+            let seconds = wait.as_secs().max(1);
+            let problem = format!("Too many passwords were wrong. Try again in {}.", in_words(wait));
+            (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], again(problem))
+                .into_response()
+        }
+        Err(error) => trouble(error),
+    }
+}
+
+pub(in crate::web) async fn show_link(State(console): State<Console>, Query(link): Query<Link>) -> Response {
+    match entering::link_stands(&console, &link.token).await {
+        Ok(true) => page(&LinkPage { token: Some(link.token) }),
+        Ok(false) => dead(),
+        Err(error) => trouble(error),
+    }
+}
+
+pub(in crate::web) async fn use_link(
+    State(console): State<Console>,
+    headers: HeaderMap,
+    Form(link): Form<Link>,
+) -> Response {
+    match entering::by_link(&console, &headers, &link.token).await {
+        Ok(Entering::Entered(cookie)) => ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
+        Ok(Entering::Refused | Entering::Later(_)) => dead(),
+        Err(error) => trouble(error),
+    }
+}
+
+pub(in crate::web) async fn leave(
+    State(console): State<Console>,
+    headers: HeaderMap,
+    SignedForm(Nothing {}): SignedForm<Nothing>,
+) -> Response {
+    match entering::leave(&console, &headers).await {
+        Ok(cookies) => {
+            let cookies = AppendHeaders(cookies.map(|cookie| (SET_COOKIE, cookie)));
+            (cookies, Redirect::to("/sign-in")).into_response()
+        }
+        Err(error) => trouble(error),
+    }
+}
+
+fn dead() -> Response {
+    (StatusCode::GONE, page(&LinkPage { token: None })).into_response()
+}
+
+fn has_password(console: &Console) -> bool {
+    matches!(console.access.sign_in(), SignIn::Password(_))
+}
+
+/// A path of ours, or else the first page: nobody is led from here to another site. A browser reads `//host` and `/\host`
+/// as another host, and leaves out blanks within.
+fn local(next: Option<String>) -> String {
+    let is_ours = |next: &String| {
+        next.starts_with('/')
+            && !next.starts_with("//")
+            && next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+    };
+    next.filter(is_ours).unwrap_or_else(|| "/".to_owned())
+}
+
+fn in_words(wait: Duration) -> String {
+    match wait.as_secs() {
+        0..=1 => "a second".to_owned(),
+        seconds @ 2..=90 => format!("{seconds} seconds"),
+        seconds => format!("{} minutes", seconds.div_ceil(60)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{in_words, local};
+
+    #[track_caller]
+    fn check(next: &str, expected: &str) {
+        assert_eq!(local(Some(next.to_owned())), expected, "{next:?}");
+    }
+
+    #[test]
+    fn only_a_path_of_ours_is_followed() {
+        check("/conversations/5?after=3", "/conversations/5?after=3");
+        check("https://evil.example/", "/");
+        check("//evil.example/", "/");
+        check("/\\evil.example/", "/");
+        check("/\t/evil.example/", "/");
+        check("/a\r\nSet-Cookie: dialarr=x", "/");
+        check("conversations", "/");
+        check("", "/");
+        assert_eq!(local(None), "/");
+    }
+
+    #[test]
+    fn a_wait_is_told_as_people_say_it() {
+        let told = [1, 30, 90, 91, 240].map(|seconds| in_words(Duration::from_secs(seconds)));
+        assert_eq!(told, ["a second", "30 seconds", "90 seconds", "2 minutes", "4 minutes"]);
+    }
+}

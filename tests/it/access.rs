@@ -1,0 +1,627 @@
+//! Who is let in to the console and the API, and who is not.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, SET_COOKIE};
+use http::request::Builder;
+use http::{Method, Request, Response, StatusCode};
+
+use crate::harness::browser::{Browser, CONSOLE, Page};
+use crate::harness::{Setup, TestApp};
+
+const PASSWORD: &str = "correct horse battery";
+const WEEK: i64 = 7 * 24 * 3600;
+/// What everyone may see.
+const OPEN: [&str; 7] = [
+    "/assets/style.css",
+    "/assets/live.js",
+    "/assets/icon.svg",
+    "/sign-in",
+    "/sign-in/link",
+    "/health",
+    "/ready",
+];
+
+async fn with_password() -> TestApp {
+    Setup::default().keyword_brain().console_password(PASSWORD).start().await
+}
+
+async fn try_password(browser: &mut Browser<'_>, password: &str) -> Page {
+    browser.post("/sign-in", &[("password", password), ("next", "/keys")]).await
+}
+
+/// Presses the button behind a sign-in link.
+async fn use_link(browser: &mut Browser<'_>, link: &str) -> u16 {
+    let token = link.split_once("token=").unwrap().1;
+    browser.post("/sign-in/link", &[("token", token)]).await.status
+}
+
+fn of(page: &Page) -> (u16, Option<&str>) {
+    (page.status, page.location.as_deref())
+}
+
+fn to(method: Method, path: &str) -> Builder {
+    Request::builder().method(method).uri(path).header(HOST, "localhost:3001")
+}
+
+async fn ask(app: &TestApp, request: Builder) -> Response<Bytes> {
+    app.ask_console(request.body(Bytes::new()).unwrap()).await
+}
+
+async fn status(app: &TestApp, request: Builder) -> u16 {
+    ask(app, request).await.status().as_u16()
+}
+
+/// Makes a key on the page and returns it.
+async fn new_key(browser: &mut Browser<'_>, name: &str) -> String {
+    let page = browser.submit("/keys", &[("name", name)]).await;
+    let key = page.says().split_whitespace().find(|word| word.starts_with("dlr_")).map(str::to_owned);
+    key.unwrap()
+}
+
+fn with_key(key: &str) -> Builder {
+    to(Method::GET, "/api/v1/nothing").header("x-api-key", key)
+}
+
+#[tokio::test]
+async fn a_stranger_signs_in_by_password_and_is_where_they_wanted_to_be() {
+    let app = with_password().await;
+    let mut browser = app.stranger_at_the_console();
+    assert_eq!(of(&browser.get("/keys?a=1").await), (303, Some("/sign-in?next=%2Fkeys%3Fa%3D1")));
+    let page = browser.get("/sign-in?next=%2Fkeys%3Fa%3D1").await;
+    let next = page.field("next").unwrap();
+
+    let entered = browser.post("/sign-in", &[("password", PASSWORD), ("next", &next)]).await;
+
+    assert_eq!(of(&entered), (303, Some("/keys?a=1")));
+    assert_eq!(browser.get("/keys").await.status, 200);
+    assert_eq!(of(&browser.get("/sign-in").await), (303, Some("/")));
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_refused_in_words() {
+    let app = with_password().await;
+    let mut browser = app.stranger_at_the_console();
+
+    let page = try_password(&mut browser, "wrong").await;
+
+    assert_eq!((page.status, browser.cookie()), (403, None));
+    assert_eq!(page.field("next").as_deref(), Some("/keys"));
+    assert!(page.html.contains(r#"role="alert" id="problem">That is not the password.</p>"#));
+    assert!(!page.html.contains("wrong"));
+}
+
+#[tokio::test]
+async fn without_a_password_only_a_link_signs_in() {
+    let app = TestApp::start_without_model().await;
+    let mut browser = app.stranger_at_the_console();
+
+    assert_eq!(
+        browser.get("/sign-in").await.says(),
+        "Dialarr Sign in On the server, run dialarr console-link and open the link that it prints. \
+         To sign in with a password, set CONSOLE_PASSWORD ."
+    );
+    assert_eq!(try_password(&mut browser, "").await.status, 403);
+    assert_eq!(use_link(&mut browser, &app.sign_in_link().await).await, 303);
+    assert_eq!(browser.get("/").await.status, 200);
+}
+
+#[tokio::test]
+async fn looking_at_a_link_does_not_use_it_up_and_pressing_its_button_does() {
+    let app = TestApp::start_without_model().await;
+    let link = app.sign_in_link().await;
+    let mut preview = app.stranger_at_the_console();
+    for _ in 0..2 {
+        assert_eq!((preview.get(&link).await.status, preview.cookie()), (200, None));
+    }
+
+    let (mut first, mut second) = (app.stranger_at_the_console(), app.stranger_at_the_console());
+    assert_eq!(use_link(&mut first, &link).await, 303);
+    assert_eq!(use_link(&mut second, &link).await, 410);
+
+    assert_eq!((first.get("/").await.status, second.get("/").await.status), (200, 303));
+    let page = second.get(&link).await;
+    assert_eq!(
+        (page.status, page.says().as_str()),
+        (
+            410,
+            "Dialarr Sign in This link was used already or is too old. On the server, dialarr console-link prints \
+             another one."
+        )
+    );
+}
+
+#[tokio::test]
+async fn of_many_who_press_the_same_button_one_gets_in() {
+    let app = TestApp::start_without_model().await;
+    let link = app.sign_in_link().await;
+    let attempts = (0..8).map(|_| async {
+        let mut browser = app.stranger_at_the_console();
+        use_link(&mut browser, &link).await
+    });
+
+    let mut answers = futures_util::future::join_all(attempts).await;
+
+    answers.sort_unstable();
+    assert_eq!(answers, [303, 410, 410, 410, 410, 410, 410, 410]);
+}
+
+#[tokio::test]
+async fn a_link_is_dead_after_ten_minutes_and_forgotten_by_the_upkeep() {
+    let app = TestApp::start_without_model().await;
+    let link = app.sign_in_link().await;
+    let mut browser = app.stranger_at_the_console();
+    app.pass(599);
+    assert_eq!(browser.get(&link).await.status, 200);
+    app.pass(1);
+
+    assert_eq!((browser.get(&link).await.status, use_link(&mut browser, &link).await), (410, 410));
+    app.time_brings().await;
+    assert_eq!(app.count("sign_in_links").await, 0);
+}
+
+#[tokio::test]
+async fn another_password_ends_all_sessions_and_the_same_one_ends_none() {
+    let mut app = with_password().await;
+    let mut browser = app.stranger_at_the_console();
+    try_password(&mut browser, PASSWORD).await;
+    let cookie = browser.cookie().unwrap().to_owned();
+    let is_in =
+        async |app: &TestApp| app.stranger_at_the_console().with_cookie(&cookie).get("/").await.status == 200;
+
+    app.restart().await;
+    assert!(is_in(&app).await);
+    app.restart_with(|setup| setup.console_password("another horse")).await;
+
+    assert!(!is_in(&app).await);
+    let mut browser = app.stranger_at_the_console();
+    assert_eq!(try_password(&mut browser, PASSWORD).await.status, 403);
+    assert_eq!(try_password(&mut browser, "another horse").await.status, 303);
+}
+
+#[tokio::test]
+async fn a_password_can_be_configured_by_its_hash() {
+    let mut app = with_password().await;
+    let hash = app.lines("SELECT hash AS line FROM console_password").await.pop().unwrap();
+    assert!(!hash.contains(PASSWORD));
+
+    app.restart_with(|setup| setup.console_password(&hash)).await;
+
+    let mut browser = app.stranger_at_the_console();
+    assert_eq!(try_password(&mut browser, &hash).await.status, 403);
+    assert_eq!(try_password(&mut browser, PASSWORD).await.status, 303);
+}
+
+#[tokio::test]
+async fn a_stolen_database_opens_nothing() {
+    let app = with_password().await;
+    let mut browser = app.browser().await;
+    let key = new_key(&mut browser, "Stats").await;
+    let cookie = browser.cookie().unwrap().to_owned();
+    let link = app.sign_in_link().await;
+
+    let stolen = app.whole_database();
+
+    let (_, session) = cookie.split_once('=').unwrap();
+    for secret in [session, &key[4..], link.split_once("token=").unwrap().1, PASSWORD] {
+        assert!(!stolen.contains(secret));
+    }
+    let hash = app.lines("SELECT lower(hex(token_hash)) AS line FROM sessions").await.pop().unwrap();
+    for guess in [hash.as_str(), &hash[..43]] {
+        let mut thief = app.stranger_at_the_console().with_cookie(&format!("dialarr={guess}"));
+        assert_eq!(thief.get("/").await.status, 303);
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_led_to_another_site() {
+    let app = with_password().await;
+    for elsewhere in ["https://evil.example/", "//evil.example", "/\\evil.example", "/\t/evil.example"] {
+        let mut browser = app.stranger_at_the_console();
+        let entered = browser.post("/sign-in", &[("password", PASSWORD), ("next", elsewhere)]).await;
+        assert_eq!(of(&entered), (303, Some("/")), "{elsewhere:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_another_site_sends_is_refused() {
+    let app = with_password().await;
+    let mut browser = app.browser().await;
+    let token = browser.get("/").await.field("token").unwrap();
+    let send = async |path: &str, headers: &[(&str, &str)]| {
+        let request = to(Method::POST, path)
+            .header(COOKIE, browser.cookie().unwrap())
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let body = format!("token={token}&name=Stats&password=wrong");
+        app.ask_console(request.body(body.into()).unwrap()).await.status().as_u16()
+    };
+
+    for path in ["/keys", "/sign-in", "/sign-in/link", "/sign-out", "/api/v1/nothing"] {
+        let evil = ("origin", "https://evil.example");
+        assert_eq!(send(path, &[evil]).await, 403, "{path}");
+        assert_eq!(send(path, &[("origin", "null")]).await, 403, "{path}");
+        assert_eq!(send(path, &[]).await, 403, "{path}");
+        assert_eq!(send(path, &[("sec-fetch-site", "same-site"), ("origin", CONSOLE)]).await, 403, "{path}");
+        assert_eq!(send(path, &[("sec-fetch-site", "cross-site")]).await, 403, "{path}");
+    }
+
+    assert_eq!(app.count("api_keys").await, 0);
+    assert_eq!(send("/keys", &[("sec-fetch-site", "same-origin")]).await, 200);
+    assert_eq!(send("/keys", &[("origin", CONSOLE)]).await, 200);
+}
+
+#[tokio::test]
+async fn a_form_without_the_token_of_its_session_is_refused() {
+    let app = TestApp::start_without_model().await;
+    let (mut browser, mut other) = (app.browser().await, app.browser().await);
+    let theirs = other.get("/").await.field("token").unwrap();
+
+    for token in ["", "wrong", &theirs] {
+        assert_eq!(browser.post("/keys", &[("token", token), ("name", "Stats")]).await.status, 403);
+        assert_eq!(browser.post("/sign-out", &[("token", token)]).await.status, 403);
+    }
+    assert_eq!(browser.post("/keys", &[("name", "Stats")]).await.status, 403);
+
+    assert_eq!(app.count("api_keys").await, 0);
+    assert_eq!(browser.get("/").await.status, 200);
+}
+
+#[tokio::test]
+async fn another_host_name_is_refused_wherever_it_leads() {
+    let app = TestApp::start_without_model().await;
+    let browser = app.browser().await;
+    let cookie = browser.cookie().unwrap();
+    for path in ["/", "/assets/style.css", "/sign-in", "/api/v1/users", "/metrics", "/health", "/nothing"] {
+        for host in ["evil.example", "localhost.evil.example:3001", "192.168.1.9:3001"] {
+            let request = Request::get(path).header(HOST, host).header(COOKIE, cookie);
+            let answer = ask(&app, request).await;
+            assert_eq!(
+                (answer.status().as_u16(), answer.body().as_ref()),
+                (
+                    421,
+                    "Dialarr does not answer to this host name. If it is the console's, add it to CONSOLE_HOSTS.\n"
+                        .as_bytes()
+                ),
+                "{host} {path}"
+            );
+        }
+    }
+    for host in ["localhost", "127.0.0.1:3001", "[::1]:3001"] {
+        let request = Request::get("/").header(HOST, host).header(COOKIE, cookie);
+        assert_eq!(status(&app, request).await, 200, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn a_further_host_name_is_let_in_beside_localhost() {
+    let app = Setup::default().keyword_brain().console_hosts(&["dialarr.home.lan"]).start().await;
+    for host in ["Dialarr.home.lan", "dialarr.home.lan:8443", "localhost:3001"] {
+        assert_eq!(status(&app, Request::get("/sign-in").header(HOST, host)).await, 200, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn after_five_wrong_passwords_even_the_right_one_waits_and_a_link_does_not() {
+    let app = with_password().await;
+    let mut browser = app.stranger_at_the_console();
+    for _ in 0..5 {
+        assert_eq!(try_password(&mut browser, "wrong").await.status, 403);
+    }
+
+    let page = try_password(&mut browser, PASSWORD).await;
+    assert_eq!(page.status, 429);
+    assert!(page.html.contains("Too many passwords were wrong. Try again in 30 seconds."));
+    let form = to(Method::POST, "/sign-in").header(ORIGIN, CONSOLE);
+    let form = form.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+    let answer = app.ask_console(form.body("password=wrong".into()).unwrap()).await;
+    assert_eq!(answer.headers()["retry-after"], "30");
+
+    let mut other = app.stranger_at_the_console();
+    assert_eq!(use_link(&mut other, &app.sign_in_link().await).await, 303);
+    app.pass(30);
+    assert_eq!(try_password(&mut browser, PASSWORD).await.status, 303);
+    assert_eq!(try_password(&mut app.stranger_at_the_console(), "wrong").await.status, 403);
+}
+
+#[tokio::test]
+async fn passwords_tried_at_once_get_no_more_tries_than_one_after_the_other() {
+    let app = with_password().await;
+    let attempts = (0..12).map(|_| async {
+        let mut browser = app.stranger_at_the_console();
+        try_password(&mut browser, "wrong").await.status
+    });
+
+    let mut answers = futures_util::future::join_all(attempts).await;
+
+    answers.sort_unstable();
+    assert_eq!(answers, [403, 403, 403, 403, 403, 429, 429, 429, 429, 429, 429, 429]);
+}
+
+#[tokio::test]
+async fn signing_out_ends_the_session_for_whoever_kept_its_cookie() {
+    let app = TestApp::start_without_model().await;
+    let mut browser = app.browser().await;
+    let cookie = browser.cookie().unwrap().to_owned();
+
+    assert_eq!(of(&browser.submit("/sign-out", &[]).await), (303, Some("/sign-in")));
+
+    assert_eq!(browser.cookie(), None);
+    assert_eq!(app.stranger_at_the_console().with_cookie(&cookie).get("/").await.status, 303);
+    assert_eq!(app.count("sessions").await, 0);
+}
+
+#[tokio::test]
+async fn signing_in_again_gives_another_session_and_ends_the_one_before() {
+    let app = with_password().await;
+    let mut browser = app.browser().await;
+    let before = browser.cookie().unwrap().to_owned();
+
+    try_password(&mut browser, PASSWORD).await;
+
+    assert_ne!(browser.cookie(), Some(before.as_str()));
+    assert_eq!(app.count("sessions").await, 1);
+}
+
+#[tokio::test]
+async fn a_session_lasts_for_a_week_after_it_was_last_used() {
+    let app = TestApp::start_without_model().await;
+    let mut browser = app.browser().await;
+    app.pass(WEEK - 1);
+    assert_eq!(browser.get("/").await.status, 200);
+    app.pass(WEEK - 1);
+    assert_eq!(browser.get("/").await.status, 200);
+    app.pass(WEEK);
+
+    assert_eq!(browser.get("/").await.status, 303);
+    app.time_brings().await;
+    assert_eq!(app.count("sessions").await, 0);
+}
+
+#[tokio::test]
+async fn a_browser_keeps_its_cookie_for_longer_once_an_hour_at_most() {
+    let app = TestApp::start_without_model().await;
+    let browser = app.browser().await;
+    let given = async |path: &str| {
+        let request = to(Method::GET, path).header(COOKIE, browser.cookie().unwrap());
+        ask(&app, request).await.headers().get(SET_COOKIE).cloned()
+    };
+    app.pass(3599);
+    assert_eq!(given("/").await, None);
+    app.pass(1);
+
+    let cookie = given("/").await.unwrap();
+    let expected = format!("{}; Path=/; Max-Age=604800; HttpOnly; SameSite=Lax", browser.cookie().unwrap());
+    assert_eq!(cookie, expected);
+    assert_eq!(given("/").await, None);
+}
+
+#[tokio::test]
+async fn over_tls_the_cookie_is_secure_and_for_this_host_alone() {
+    let app = TestApp::start_without_model().await;
+    let link = app.sign_in_link().await;
+    let body = link.split_once('?').unwrap().1.to_owned();
+    let request = to(Method::POST, "/sign-in/link")
+        .header("x-forwarded-proto", "https")
+        .header("sec-fetch-site", "same-origin")
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+
+    let answer = app.ask_console(request.body(body.into()).unwrap()).await;
+
+    let cookie = answer.headers()[SET_COOKIE].to_str().unwrap();
+    let (name, rest) = cookie.split_once('=').unwrap();
+    assert_eq!(
+        (name, rest.split_once(';').unwrap().1),
+        ("__Host-dialarr", " Path=/; Max-Age=604800; HttpOnly; SameSite=Lax; Secure")
+    );
+    let held = cookie.split(';').next().unwrap();
+    assert_eq!(app.stranger_at_the_console().with_cookie(held).get("/").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_key_opens_the_api_and_no_page_until_it_is_revoked() {
+    let app = TestApp::start_without_model().await;
+    let mut browser = app.browser().await;
+    let key = new_key(&mut browser, "Stats").await;
+    let bearer = format!("Bearer {key}");
+
+    assert_eq!(status(&app, with_key(&key)).await, 404);
+    assert_eq!(status(&app, to(Method::GET, "/api/v1/nothing").header("authorization", &bearer)).await, 404);
+    assert_eq!(status(&app, to(Method::POST, "/api/v1/nothing").header("x-api-key", &key)).await, 404);
+    assert_eq!(status(&app, to(Method::GET, "/keys").header("x-api-key", &key)).await, 303);
+    assert_eq!(status(&app, with_key(&key[..key.len() - 1])).await, 401);
+
+    assert_eq!(of(&browser.submit("/keys/1/revoke", &[]).await), (303, Some("/keys")));
+    assert_eq!(status(&app, with_key(&key)).await, 401);
+}
+
+#[tokio::test]
+async fn a_key_is_shown_once_and_known_by_its_ending_afterwards() {
+    let app = TestApp::start_without_model().await;
+    let mut browser = app.browser().await;
+    let key = new_key(&mut browser, "Home <b>Assistant</b>").await;
+    let ending = &key[key.len() - 4..];
+    let lines = async |browser: &mut Browser<'_>| {
+        let says = browser.get("/keys").await.says();
+        says.split_once("What to do ").map(|(_, lines)| lines.to_owned()).unwrap()
+    };
+
+    assert!(!browser.get("/keys").await.html.contains(&key));
+    assert_eq!(lines(&mut browser).await, format!("Home <b>Assistant</b> {ending} 21:04 never Revoke"));
+    app.pass(60);
+    status(&app, with_key(&key)).await;
+    app.pass(59);
+    status(&app, with_key(&key)).await;
+    assert_eq!(lines(&mut browser).await, format!("Home <b>Assistant</b> {ending} 21:04 21:05 Revoke"));
+}
+
+#[tokio::test]
+async fn a_key_needs_a_name_of_a_bearable_length() {
+    let app = TestApp::start_without_model().await;
+    let mut browser = app.browser().await;
+    for name in ["", "  ", &"x".repeat(61), "two\nlines"] {
+        let page = browser.submit("/keys", &[("name", name)]).await;
+        assert_eq!(page.status, 422, "{name:?}");
+        assert!(
+            page.html.contains(r#"role="alert" id="problem">Say in 1 to 60 characters what the key is for."#)
+        );
+    }
+    assert_eq!(app.count("api_keys").await, 0);
+}
+
+#[tokio::test]
+async fn the_api_says_as_a_problem_why_it_does_not_answer() {
+    let app = TestApp::start_without_model().await;
+
+    let answer = ask(&app, to(Method::GET, "/api/v1/users")).await;
+
+    assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(answer.headers()[CONTENT_TYPE], "application/problem+json");
+    let body = String::from_utf8(answer.into_body().to_vec()).unwrap();
+    assert_eq!(
+        body,
+        r#"{"status":401,"title":"Unauthorized","detail":"An API key or a session of the console is needed."}"#
+    );
+}
+
+#[tokio::test]
+async fn an_open_console_asks_nobody_to_sign_in_and_still_believes_no_other_site() {
+    let app = Setup::default().keyword_brain().open_console().start().await;
+    let mut browser = app.stranger_at_the_console();
+
+    let page = browser.get("/keys").await;
+    assert_eq!((page.status, page.html.contains("Sign out")), (200, false));
+    assert_eq!(of(&browser.get("/sign-in").await), (303, Some("/")));
+    assert_eq!(status(&app, to(Method::GET, "/api/v1/nothing")).await, 404);
+    assert_eq!(browser.submit("/keys", &[("name", "Stats")]).await.status, 200);
+
+    assert_eq!(browser.post("/keys", &[("token", "wrong"), ("name", "Stats")]).await.status, 403);
+    let foreign = to(Method::POST, "/keys").header(ORIGIN, "https://evil.example");
+    assert_eq!(status(&app, foreign).await, 403);
+    assert_eq!(app.count("api_keys").await, 1);
+}
+
+#[tokio::test]
+async fn who_came_in_and_who_could_not_is_in_the_audit_log() {
+    let app = with_password().await;
+    let mut browser = app.stranger_at_the_console();
+    for _ in 0..5 {
+        try_password(&mut browser, "wrong").await;
+    }
+    app.pass(30);
+    try_password(&mut browser, PASSWORD).await;
+    new_key(&mut browser, "Stats").await;
+    browser.submit("/keys/1/revoke", &[]).await;
+    browser.submit("/keys/1/revoke", &[]).await;
+    browser.submit("/sign-out", &[]).await;
+    app.browser().await;
+
+    assert_eq!(
+        app.lines("SELECT kind || ' ' || subject || ' ' || detail AS line FROM audit_log ORDER BY id").await,
+        [
+            r#"password console {"by":"dialarr","set":true}"#,
+            r#"sign_in_failed console {"by":"console","failed":5}"#,
+            r#"sign_in console {"by":"console","failed_before":5,"with":"password"}"#,
+            r#"key_made api_key:1 {"by":"console","name":"Stats"}"#,
+            r#"key_revoked api_key:1 {"by":"console","name":"Stats"}"#,
+            r#"sign_out console {"by":"console"}"#,
+            r#"sign_in_link console {"by":"shell"}"#,
+            r#"sign_in console {"by":"console","with":"link"}"#,
+        ]
+    );
+}
+
+#[tokio::test]
+async fn who_cannot_be_written_into_the_audit_log_does_not_come_in() {
+    let app = with_password().await;
+    let link = app.sign_in_link().await;
+    app.refuse_audit().await;
+    let mut browser = app.stranger_at_the_console();
+
+    assert_eq!(try_password(&mut browser, PASSWORD).await.status, 503);
+    assert_eq!(use_link(&mut browser, &link).await, 503);
+    assert_eq!((browser.cookie(), app.count("sessions").await), (None, 0));
+}
+
+#[tokio::test]
+async fn every_answer_of_the_console_tells_the_browser_what_to_keep_from() {
+    let app = TestApp::start_without_model().await;
+    let browser = app.browser().await;
+    let cookie = browser.cookie().unwrap();
+    let requests = [
+        to(Method::GET, "/").header(COOKIE, cookie),
+        to(Method::GET, "/nothing").header(COOKIE, cookie),
+        to(Method::GET, "/"),
+        to(Method::GET, "/sign-in"),
+        to(Method::GET, "/api/v1/users"),
+        to(Method::POST, "/keys"),
+        Request::get("/").header(HOST, "evil.example"),
+    ];
+    for request in requests {
+        let answer = ask(&app, request).await;
+        let told: Vec<&str> = [
+            "content-security-policy",
+            "x-content-type-options",
+            "referrer-policy",
+            "cross-origin-opener-policy",
+            "cache-control",
+        ]
+        .iter()
+        .map(|name| answer.headers()[*name].to_str().unwrap())
+        .collect();
+        assert_eq!(
+            told,
+            [
+                "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+                "nosniff",
+                "same-origin",
+                "same-origin",
+                "no-store",
+            ]
+        );
+    }
+}
+
+/// The paths in the source of the routers: of the webhooks, and of the console.
+fn routes() -> (BTreeSet<String>, BTreeSet<String>) {
+    let source =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/web/mod.rs")).unwrap();
+    let of = |name: &str| {
+        let start = source.find(&format!("fn {name}(")).unwrap();
+        let body = source[start..].split("\n}\n").next().unwrap();
+        let routes =
+            body.split(".route(").skip(1).filter_map(|rest| rest.trim().strip_prefix('"')?.split('"').next());
+        routes.map(|path| path.replace("{id}", "1")).collect::<BTreeSet<String>>()
+    };
+    (of("webhook_router"), of("console_router"))
+}
+
+#[tokio::test]
+async fn no_page_and_no_answer_of_the_api_is_for_strangers() {
+    let app = TestApp::start_without_model().await;
+    let (_, mut console) = routes();
+    assert!(console.contains("/keys/1/revoke"), "{console:?}");
+    console
+        .extend(["/api/v1/conversations", "/api/v1/openapi.json", "/metrics", "/nothing"].map(str::to_owned));
+    console.retain(|path| !OPEN.contains(&path.as_str()));
+    for path in &console {
+        let expected = if path.starts_with("/api/") || path == "/metrics" { 401 } else { 303 };
+        for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE] {
+            let request = to(method.clone(), path).header(ORIGIN, CONSOLE);
+            assert_eq!(status(&app, request).await, expected, "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_listener_of_the_webhooks_serves_nothing_of_the_console() {
+    let app = TestApp::start_without_model().await;
+    let (webhooks, console) = routes();
+    assert_eq!(webhooks, ["/health", "/ready", "/webhook/{library}"].map(str::to_owned).into());
+    for path in console.iter().filter(|path| !webhooks.contains(*path)) {
+        let request = Request::get(path).header(HOST, "localhost:3000").body(Bytes::new()).unwrap();
+        assert_eq!(app.request(request).await.status(), StatusCode::NOT_FOUND, "{path}");
+    }
+}
