@@ -45,6 +45,7 @@ DROP TRIGGER log_conversation_ended;
 DROP TRIGGER log_conversation_begun;
 ALTER TABLE conversations DROP COLUMN stream_floor;
 DROP TABLE stream_events;
+ALTER TABLE turns DROP COLUMN runs;
 ALTER TABLE turns ADD COLUMN last_seq INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE stream_events (         -- deltas as they came; kept while the turn is fresh
   turn_id INTEGER NOT NULL,

@@ -4,6 +4,7 @@
 -- changed and to which state. The triggers below write it, in the commit of the change: no code path can leave one out.
 DROP TABLE stream_events;
 ALTER TABLE turns DROP COLUMN last_seq;
+ALTER TABLE turns ADD COLUMN runs INTEGER NOT NULL DEFAULT 1;     -- and one more each time the operator resumes it
 CREATE TABLE stream_events (
   seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,        -- never reused, also where events are gone
   conversation_id INTEGER NOT NULL,

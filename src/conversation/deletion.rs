@@ -105,7 +105,7 @@ pub fn wish_outcome(item: &FrozenItem, outcome: ItemOutcome) -> String {
         ItemOutcome::Changed => {
             format!("{name} has changed since you asked, so it was kept. Ask again if it should go.")
         }
-        ItemOutcome::Failed | ItemOutcome::NotPermitted => {
+        ItemOutcome::Failed | ItemOutcome::NotPermitted | ItemOutcome::Stopped => {
             format!("An admin agreed, but {name} could not be deleted. Please ask again later.")
         }
         ItemOutcome::Unknown => {
@@ -199,6 +199,8 @@ pub enum ItemOutcome {
     Failed,
     /// The right to delete was taken away since the question.
     NotPermitted,
+    /// The turn was taken back before it was begun.
+    Stopped,
     /// It cannot be told.
     Unknown,
 }
@@ -222,6 +224,7 @@ pub fn report(items: &[(FrozenItem, ItemOutcome)]) -> String {
         tell(&refused, &|names| format!("{service} could not delete {names}. Please try again later."));
     }
     tell(&with(ItemOutcome::NotPermitted), &|names| format!("You may not delete titles, so I kept {names}."));
+    tell(&with(ItemOutcome::Stopped), &|names| format!("I was stopped before {names}, so it is kept."));
     tell(&with(ItemOutcome::Unknown), &|names| {
         format!("I could not find out whether {names} was deleted. Please have a look.")
     });

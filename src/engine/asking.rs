@@ -44,7 +44,10 @@ struct Failed {
 impl Engine {
     pub(super) async fn ask(&self, scene: &Scene, past: &Past, ask: &Ask) -> anyhow::Result<Progress> {
         if !ask.after.is_zero() {
-            self.0.parts.clock.sleep(ask.after).await;
+            tokio::select! {
+                () = self.0.parts.clock.sleep(ask.after) => {}
+                () = self.taken_back(scene) => return Ok(Progress::GoesOn),
+            }
         }
         let call = self.prepare(scene, past, ask);
         let metrics = &self.0.parts.metrics;
@@ -127,8 +130,8 @@ impl Engine {
         Ok(reservation)
     }
 
-    /// Returns once the user has taken the turn back. Every text of theirs rings the bell.
-    async fn taken_back(&self, scene: &Scene) {
+    /// Returns once the user or the operator has taken the turn back. Both ring the bell.
+    pub(super) async fn taken_back(&self, scene: &Scene) {
         let Some(bell) = self.bell(scene.user.id) else { return std::future::pending().await };
         let turn = scene.live.id;
         loop {

@@ -30,9 +30,29 @@ impl Engine {
     pub(super) async fn start_calls(&self, scene: &Scene, rows: &[CallRow]) -> anyhow::Result<Progress> {
         let conversation = scene.live.conversation;
         let shown = self.0.parts.db.read(move |conn| calls::shown(conn, conversation)).await?;
-        let progress = try_join_all(rows.iter().map(|row| self.start_call(scene, *row, &shown))).await?;
+        let calls = try_join_all(rows.iter().map(|row| self.start_call(scene, *row, &shown)));
+        let writes = rows.iter().filter_map(|row| find(scene, *row)).any(|call| call.tier == Tier::Write);
+        let progress = if writes {
+            // What may have changed something is waited for until it is settled.
+            calls.await?
+        } else {
+            tokio::select! {
+                progress = calls => progress?,
+                () = self.taken_back(scene) => return self.drop_calls(rows).await,
+            }
+        };
         let ended = progress.iter().any(|progress| matches!(progress, Progress::Ended));
         Ok(if ended { Progress::Ended } else { Progress::GoesOn })
+    }
+
+    /// Calls that only read, or fetch what a question will be about, were cut off. What has a result keeps it.
+    async fn drop_calls(&self, rows: &[CallRow]) -> anyhow::Result<Progress> {
+        let (rows, now) = (rows.to_vec(), self.now());
+        let canceled = CallState::Canceled("cleared".to_owned());
+        let record =
+            move |conn: &mut _| rows.iter().try_for_each(|row| calls::finish(conn, *row, &canceled, now));
+        self.0.parts.db.write(record).await?;
+        Ok(Progress::GoesOn)
     }
 
     async fn start_call(&self, scene: &Scene, row: CallRow, shown: &[MediaRef]) -> anyhow::Result<Progress> {

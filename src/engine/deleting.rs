@@ -40,6 +40,12 @@ impl Engine {
                 self.0.parts.db.write(move |conn| pending::end_item(conn, call, ord, outcome)).await?;
                 continue;
             }
+            if scene.turn.cancel_requested && item.state == ItemState::Held {
+                let (call, ord) = (claimed.call(), item.ord);
+                let stopped = move |conn: &mut _| pending::end_item(conn, call, ord, ItemOutcome::Stopped);
+                self.0.parts.db.write(stopped).await?;
+                continue;
+            }
             let outcome = match self.0.parts.tools.get(claimed.tool()) {
                 None => Some(ItemOutcome::Failed),
                 Some(tool) => match item.state {
@@ -153,7 +159,9 @@ impl Engine {
             .collect();
         // What a member wished for is theirs to ask for again.
         let fresh = match wish {
-            None if !tired => self.previewed(scene, &claimed, &changed).await?,
+            None if !tired && !scene.turn.cancel_requested => {
+                self.previewed(scene, &claimed, &changed).await?
+            }
             Some(_) | None => Vec::new(),
         };
         let again = (!fresh.is_empty()).then(|| self.question(scene, fresh, &report));

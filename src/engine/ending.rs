@@ -27,6 +27,11 @@ impl WayBack {
         Self { source: format!("turn:{turn}"), turn: Some(turn), ..Self::to_sender(user, events) }
     }
 
+    /// The same in a later run of the turn, whose texts go out beside those of the runs before.
+    pub(super) fn in_run(self, turn: TurnId, run: u32) -> Self {
+        if run <= 1 { self } else { Self { source: format!("turn:{turn}:run:{run}"), ..self } }
+    }
+
     fn to_sender(user: User, events: &[InboundEvent]) -> Self {
         let from = match user.test {
             true => Address::console(),

@@ -11,6 +11,7 @@ mod deeds;
 mod deleting;
 mod ending;
 mod household;
+pub mod intervening;
 pub mod joining;
 mod notices;
 pub mod operator;

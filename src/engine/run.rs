@@ -20,11 +20,12 @@ pub(super) struct Scene {
     pub(super) plan: Plan,
     pub(super) user: User,
     pub(super) events: Vec<InboundEvent>,
+    run: u32,
 }
 
 impl Scene {
     pub(super) fn way_back(&self) -> WayBack {
-        WayBack::back(self.user.clone(), self.live.id, &self.events)
+        WayBack::back(self.user.clone(), self.live.id, &self.events).in_run(self.live.id, self.run)
     }
 }
 
@@ -97,9 +98,9 @@ impl Engine {
             .parts
             .db
             .read(move |conn| {
-                let turns::Loaded { turn, plan, events } = turns::load(conn, live)?;
+                let turns::Loaded { turn, plan, events, run } = turns::load(conn, live)?;
                 let user = users::get(conn, user)?;
-                Ok(Scene { live, turn, plan, user, events })
+                Ok(Scene { live, turn, plan, user, events, run })
             })
             .await?;
         Ok(scene)

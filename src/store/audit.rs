@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Conn;
 use super::codec::ms;
 use super::schema::audit_log;
-use crate::conversation::transcript::{CallRow, UserId};
+use crate::conversation::transcript::{CallRow, TurnId, UserId};
 
 /// Who did it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,7 @@ impl By {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     Call(CallRow),
+    Turn(TurnId),
     User(UserId),
     Approval(i64),
     Household,
@@ -66,6 +67,7 @@ pub fn record(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()>
     };
     let subject = match entry.subject {
         Subject::Call(call) => format!("tool_call:{call}"),
+        Subject::Turn(turn) => format!("turn:{turn}"),
         Subject::User(user) => format!("user:{user}"),
         Subject::Approval(id) => format!("approval:{id}"),
         Subject::Household => "household".to_owned(),

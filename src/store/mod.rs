@@ -30,6 +30,7 @@ pub mod privacy;
 pub mod quotas;
 pub mod reactions;
 pub mod requests;
+pub mod resuming;
 pub mod roster;
 mod schema;
 pub mod spend;

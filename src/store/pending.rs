@@ -385,6 +385,7 @@ enum StoredOutcome {
     Changed,
     Failed,
     NotPermitted,
+    Stopped,
     Unknown,
 }
 
@@ -395,6 +396,7 @@ fn outcome(text: &str) -> QueryResult<ItemOutcome> {
         StoredOutcome::Changed => ItemOutcome::Changed,
         StoredOutcome::Failed => ItemOutcome::Failed,
         StoredOutcome::NotPermitted => ItemOutcome::NotPermitted,
+        StoredOutcome::Stopped => ItemOutcome::Stopped,
         StoredOutcome::Unknown => ItemOutcome::Unknown,
     })
 }
@@ -406,6 +408,7 @@ pub fn end_item(conn: &mut Conn, call: CallRow, ord: i64, outcome: ItemOutcome) 
         ItemOutcome::Changed => ("error", StoredOutcome::Changed),
         ItemOutcome::Failed => ("error", StoredOutcome::Failed),
         ItemOutcome::NotPermitted => ("error", StoredOutcome::NotPermitted),
+        ItemOutcome::Stopped => ("error", StoredOutcome::Stopped),
         ItemOutcome::Unknown => ("error", StoredOutcome::Unknown),
     };
     diesel::update(tool_call_items::table.find((call.0, ord)))

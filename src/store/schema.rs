@@ -411,6 +411,7 @@ diesel::table! {
         updated_at -> BigInt,
         finished_at -> Nullable<BigInt>,
         triage -> Nullable<Text>,
+        runs -> BigInt,
     }
 }
 

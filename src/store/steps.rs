@@ -161,9 +161,16 @@ fn add_blocks(conn: &mut Conn, attempt: Attempt, response: &Response) -> QueryRe
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum StoredFailure {
-    Transient { retry_after_ms: Option<u64>, message: String },
-    Lasting { message: String },
+    Transient {
+        retry_after_ms: Option<u64>,
+        message: String,
+    },
+    Lasting {
+        message: String,
+    },
     Interrupted,
+    /// It failed, and the operator had the turn begun again since: it counts against nothing.
+    Forgiven,
 }
 
 /// A stored failure without what the server said.
@@ -242,7 +249,7 @@ pub(super) fn failures(conn: &mut Conn, turn: TurnId, completed: usize) -> Query
                 retry_after: retry_after_ms.map(Duration::from_millis),
             }),
             StoredFailure::Lasting { .. } => Ok(Failure::Lasting),
-            StoredFailure::Interrupted => Ok(Failure::Interrupted),
+            StoredFailure::Interrupted | StoredFailure::Forgiven => Ok(Failure::Interrupted),
         })
         .collect()
 }

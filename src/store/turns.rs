@@ -176,12 +176,14 @@ pub struct Loaded {
     pub turn: Turn,
     pub plan: Plan,
     pub events: Vec<InboundEvent>,
+    /// Which run of the turn it is, from 1: the operator can have a failed one begun again.
+    pub run: u32,
 }
 
 pub fn load(conn: &mut Conn, live: Live) -> QueryResult<Loaded> {
     let id = live.id;
-    type Row = (String, i64, i64, Option<i64>, Option<String>);
-    let (prompt, deadline, attempts, cancel, triage): Row = turns::table
+    type Row = (String, i64, i64, Option<i64>, Option<String>, i64);
+    let (prompt, deadline, attempts, cancel, triage, runs): Row = turns::table
         .find(id.0)
         .select((
             turns::prompt,
@@ -189,6 +191,7 @@ pub fn load(conn: &mut Conn, live: Live) -> QueryResult<Loaded> {
             turns::attempts,
             turns::cancel_requested_at,
             turns::triage,
+            turns::runs,
         ))
         .first(conn)?;
     let StoredPlan { brain: word, notes, preface } = from_json("plan", &prompt)?;
@@ -212,7 +215,7 @@ pub fn load(conn: &mut Conn, live: Live) -> QueryResult<Loaded> {
         resumes: number(attempts)?,
         cancel_requested: cancel.is_some(),
     };
-    Ok(Loaded { turn, plan, events })
+    Ok(Loaded { turn, plan, events, run: number(runs)? })
 }
 
 /// How a turn ended.
@@ -256,6 +259,29 @@ pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryRes
         .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
         .execute(conn)
         .map(drop)
+}
+
+/// What came of the wish to end one turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancel {
+    /// Its user has to be woken.
+    Requested(UserId),
+    AlreadyOver,
+    Unknown,
+}
+
+/// The same for one turn.
+pub fn cancel(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<Cancel> {
+    let row: Option<(i64, Option<i64>)> =
+        turns::table.find(id.0).select((turns::user_id, turns::finished_at)).first(conn).optional()?;
+    match row {
+        None => Ok(Cancel::Unknown),
+        Some((_, Some(_))) => Ok(Cancel::AlreadyOver),
+        Some((user, None)) => {
+            request_cancel(conn, UserId(user), now)?;
+            Ok(Cancel::Requested(UserId(user)))
+        }
+    }
 }
 
 pub fn cancel_requested(conn: &mut Conn, id: TurnId) -> QueryResult<bool> {

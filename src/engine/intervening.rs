@@ -1,0 +1,72 @@
+//! What the operator does to a turn: ends one that runs, or begins one again that failed.
+
+use serde_json::json;
+
+use super::Engine;
+use crate::conversation::transcript::TurnId;
+use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::db::DbError;
+use crate::store::resuming::{self, Hindrance, Reopening};
+use crate::store::turns::{self, Cancel};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancellation {
+    /// It ends before its next effect; what has begun is waited for, and what was done is told.
+    Requested,
+    AlreadyOver,
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resumption {
+    Resumed,
+    NotResumable(Hindrance),
+    Unknown,
+}
+
+impl Engine {
+    /// Asks a turn to end.
+    pub async fn cancel_turn(&self, turn: TurnId) -> Result<Cancellation, DbError> {
+        let now = self.now();
+        let cancel = move |conn: &mut _| {
+            let cancel = turns::cancel(conn, turn, now)?;
+            if let Cancel::Requested(_) = cancel {
+                audit::record(conn, &by_operator("cancel_turn", turn), now)?;
+            }
+            Ok(cancel)
+        };
+        Ok(match self.0.parts.db.write(cancel).await? {
+            Cancel::Requested(user) => {
+                self.wake(user);
+                Cancellation::Requested
+            }
+            Cancel::AlreadyOver => Cancellation::AlreadyOver,
+            Cancel::Unknown => Cancellation::Unknown,
+        })
+    }
+
+    /// Lets a failed turn go on from its log, with its time and its attempts renewed. Its answer goes out beside the
+    /// excuse that was sent when it failed.
+    pub async fn resume_turn(&self, turn: TurnId) -> Result<Resumption, DbError> {
+        let now = self.now();
+        let reopen = move |conn: &mut _| {
+            let reopening = resuming::reopen(conn, turn, now)?;
+            if let Reopening::Reopened(_) = reopening {
+                audit::record(conn, &by_operator("resume_turn", turn), now)?;
+            }
+            Ok(reopening)
+        };
+        Ok(match self.0.parts.db.write(reopen).await? {
+            Reopening::Reopened(user) => {
+                self.wake(user);
+                Resumption::Resumed
+            }
+            Reopening::Not(hindrance) => Resumption::NotResumable(hindrance),
+            Reopening::Unknown => Resumption::Unknown,
+        })
+    }
+}
+
+fn by_operator(kind: &'static str, turn: TurnId) -> Entry {
+    Entry { by: By::Console, kind, subject: Subject::Turn(turn), detail: json!({}) }
+}

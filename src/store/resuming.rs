@@ -1,0 +1,144 @@
+//! A turn that failed is begun once more from its log. What has a result keeps it: only what never ran runs.
+
+use diesel::prelude::*;
+use diesel::sql_types::{Nullable, Text};
+use jiff::Timestamp;
+
+use super::codec::ms;
+use super::ledger::PENDING;
+use super::schema::{conversations, inbound_events, llm_steps, tool_calls, turns};
+use super::{Conn, conversations as talks, users};
+use crate::conversation::transcript::{ConversationId, Status, TurnId, UserId};
+use crate::conversation::turn::TURN_TIME;
+
+/// What came of the wish to resume a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reopening {
+    /// It is live again; its user has to be woken.
+    Reopened(UserId),
+    Not(Hindrance),
+    Unknown,
+}
+
+/// Why a turn cannot be resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hindrance {
+    /// It runs, or it ended in another way than by failing.
+    NotFailed,
+    /// Something was said in the conversation since.
+    NotNewest,
+    ConversationEnded,
+    /// Another turn of the user runs, or a text of theirs waits for one.
+    Busy,
+    /// The user is not active, or has opted out.
+    NotServed,
+}
+
+/// Makes a failed turn live again as it stood when it failed.
+pub fn reopen(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<Reopening> {
+    let row: Option<(i64, i64, String, Option<i64>)> = turns::table
+        .find(turn.0)
+        .select((turns::user_id, turns::conversation_id, turns::state, turns::finished_at))
+        .first(conn)
+        .optional()?;
+    let Some((user, conversation, state, finished_at)) = row else { return Ok(Reopening::Unknown) };
+    let (user, conversation) = (UserId(user), ConversationId(conversation));
+    if finished_at.is_none() || !matches!(state.as_str(), "FAILED" | "ERROR") {
+        return Ok(Reopening::Not(Hindrance::NotFailed));
+    }
+    if let Some(hindrance) = hindrance(conn, turn, conversation, user)? {
+        return Ok(Reopening::Not(hindrance));
+    }
+    diesel::update(turns::table.find(turn.0))
+        .set((
+            turns::state.eq("CREATED"),
+            turns::runs.eq(turns::runs + 1),
+            turns::attempts.eq(0),
+            turns::deadline_at.eq(ms(now + TURN_TIME)),
+            turns::cancel_requested_at.eq(None::<i64>),
+            turns::response_text.eq(None::<String>),
+            turns::finished_at.eq(None::<i64>),
+            turns::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    diesel::update(inbound_events::table.filter(inbound_events::turn_id.eq(turn.0)))
+        .set((
+            inbound_events::state.eq("processing"),
+            inbound_events::outcome.eq(None::<String>),
+            inbound_events::outcome_reason.eq(None::<String>),
+            inbound_events::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    forgive_failures(conn, turn)?;
+    reopen_calls(conn, turn, now)?;
+    talks::touch(conn, conversation, now)?;
+    Ok(Reopening::Reopened(user))
+}
+
+fn hindrance(
+    conn: &mut Conn,
+    turn: TurnId,
+    conversation: ConversationId,
+    user: UserId,
+) -> QueryResult<Option<Hindrance>> {
+    let ended_at: Option<i64> =
+        conversations::table.find(conversation.0).select(conversations::ended_at).first(conn)?;
+    if ended_at.is_some() {
+        return Ok(Some(Hindrance::ConversationEnded));
+    }
+    let newest: i64 = turns::table
+        .filter(turns::conversation_id.eq(conversation.0))
+        .order(turns::id.desc())
+        .select(turns::id)
+        .first(conn)?;
+    let waits: Option<i64> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .select(inbound_events::id)
+        .first(conn)
+        .optional()?;
+    if waits.is_some() || super::turns::live(conn, user)?.is_some() {
+        return Ok(Some(Hindrance::Busy));
+    }
+    if newest != turn.0 {
+        return Ok(Some(Hindrance::NotNewest));
+    }
+    let user = users::get(conn, user)?;
+    let served = user.status == Status::Active && !user.opted_out;
+    Ok((!served).then_some(Hindrance::NotServed))
+}
+
+/// The attempts that failed keep their numbers and what was said of them, and count against nothing any more.
+fn forgive_failures(conn: &mut Conn, turn: TurnId) -> QueryResult<()> {
+    let forgiven = diesel::dsl::sql::<Nullable<Text>>("json_set(llm_steps.error, '$.kind', 'forgiven')");
+    let failed = llm_steps::turn_id.eq(turn.0).and(llm_steps::state.eq("abandoned"));
+    diesel::update(llm_steps::table.filter(failed)).set(llm_steps::error.eq(forgiven)).execute(conn).map(drop)
+}
+
+/// The calls of the last response that code refused because the time was over, or never came to: the model has not
+/// been told so. Their result is taken back, so that each has one in the end.
+fn reopen_calls(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
+    let last: Option<i64> = tool_calls::table
+        .filter(tool_calls::turn_id.eq(turn.0))
+        .select(diesel::dsl::max(tool_calls::step))
+        .first(conn)?;
+    let answered: Option<i64> = llm_steps::table
+        .filter(llm_steps::turn_id.eq(turn.0).and(llm_steps::state.eq("complete")))
+        .select(diesel::dsl::max(llm_steps::step))
+        .first(conn)?;
+    let Some(step) = last.filter(|_| last == answered) else { return Ok(()) };
+    let never_ran = tool_calls::attempts.eq(0).and(tool_calls::started_at.is_null());
+    let refused = diesel::dsl::sql::<diesel::sql_types::Bool>(
+        "(tool_calls.state = 'canceled' AND tool_calls.error = '\"not_run\"' \
+          OR tool_calls.state = 'error' AND tool_calls.error ->> '$.code' = 'limit')",
+    );
+    let of_step = tool_calls::turn_id.eq(turn.0).and(tool_calls::step.eq(step));
+    diesel::update(tool_calls::table.filter(of_step.and(never_ran)).filter(refused))
+        .set((
+            tool_calls::state.eq("created"),
+            tool_calls::error.eq(None::<String>),
+            tool_calls::finished_at.eq(None::<i64>),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
