@@ -94,7 +94,6 @@ fn open_ids(conn: &mut Conn) -> QueryResult<Vec<i64>> {
 
 /// `None` where there is no such conversation.
 pub fn one(conn: &mut Conn, id: ConversationId) -> QueryResult<Option<Conversation>> {
-    let row: Option<Row> =
-        conversations::table.find(id.0).select(Row::as_select()).first(conn).optional()?;
+    let row: Option<Row> = conversations::table.find(id.0).select(Row::as_select()).first(conn).optional()?;
     row.map(Row::read).transpose()
 }

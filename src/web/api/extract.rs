@@ -22,7 +22,7 @@ impl<T: DeserializeOwned> FromRequest<Console> for Body<T> {
 }
 
 /// What stands behind the `?`.
-pub(super) struct Params<T>(pub(super) T);
+pub(in crate::web) struct Params<T>(pub(in crate::web) T);
 
 impl<T: DeserializeOwned> FromRequestParts<Console> for Params<T> {
     type Rejection = Problem;

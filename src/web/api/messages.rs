@@ -8,6 +8,8 @@ use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
@@ -219,7 +221,7 @@ struct New {
 async fn take_in(console: &Console, user: &User, new: New) -> Result<EventId, Problem> {
     let external_id = match &new.key {
         // A key is a caller's own word, and only what tells it from others is kept of it.
-        Some(key) => format!("api:{:x}", Sha256::digest(format!("{}:{key}", user.id))),
+        Some(key) => format!("api:{}", URL_SAFE_NO_PAD.encode(Sha256::digest(format!("{}:{key}", user.id)))),
         None => format!("api:{:032x}", rand::random::<u128>()),
     };
     let now = console.clock.now();

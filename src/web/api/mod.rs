@@ -2,7 +2,7 @@
 //! has one that the other lacks.
 
 mod conversations;
-mod extract;
+pub(super) mod extract;
 mod messages;
 mod openapi;
 mod paging;
@@ -12,8 +12,6 @@ mod users;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
 use axum::routing::get;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -32,7 +30,6 @@ pub(super) fn router() -> Router<Console> {
     let api = OpenApiRouter::new()
         .routes(routes!(conversations::list))
         .routes(routes!(conversations::show))
-        .routes(routes!(conversations::reopen))
         .routes(routes!(sse::events))
         .routes(routes!(messages::send))
         .routes(routes!(messages::show))
@@ -45,14 +42,8 @@ pub(super) fn router() -> Router<Console> {
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, "the API has no such address"));
     let (router, described) =
         OpenApiRouter::with_openapi(openapi::head()).nest(PREFIX, api).split_for_parts();
-    let document = openapi::completed(described).to_json();
-    let show = async move |_caller: Caller| match document {
-        Ok(json) => ([(CONTENT_TYPE, "application/json")], json).into_response(),
-        Err(error) => {
-            tracing::error!(%error, "the description of the API cannot be written");
-            StatusCode::INTERNAL_SERVER_ERROR.into_response()
-        }
-    };
+    let document = openapi::completed(described);
+    let show = move |_caller: Caller| std::future::ready(axum::Json(document.clone()));
     router
         .route("/api/v1/openapi.json", get(show))
         .method_not_allowed_fallback(async || {
@@ -63,7 +54,10 @@ pub(super) fn router() -> Router<Console> {
 
 /// The database could not do its part; nothing was changed.
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err calls")]
-fn unavailable(error: DbError) -> Problem {
-    tracing::error!(error = format!("{:#}", anyhow::Error::msg(error.to_string())), "the API could not serve");
+pub(super) fn unavailable(error: DbError) -> Problem {
+    tracing::error!(
+        error = format!("{:#}", anyhow::Error::msg(error.to_string())),
+        "the API could not serve"
+    );
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer, try again later")
 }

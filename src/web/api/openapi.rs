@@ -59,9 +59,8 @@ pub(super) fn completed(mut api: OpenApi) -> OpenApi {
         }
     }
     let schemes = ["key", "header", "session"];
-    api.security = Some(
-        schemes.into_iter().map(|name| SecurityRequirement::new(name, Vec::<String>::new())).collect(),
-    );
+    api.security =
+        Some(schemes.into_iter().map(|name| SecurityRequirement::new(name, Vec::<String>::new())).collect());
     api
 }
 
@@ -99,7 +98,7 @@ fn complete(operation: &mut Operation) {
         if status.starts_with(['4', '5']) {
             let schema = Ref::from_schema_name("Problem");
             let content = ContentBuilder::new().schema(Some(schema)).build();
-            response.content.insert(PROBLEM.to_owned(), content);
+            response.content.insert(PROBLEM.to_owned(), RefOr::T(content));
         }
     }
     operation.responses = responses;

@@ -17,8 +17,8 @@ use crate::engine::Engine;
 use crate::metrics::Metrics;
 use crate::store::db::Db;
 use crate::web::auth::Access;
-use crate::web::sse::Places;
 use crate::web::health::Health;
+use crate::web::sse::Places;
 
 /// What the pages, the streams and the API work with.
 #[derive(Clone)]
