@@ -203,6 +203,7 @@ impl App {
             clock: clock.clone(),
             zone,
             access,
+            retention: blueprint.retention,
             stop: stop.clone(),
             streams: Places::default(),
             metrics,

@@ -37,7 +37,9 @@ use crate::messaging::signature::Verifier;
 use crate::metrics::Metrics;
 use crate::store::db::Db;
 use crate::store::deliveries::Terms;
-use console::{Console, assets, home, keys, sign_in};
+use console::{
+    Console, assets, audit, changing, deliveries, home, keys, memory, sign_in, spend, user, users,
+};
 use health::Health;
 
 /// No request may keep a connection busy for longer: Twilio gives up after 15 s.
@@ -97,6 +99,20 @@ pub fn console_router(console: Console) -> Router {
         .merge(api::router())
         .route("/metrics", get(metrics::show))
         .route("/health", get(health::alive))
+        .route("/resume", post(home::resume))
+        .route("/wishes/{id}/approve", post(home::approve_wish))
+        .route("/wishes/{id}/deny", post(home::deny_wish))
+        .route("/users", get(users::list))
+        .route("/users/{id}", get(user::show))
+        .route("/users/{id}/approve", post(changing::approve))
+        .route("/users/{id}/block", post(changing::block))
+        .route("/users/{id}/settings", post(changing::change))
+        .route("/users/{id}/forget", post(changing::forget))
+        .route("/users/{id}/export", post(changing::export))
+        .route("/deliveries", get(deliveries::show))
+        .route("/spend", get(spend::show))
+        .route("/memory", get(memory::show))
+        .route("/audit", get(audit::show))
         // What follows surrounds the routes above it, and only those.
         .layer(DefaultBodyLimit::max(LARGEST_FORM))
         .layer(from_fn_with_state(console.clone(), auth::gate::pass))

@@ -46,6 +46,6 @@ impl Row {
     }
 }
 
-pub(super) fn by_id(conn: &mut Conn, id: UserId) -> QueryResult<Who> {
+pub fn by_id(conn: &mut Conn, id: UserId) -> QueryResult<Who> {
     users::table.find(id.0).select(Row::as_select()).first(conn).and_then(Row::read)
 }

@@ -6,6 +6,8 @@ use axum::response::{Html, IntoResponse, Response};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::Console;
+use super::said::Said;
 use crate::web::auth::{Leaving, Operator};
 
 /// The part of the console that a page belongs to.
@@ -62,6 +64,24 @@ impl Place {
             Self::Keys => "API keys",
         }
     }
+
+    fn strokes(self) -> &'static str {
+        match self {
+            Self::Home => "M4 11l8-7 8 7v8a1 1 0 0 1-1 1h-4v-6H9v6H5a1 1 0 0 1-1-1z",
+            Self::Conversations => {
+                "M4 6a2 2 0 0 1 2-2h12a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2h-7l-5 4v-4a2 2 0 0 1-2-2z"
+            }
+            Self::Users => {
+                "M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM2.5 20a6.5 6.5 0 0 1 13 0M16 4.5a3.5 3.5 0 0 1 0 6M18 14a6.5 6.5 0 0 1 3.5 6"
+            }
+            Self::Deliveries => "M21 3L3 10.5l7 3 3 7zM21 3L10 13.5",
+            Self::Spend => "M4 20V10M10 20V4M16 20v-8M22 20H2",
+            Self::Memory => "M5 4h11l3 3v13H5zM9 4v5h6V4M8 20v-6h8v6",
+            Self::Health => "M2 12h5l2.5-7 5 14 2.5-7h5",
+            Self::Audit => "M6 3h12v18H6zM9.5 8h5M9.5 12h5M9.5 16h3",
+            Self::Keys => "M8 19a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM11 12l9-9M16 7l3 3",
+        }
+    }
 }
 
 /// What surrounds the content of a page.
@@ -72,25 +92,38 @@ pub(in crate::web) struct Frame {
     pub(in crate::web) token: String,
     /// Whether there is anything to sign out of.
     pub(in crate::web) can_leave: bool,
+    /// What came of the form that led here.
+    pub(in crate::web) said: Option<Said>,
 }
 
 /// A line of the navigation.
 pub(in crate::web) struct Link {
     pub(in crate::web) path: &'static str,
     pub(in crate::web) name: &'static str,
+    /// The strokes of its picture, on a ground of 24 by 24.
+    pub(in crate::web) strokes: &'static str,
     pub(in crate::web) is_here: bool,
 }
 
 impl Frame {
     pub(in crate::web) fn new(operator: &Operator, here: Place, title: impl Into<String>) -> Self {
         let can_leave = operator.leaving() == Leaving::Possible;
-        Self { title: title.into(), here, token: operator.form_token().to_owned(), can_leave }
+        let token = operator.form_token().to_owned();
+        Self { title: title.into(), here, token, said: None, can_leave }
+    }
+
+    pub(in crate::web) fn saying(self, said: Option<Said>) -> Self {
+        Self { said, ..self }
     }
 
     pub(in crate::web) fn links(&self) -> impl Iterator<Item = Link> {
         let here = self.here;
-        let link =
-            move |place: Place| Link { path: place.path(), name: place.name(), is_here: place == here };
+        let link = move |place: Place| Link {
+            path: place.path(),
+            name: place.name(),
+            strokes: place.strokes(),
+            is_here: place == here,
+        };
         Place::ALL.into_iter().map(link)
     }
 }
@@ -118,6 +151,13 @@ impl When {
             iso: at.timestamp().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             shown: at.strftime(form).to_string(),
         }
+    }
+}
+
+impl Console {
+    /// As pages show this time now.
+    pub(in crate::web) fn when(&self, at: Timestamp) -> When {
+        When::of(at, self.clock.now(), &self.zone)
     }
 }
 

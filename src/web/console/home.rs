@@ -1,19 +1,283 @@
-//! What needs the operator, and what was said last.
+//! What needs the operator, what today came to, and what was said last.
 
 use askama::Template;
 use axum::extract::State;
-use axum::response::Response;
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
 
 use super::Console;
-use super::frame::{Frame, Place, page};
-use crate::web::auth::Operator;
+use super::answers::{Asked, Id, Shown, back};
+use super::deliveries::why;
+use super::frame::{Frame, Place, When, page};
+use super::said::{self, Said};
+use super::words::{Named, called, cost, count};
+use crate::conversation::deletion;
+use crate::conversation::transcript::User;
+use crate::engine::operator::Word;
+use crate::store::approvals::{Approval, Matter};
+use crate::store::console::deliveries::{Delivery, State as Fate, Which};
+use crate::store::console::figures::{self, Texts};
+use crate::store::console::home::{Needs, Unknown, UnknownWhat, needs};
+use crate::store::console::spending::{self, Spent};
+use crate::store::console::talks::{self, LastWords, Talk, TalkState};
+use crate::store::console::{NEWEST, deliveries};
+use crate::store::household::Change;
+use crate::store::spend::Day;
+use crate::web::auth::{Operator, SignedForm};
+
+/// How long failures are told of here.
+const LATELY: SignedDuration = SignedDuration::from_hours(72);
+const TALKS: usize = 15;
+const FAILED_TEXTS: usize = 5;
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(in crate::web) struct Query {
+    #[serde(default, deserialize_with = "said::known")]
+    said: Option<Said>,
+}
 
 #[derive(Template)]
 #[template(path = "home.html")]
 struct Home {
     frame: Frame,
+    paused_since: Option<When>,
+    newcomers: Vec<Newcomer>,
+    wishes: Vec<Wish>,
+    troubles: Vec<Trouble>,
+    figures: Vec<(&'static str, String)>,
+    talks: Vec<TalkLine>,
 }
 
-pub(in crate::web) async fn show(State(_console): State<Console>, operator: Operator) -> Response {
-    page(&Home { frame: Frame::new(&operator, Place::Home, "Home") })
+struct Newcomer {
+    id: i64,
+    name: String,
+    number: String,
+}
+
+struct Wish {
+    id: i64,
+    who: String,
+    title: String,
+    size: Option<String>,
+}
+
+/// Something to look at, for which there is no button.
+struct Trouble {
+    what: &'static str,
+    who: Option<Named>,
+    /// Words of the text or the name of the conversation.
+    about: String,
+    why: String,
+    at: Option<When>,
+    path: String,
+}
+
+/// A conversation in a list.
+pub(super) struct TalkLine {
+    pub(super) path: String,
+    pub(super) name: String,
+    pub(super) who: Named,
+    pub(super) at: When,
+    /// What was said last, and by whom.
+    pub(super) last: Option<(&'static str, String)>,
+    pub(super) state: (&'static str, &'static str),
+}
+
+impl Home {
+    fn is_calm(&self) -> bool {
+        self.paused_since.is_none()
+            && self.newcomers.is_empty()
+            && self.wishes.is_empty()
+            && self.troubles.is_empty()
+    }
+}
+
+struct Read {
+    needs: Needs,
+    failed: Vec<Delivery>,
+    today: Texts,
+    spent: Spent,
+    talks: Vec<Talk>,
+}
+
+pub(in crate::web) async fn show(
+    State(console): State<Console>,
+    operator: Operator,
+    Asked(query): Asked<Query>,
+) -> Shown {
+    let now = console.clock.now();
+    let today = beginning_of_day(now, &console);
+    let day = Day::of(now, &console.zone).to_string();
+    let read = console.db.read(move |conn| {
+        let since = now - LATELY;
+        let failed = deliveries::list(conn, Which::Failed, NEWEST, FAILED_TEXTS)?;
+        Ok(Read {
+            needs: needs(conn, since, now)?,
+            failed: failed.rows.into_iter().filter(|text| text.at >= since).collect(),
+            today: figures::since(conn, today)?,
+            spent: spending::since(conn, &day)?.days.into_values().fold(Spent::default(), Spent::plus),
+            talks: talks::latest(conn, TALKS)?,
+        })
+    });
+    let Read { needs, failed, today, spent, talks } = read.await?;
+    let wishes = needs.wishes.iter().filter_map(|(wish, about)| Wish::of(wish, about));
+    Ok(page(&Home {
+        frame: Frame::new(&operator, Place::Home, "Home").saying(query.said),
+        paused_since: needs.paused_since.map(|at| console.when(at)),
+        newcomers: needs.newcomers.iter().map(Newcomer::of).collect(),
+        wishes: wishes.collect(),
+        troubles: troubles(&needs, &failed, &console),
+        figures: figures_of(&today, spent),
+        talks: talks.iter().map(|talk| TalkLine::of(talk, &console)).collect(),
+    }))
+}
+
+fn beginning_of_day(now: Timestamp, console: &Console) -> Timestamp {
+    now.to_zoned(console.zone.clone()).start_of_day().map_or(now, |day| day.timestamp())
+}
+
+fn figures_of(today: &Texts, spent: Spent) -> Vec<(&'static str, String)> {
+    let number = |of: usize| count(u64::try_from(of).unwrap_or(u64::MAX));
+    let mut figures = vec![
+        ("Texts in", number(today.received.len())),
+        ("Texts out", number(today.sent.len())),
+        ("Segments", count(spent.segments)),
+        ("Tokens", count(spent.tokens_in.saturating_add(spent.tokens_out))),
+    ];
+    if spent.cost > 0 {
+        figures.push(("Cost", cost(spent.cost)));
+    }
+    figures
+}
+
+impl Newcomer {
+    fn of(user: &User) -> Self {
+        Self { id: user.id.0, name: user.name.clone().unwrap_or_default(), number: user.phone.spaced() }
+    }
+}
+
+impl Wish {
+    fn of(wish: &Approval, about: &User) -> Option<Self> {
+        let Matter::Delete(item) = &wish.matter else { return None };
+        let gigabytes = |bytes: u64| format!("{}.{} GB", bytes / 1_000_000_000, bytes / 100_000_000 % 10);
+        Some(Self {
+            id: wish.id,
+            who: called(about),
+            title: deletion::name(item),
+            size: (item.fingerprint.size_bytes > 0).then(|| gigabytes(item.fingerprint.size_bytes)),
+        })
+    }
+}
+
+fn troubles(needs: &Needs, failed: &[Delivery], console: &Console) -> Vec<Trouble> {
+    let unknown = needs.unknown.iter().map(|unknown| Trouble::unknown(unknown, console));
+    let failed = failed.iter().map(|text| Trouble {
+        what: "A text did not arrive",
+        who: Some(Named::from(&text.to)),
+        about: text.body.clone(),
+        why: match &text.state {
+            Fate::Failed(failed) => why(failed),
+            _ => String::new(),
+        },
+        at: Some(console.when(text.at)),
+        path: "/deliveries?which=failed".to_owned(),
+    });
+    let broken = needs.broken.iter().map(|turn| Trouble {
+        what: "A text could not be answered properly",
+        who: Some(Named::from(&turn.who)),
+        about: turn.name.clone(),
+        why: "the conversation shows where it ended".to_owned(),
+        at: Some(console.when(turn.at)),
+        path: format!("/conversations/{}", turn.conversation),
+    });
+    let silent = needs.silent_admins.iter().map(|admin| Trouble {
+        what: "An admin has opted out",
+        who: None,
+        about: called(admin),
+        why: "they hear of nothing until they text START".to_owned(),
+        at: None,
+        path: format!("/users/{}", admin.id),
+    });
+    unknown.chain(failed).chain(broken).chain(silent).collect()
+}
+
+impl Trouble {
+    fn unknown(unknown: &Unknown, console: &Console) -> Self {
+        let (what, about, elsewhere) = match &unknown.what {
+            UnknownWhat::Text => {
+                ("It is not known whether a text was taken", String::new(), "/deliveries?which=waiting")
+            }
+            UnknownWhat::Call(tool) => {
+                ("It is not known whether a change was made", tool.replace('_', " "), "/conversations")
+            }
+        };
+        let conversation = unknown.conversation.map(|id| format!("/conversations/{id}"));
+        Self {
+            what,
+            who: None,
+            about,
+            why: "it is being looked into".to_owned(),
+            at: Some(console.when(unknown.since)),
+            path: conversation.unwrap_or_else(|| elsewhere.to_owned()),
+        }
+    }
+}
+
+impl TalkLine {
+    pub(super) fn of(talk: &Talk, console: &Console) -> Self {
+        let last = talk.last.as_ref().map(|last| match last {
+            LastWords::Theirs(words) => ("", words.clone()),
+            LastWords::Ours(words) => ("Dialarr: ", words.clone()),
+        });
+        Self {
+            path: format!("/conversations/{}", talk.id),
+            name: talk.name.clone(),
+            who: Named::from(&talk.with),
+            at: console.when(talk.last_activity_at),
+            last,
+            state: match talk.state {
+                TalkState::Live => ("live", "Working"),
+                TalkState::Open => ("open", "Open"),
+                TalkState::Ended => ("ended", "Ended"),
+            },
+        }
+    }
+}
+
+/// A button alone.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(in crate::web) struct Press {}
+
+pub(in crate::web) async fn approve_wish(
+    State(console): State<Console>,
+    id: Id,
+    SignedForm(Press {}): SignedForm<Press>,
+) -> Shown {
+    Ok(back("/", settled(console.engine.approve_wish(id.0).await?, Said::WishApproved)))
+}
+
+pub(in crate::web) async fn deny_wish(
+    State(console): State<Console>,
+    id: Id,
+    SignedForm(Press {}): SignedForm<Press>,
+) -> Shown {
+    Ok(back("/", settled(console.engine.deny_wish(id.0).await?, Said::WishDenied)))
+}
+
+fn settled(word: Word, done: Said) -> Said {
+    match word {
+        Word::Taken => done,
+        Word::TooLate => Said::TooLate,
+        Word::NoAdmin => Said::NoAdmin,
+    }
+}
+
+pub(in crate::web) async fn resume(
+    State(console): State<Console>,
+    SignedForm(Press {}): SignedForm<Press>,
+) -> Shown {
+    Ok(match console.engine.resume_from_pause().await? {
+        Change::Done => back("/", Said::Resumed),
+        Change::WasSo => back("/", Said::NotPaused),
+    })
 }

@@ -1,14 +1,26 @@
 //! The console: what the operator watches and decides in a browser. A file per page, its template beside it.
 
+mod answers;
 pub(super) mod assets;
+pub(super) mod audit;
+pub(super) mod changing;
+mod chart;
+pub(super) mod deliveries;
 mod frame;
 pub(super) mod home;
 pub(super) mod keys;
+pub(super) mod memory;
+mod said;
 pub(super) mod sign_in;
+pub(super) mod spend;
 mod trouble;
+pub(super) mod user;
+pub(super) mod users;
+mod words;
 
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +42,8 @@ pub struct Console {
     pub zone: TimeZone,
     /// Who is let in.
     pub access: Arc<Access>,
+    /// For how long the words of texts are kept.
+    pub retention: SignedDuration,
     /// Ends the streams, so that the listener can close.
     pub stop: CancellationToken,
     pub streams: Places,

@@ -13,8 +13,8 @@ use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::prompt::Message;
 use dialarr::conversation::transcript::{Address, MediaKind, PhoneNumber, Rights, Role};
-use dialarr::engine;
 use dialarr::engine::joining::Blocking;
+use dialarr::engine::{self, Engine};
 use dialarr::http::Http;
 use dialarr::llm::Model;
 use dialarr::llm::scripted::{Line, Scripted};
@@ -28,7 +28,7 @@ use dialarr::store::privacy::erase_talk;
 use dialarr::store::privacy::forget::{Forgetting, forget};
 use dialarr::store::privacy::sweep::{Swept, sweep};
 use dialarr::store::users::{self, Newcomer};
-use dialarr::web;
+use dialarr::web::{self, console::Console};
 use http::Request;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
@@ -106,6 +106,24 @@ impl World {
 
     pub(crate) fn database(&self) -> PathBuf {
         self.folder.path().join("test.db")
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.app.as_ref().unwrap().engine
+    }
+
+    pub(crate) fn console(&self) -> Console {
+        self.app.as_ref().unwrap().console.clone()
+    }
+
+    /// Rows whose state is not the last that was told of them.
+    pub(crate) async fn untold(&self) -> Vec<String> {
+        stored::lines(&self.app.as_ref().unwrap().db, stored::UNTOLD).await
+    }
+
+    /// What a query answers, a line for each row.
+    pub(crate) async fn lines(&self, query: &'static str) -> Vec<String> {
+        stored::lines(&self.app.as_ref().unwrap().db, query).await
     }
 
     pub(crate) async fn passes(&self, seconds: u64) {

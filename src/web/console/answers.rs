@@ -1,0 +1,81 @@
+//! What pages answer when there is nothing to show, and how addresses are read.
+
+use askama::Template;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{FromRequestParts, Path, Query};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::de::DeserializeOwned;
+
+use super::frame::page;
+use super::said::Said;
+use crate::store::db::DbError;
+
+/// Why there is no page.
+#[derive(Debug)]
+pub(in crate::web) enum Failure {
+    /// Nothing is known by this address.
+    Missing,
+    Database(DbError),
+}
+
+pub(in crate::web) type Shown = Result<Response, Failure>;
+
+#[derive(Template)]
+#[template(path = "problem.html")]
+struct Problem {
+    title: &'static str,
+    text: &'static str,
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let (status, title, text) = match self {
+            Self::Missing => (StatusCode::NOT_FOUND, "Not found", "There is nothing at this address."),
+            Self::Database(error) => {
+                tracing::error!(%error, "a page could not be read from the database");
+                let text = "The database did not answer. Try again in a moment.";
+                (StatusCode::SERVICE_UNAVAILABLE, "Not available", text)
+            }
+        };
+        (status, page(&Problem { title, text })).into_response()
+    }
+}
+
+impl From<DbError> for Failure {
+    fn from(error: DbError) -> Self {
+        Self::Database(error)
+    }
+}
+
+/// The id that an address names.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::web) struct Id(pub(in crate::web) i64);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let path: Result<Path<i64>, PathRejection> = Path::from_request_parts(parts, state).await;
+        path.map(|Path(id)| Self(id)).map_err(|_| Failure::Missing)
+    }
+}
+
+/// What an address asks for behind its question mark.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::web) struct Asked<T>(pub(in crate::web) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let query: Result<Query<T>, QueryRejection> = Query::from_request_parts(parts, state).await;
+        query.map(|Query(asked)| Self(asked)).map_err(|_| Failure::Missing)
+    }
+}
+
+/// Where a form leads: a page that says what came of it, and that a reload does not send again.
+pub(in crate::web) fn back(path: &str, said: Said) -> Response {
+    Redirect::to(&said.at(path)).into_response()
+}

@@ -1,0 +1,205 @@
+//! What the operator changes of a person, as `dialarr users` does.
+
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Console;
+use super::answers::{Failure, Id, Shown, back};
+use super::home::Press;
+use super::said::Said;
+use crate::conversation::naming::Name;
+use crate::conversation::transcript::{Role, UserId};
+use crate::engine::operator::Joining;
+use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::privacy::export;
+use crate::store::privacy::forget::{self, Forgetting};
+use crate::store::roster::{self, Changed, Changes, Limit, Person};
+use crate::web::auth::SignedForm;
+
+/// What has to be typed before somebody is forgotten.
+const WORD: &str = "FORGET";
+
+/// Where a button stands, and where it leads back to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum From {
+    Home,
+    #[default]
+    Person,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(in crate::web) struct Button {
+    #[serde(default)]
+    from: From,
+}
+
+impl Button {
+    fn path(self, id: i64) -> String {
+        match self.from {
+            From::Home => "/".to_owned(),
+            From::Person => format!("/users/{id}"),
+        }
+    }
+}
+
+pub(in crate::web) async fn approve(
+    State(console): State<Console>,
+    Id(id): Id,
+    SignedForm(button): SignedForm<Button>,
+) -> Shown {
+    let joining = console.engine.let_in(UserId(id)).await?;
+    Ok(back(&button.path(id), joined(joining, Said::LetIn)?))
+}
+
+pub(in crate::web) async fn block(
+    State(console): State<Console>,
+    Id(id): Id,
+    SignedForm(button): SignedForm<Button>,
+) -> Shown {
+    let joining = console.engine.shut_out(UserId(id)).await?;
+    Ok(back(&button.path(id), joined(joining, Said::Blocked)?))
+}
+
+fn joined(joining: Joining, done: Said) -> Result<Said, Failure> {
+    match joining {
+        Joining::Done => Ok(done),
+        Joining::LastAdmin => Ok(Said::LastAdmin),
+        Joining::Nobody => Err(Failure::Missing),
+    }
+}
+
+/// All that can be changed; a box that is not ticked is not sent.
+#[derive(Debug, Clone, Deserialize)]
+pub(in crate::web) struct Wanted {
+    name: String,
+    role: Choice,
+    add: Option<String>,
+    delete: Option<String>,
+    four_k: Option<String>,
+    movies: String,
+    seasons: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Choice {
+    Admin,
+    Member,
+}
+
+pub(in crate::web) async fn change(
+    State(console): State<Console>,
+    Id(id): Id,
+    SignedForm(wanted): SignedForm<Wanted>,
+) -> Shown {
+    let now = console.clock.now();
+    let user = UserId(id);
+    let said = console.db.write(move |conn| {
+        if roster::known(conn, user)?.is_none() {
+            return Ok(None);
+        }
+        let person = roster::person(conn, user)?;
+        let changes = match wanted.read(&person) {
+            Err(said) => return Ok(Some(said)),
+            Ok(changes) if changes == Changes::default() => return Ok(Some(Said::Unchanged)),
+            Ok(changes) => changes,
+        };
+        Ok(Some(match roster::change(conn, user, &changes, By::Console, now)? {
+            Changed::Changed => Said::Saved,
+            Changed::LastAdmin => Said::LastAdmin,
+        }))
+    });
+    let Some(said) = said.await? else { return Err(Failure::Missing) };
+    Ok(back(&format!("/users/{id}"), said))
+}
+
+impl Wanted {
+    /// What is different from how it is.
+    fn read(&self, person: &Person) -> Result<Changes, Said> {
+        let user = &person.user;
+        let role = match self.role {
+            Choice::Admin => Role::Admin,
+            Choice::Member => Role::Member,
+        };
+        let name = match self.name.trim() {
+            "" => None,
+            name if user.name.as_deref() == Some(name) => None,
+            name => Some(Name::parse(name).map_err(|_| Said::BadName)?),
+        };
+        let flag =
+            |wanted: &Option<String>, known: bool| Some(wanted.is_some()).filter(|flag| *flag != known);
+        Ok(Changes {
+            role: Some(role).filter(|role| *role != user.rights.role),
+            name,
+            add: flag(&self.add, user.rights.add),
+            delete: flag(&self.delete, user.rights.delete),
+            four_k: flag(&self.four_k, user.rights.four_k),
+            movies: Some(limit(&self.movies)?).filter(|limit| *limit != person.movies),
+            seasons: Some(limit(&self.seasons)?).filter(|limit| *limit != person.seasons),
+        })
+    }
+}
+
+fn limit(text: &str) -> Result<Limit, Said> {
+    match text.trim() {
+        "" => Ok(Limit::Household),
+        count => count.parse().map(Limit::Own).map_err(|_| Said::BadLimit),
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(in crate::web) struct Typed {
+    word: String,
+}
+
+pub(in crate::web) async fn forget(
+    State(console): State<Console>,
+    Id(id): Id,
+    SignedForm(typed): SignedForm<Typed>,
+) -> Shown {
+    let (now, user) = (console.clock.now(), UserId(id));
+    if typed.word.trim() != WORD {
+        return Ok(back(&format!("/users/{id}"), Said::NotTyped));
+    }
+    let forgetting = console.db.write(move |conn| match roster::known(conn, user)? {
+        Some(_) => forget::forget(conn, user, By::Console, now).map(Some),
+        None => Ok(None),
+    });
+    Ok(match forgetting.await? {
+        None => return Err(Failure::Missing),
+        Some(Forgetting::Forgotten) => back("/users", Said::Forgotten),
+        Some(Forgetting::LastAdmin) => back(&format!("/users/{id}"), Said::LastAdmin),
+        Some(Forgetting::Busy) => back(&format!("/users/{id}"), Said::Busy),
+    })
+}
+
+/// Everything that is kept of a person, for them to read.
+pub(in crate::web) async fn export(
+    State(console): State<Console>,
+    Id(id): Id,
+    SignedForm(Press {}): SignedForm<Press>,
+) -> Shown {
+    let (now, user) = (console.clock.now(), UserId(id));
+    let export = console.db.write(move |conn| {
+        if roster::known(conn, user)?.is_none() {
+            return Ok(None);
+        }
+        let entry =
+            Entry { by: By::Console, kind: "export", subject: Subject::User(user), detail: json!({}) };
+        audit::record(conn, &entry, now)?;
+        export::export(conn, user).map(Some)
+    });
+    let Some(export) = export.await? else { return Err(Failure::Missing) };
+    let Ok(body) = serde_json::to_vec_pretty(&export) else { return Err(Failure::Missing) };
+    let name = format!("attachment; filename=\"dialarr-user-{id}.json\"");
+    let head = [
+        (CONTENT_TYPE, "application/json".to_owned()),
+        (CONTENT_DISPOSITION, name),
+        (CACHE_CONTROL, "no-store".to_owned()),
+    ];
+    Ok((head, body).into_response())
+}

@@ -1,0 +1,225 @@
+//! Bars per day and one bar of shares, as drawings with their numbers in a table below.
+
+use askama::Template;
+
+use super::words::count;
+
+/// Measures of the drawing; it is scaled to the room there is.
+const LEFT: u64 = 76;
+const TOP: u64 = 20;
+const HEIGHT: u64 = 200;
+const WIDTH: u64 = 720;
+
+/// A row of days, each a pile of as many parts as there are series.
+pub(super) struct Days<'a> {
+    pub(super) title: &'a str,
+    pub(super) series: &'a [&'a str],
+    /// Oldest first.
+    pub(super) days: &'a [(String, Vec<u64>)],
+}
+
+#[derive(Template)]
+#[template(path = "chart.html")]
+pub(super) struct Bars {
+    title: String,
+    /// The whole in one sentence, for whoever cannot see it.
+    told: String,
+    legend: Vec<Key>,
+    lines: Vec<Line>,
+    bars: Vec<Bar>,
+    labels: Vec<Label>,
+    rows: Vec<(String, Vec<String>)>,
+}
+
+/// What a colour stands for.
+struct Key {
+    class: String,
+    name: String,
+}
+
+struct Line {
+    y: u64,
+    label: String,
+}
+
+struct Bar {
+    x: u64,
+    y: u64,
+    width: u64,
+    height: u64,
+    class: String,
+    told: String,
+}
+
+struct Label {
+    x: u64,
+    anchor: &'static str,
+    text: String,
+}
+
+impl Bars {
+    pub(super) fn of(days: &Days<'_>) -> Self {
+        let total = |(_, parts): &(String, Vec<u64>)| parts.iter().sum::<u64>();
+        let highest = round_up(days.days.iter().map(total).max().unwrap_or(0));
+        let slot = WIDTH / u64::try_from(days.days.len()).unwrap_or(1).max(1);
+        let mut bars = Vec::new();
+        for (at, (day, parts)) in (0_u64..).zip(days.days) {
+            let mut y = TOP + HEIGHT;
+            for ((number, value), name) in (1..).zip(parts).zip(days.series) {
+                let height = value.saturating_mul(HEIGHT).div_ceil(highest.max(1));
+                y = y.saturating_sub(height);
+                if *value > 0 {
+                    bars.push(Bar {
+                        x: LEFT + at * slot + slot / 8,
+                        y,
+                        width: (slot - slot / 4).max(1),
+                        height,
+                        class: format!("fill-{number}"),
+                        told: format!("{day}: {} {}", count(*value), name.to_lowercase()),
+                    });
+                }
+            }
+        }
+        let lines = [0, highest / 2, highest]
+            .map(|value| Line { y: TOP + HEIGHT - value * HEIGHT / highest.max(1), label: short(value) });
+        let sums = days.series.iter().enumerate().map(|(at, name)| {
+            let sum: u64 = days.days.iter().filter_map(|(_, parts)| parts.get(at)).sum();
+            format!("{} {}", count(sum), name.to_lowercase())
+        });
+        let told = format!("{}: {}.", days.title, sums.collect::<Vec<_>>().join(", "));
+        let row =
+            |(day, parts): &(String, Vec<u64>)| (day.clone(), parts.iter().copied().map(count).collect());
+        Self {
+            title: days.title.to_owned(),
+            told,
+            legend: legend(days.series),
+            lines: lines.into_iter().collect(),
+            bars,
+            labels: labels(days.days),
+            rows: days.days.iter().rev().map(row).collect(),
+        }
+    }
+}
+
+fn legend(series: &[&str]) -> Vec<Key> {
+    let key =
+        |(at, name): (usize, &&str)| Key { class: format!("fill-{}", at + 1), name: (*name).to_owned() };
+    series.iter().enumerate().map(key).collect()
+}
+
+/// The first, the middle and the last day.
+fn labels(days: &[(String, Vec<u64>)]) -> Vec<Label> {
+    let named = |at: usize| days.get(at).map(|(day, _)| day.clone());
+    let places = [
+        (0, LEFT, "start"),
+        (days.len() / 2, LEFT + WIDTH / 2, "middle"),
+        (days.len().saturating_sub(1), LEFT + WIDTH, "end"),
+    ];
+    places.into_iter().filter_map(|(at, x, anchor)| Some(Label { x, anchor, text: named(at)? })).collect()
+}
+
+/// The next larger of 4, 10, 20, 40, 100 and so on, so that the lines stand at plain numbers.
+fn round_up(value: u64) -> u64 {
+    let mut step = 1_u64;
+    loop {
+        for times in [4, 10, 20] {
+            if step.saturating_mul(times) >= value {
+                return step.saturating_mul(times);
+            }
+        }
+        step = step.saturating_mul(10);
+    }
+}
+
+/// `1.5M`, `20k`, `950`.
+fn short(value: u64) -> String {
+    let of = |unit: u64, name: &str| {
+        let tenths = value / (unit / 10);
+        match tenths % 10 {
+            0 => format!("{}{name}", tenths / 10),
+            rest => format!("{}.{rest}{name}", tenths / 10),
+        }
+    };
+    match value {
+        0..1_000 => value.to_string(),
+        1_000..1_000_000 => of(1_000, "k"),
+        _ => of(1_000_000, "M"),
+    }
+}
+
+/// Shares of a whole, side by side.
+#[derive(Template)]
+#[template(path = "shares.html")]
+pub(super) struct Shares {
+    title: String,
+    told: String,
+    parts: Vec<Part>,
+}
+
+struct Part {
+    name: String,
+    class: String,
+    count: String,
+    percent: String,
+    x: u64,
+    width: u64,
+}
+
+impl Shares {
+    pub(super) fn of(title: &str, parts: &[(&str, u64)]) -> Self {
+        let whole: u64 = parts.iter().map(|(_, value)| value).sum();
+        let mut x = 0;
+        let mut shares = Vec::new();
+        for (number, (name, value)) in (1..).zip(parts) {
+            let width = value.saturating_mul(800) / whole.max(1);
+            shares.push(Part {
+                name: (*name).to_owned(),
+                class: format!("share-{number}"),
+                count: count(*value),
+                percent: format!("{} %", value.saturating_mul(100) / whole.max(1)),
+                x,
+                width,
+            });
+            x += width;
+        }
+        let told = parts.iter().map(|(name, value)| format!("{} {}", count(*value), name.to_lowercase()));
+        let told = format!("{title}: {}.", told.collect::<Vec<_>>().join(", "));
+        Self { title: title.to_owned(), told, parts: shares }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use askama::Template;
+
+    use super::*;
+
+    #[test]
+    fn lines_stand_at_plain_numbers() {
+        assert_eq!(
+            [0, 3, 4, 5, 17, 21, 41, 900, 1_500].map(round_up),
+            [4, 4, 4, 10, 20, 40, 100, 1_000, 2_000]
+        );
+        assert_eq!([0, 950, 1_500, 20_000, 4_000_000].map(short), ["0", "950", "1.5k", "20k", "4M"]);
+    }
+
+    #[test]
+    fn a_day_is_a_pile_of_its_parts_and_a_row_of_the_table() {
+        let days = [("Nov 19".to_owned(), vec![2, 2]), ("Nov 20".to_owned(), vec![0, 1])];
+        let bars = Bars::of(&Days { title: "Texts", series: &["Received", "Sent"], days: &days });
+        let piles: Vec<(u64, u64, &str)> =
+            bars.bars.iter().map(|bar| (bar.y, bar.height, bar.told.as_str())).collect();
+        assert_eq!(
+            piles,
+            [(120, 100, "Nov 19: 2 received"), (20, 100, "Nov 19: 2 sent"), (170, 50, "Nov 20: 1 sent")]
+        );
+        assert_eq!(bars.told, "Texts: 2 received, 3 sent.");
+        assert_eq!(bars.rows[0], ("Nov 20".to_owned(), vec!["0".to_owned(), "1".to_owned()]));
+    }
+
+    #[test]
+    fn a_name_in_a_drawing_is_escaped() {
+        let shares = Shares::of("<b>", &[("\"><script>", 1)]);
+        assert!(!shares.render().unwrap().contains("<script>"));
+    }
+}

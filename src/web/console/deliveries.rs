@@ -1,0 +1,157 @@
+//! Texts that we send, and what became of each.
+
+use askama::Template;
+use axum::extract::State;
+use serde::Deserialize;
+
+use super::Console;
+use super::answers::{Asked, Failure, Shown};
+use super::frame::{Frame, Place, When, page};
+use super::said::{self, Said};
+use super::words::Named;
+use crate::conversation::transcript::UserId;
+use crate::messaging::error_codes;
+use crate::store::console::deliveries::{self, Delivery, State as Fate, Which, Why};
+use crate::store::console::{NEWEST, who};
+use crate::store::roster;
+use crate::web::auth::Operator;
+
+const FITS: usize = 50;
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(in crate::web) struct Query {
+    #[serde(default)]
+    which: Filter,
+    user: Option<i64>,
+    before: Option<i64>,
+    #[serde(default, deserialize_with = "said::known")]
+    said: Option<Said>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Filter {
+    #[default]
+    All,
+    Waiting,
+    Failed,
+}
+
+#[derive(Template)]
+#[template(path = "deliveries.html")]
+struct Deliveries {
+    frame: Frame,
+    filters: Vec<(&'static str, &'static str, bool)>,
+    /// Whose texts alone are listed.
+    only: Option<Named>,
+    texts: Vec<Text>,
+    empty: &'static str,
+    older: Option<String>,
+}
+
+struct Text {
+    at: When,
+    to: Named,
+    body: String,
+    has_picture: bool,
+    path: Option<String>,
+    segments: u32,
+    /// Its class, its sign and its word.
+    state: (&'static str, &'static str, &'static str),
+    why: Option<String>,
+}
+
+pub(in crate::web) async fn show(
+    State(console): State<Console>,
+    operator: Operator,
+    Asked(query): Asked<Query>,
+) -> Shown {
+    let before = query.before.unwrap_or(NEWEST);
+    let read = console.db.read(move |conn| {
+        let only = match query.user {
+            Some(id) if roster::known(conn, UserId(id))?.is_none() => return Ok(None),
+            Some(id) => Some(who::by_id(conn, UserId(id))?),
+            None => None,
+        };
+        let which = match (&only, query.which) {
+            (Some(who), _) => Which::To(who.id),
+            (None, Filter::All) => Which::All,
+            (None, Filter::Waiting) => Which::Waiting,
+            (None, Filter::Failed) => Which::Failed,
+        };
+        Ok(Some((only, deliveries::list(conn, which, before, FITS)?)))
+    });
+    let Some((only, listed)) = read.await? else { return Err(Failure::Missing) };
+    let (word, empty) = match query.which {
+        Filter::All => ("all", "No text was sent yet."),
+        Filter::Waiting => ("waiting", "No text waits: everything was handed over."),
+        Filter::Failed => ("failed", "Every text so far was taken."),
+    };
+    let filters = [
+        ("all", "All", Filter::All),
+        ("waiting", "Waiting", Filter::Waiting),
+        ("failed", "Failed", Filter::Failed),
+    ];
+    let here = |of: Filter| only.is_none() && of == query.which;
+    let older = listed.older.map(|id| match &only {
+        Some(who) => format!("/deliveries?user={}&before={id}", who.id),
+        None => format!("/deliveries?which={word}&before={id}"),
+    });
+    Ok(page(&Deliveries {
+        frame: Frame::new(&operator, Place::Deliveries, "Deliveries").saying(query.said),
+        filters: filters.map(|(word, name, of)| (word, name, here(of))).to_vec(),
+        only: only.as_ref().map(Named::from),
+        texts: listed.rows.iter().map(|text| Text::of(text, &console)).collect(),
+        empty,
+        older,
+    }))
+}
+
+impl Text {
+    fn of(text: &Delivery, console: &Console) -> Self {
+        Self {
+            at: console.when(text.at),
+            to: Named::from(&text.to),
+            body: text.body.clone(),
+            has_picture: text.has_picture,
+            path: text.conversation.map(|id| format!("/conversations/{id}")),
+            segments: text.segments,
+            state: state(&text.state),
+            why: match &text.state {
+                Fate::Delayed(reason) => Some(reason.clone()),
+                Fate::Failed(failed) => Some(why(failed)),
+                Fate::Unknown => Some("it may have been taken; that is being looked into".to_owned()),
+                Fate::Suppressed => {
+                    Some("whom it was for has opted out, was blocked or forgotten".to_owned())
+                }
+                Fate::Queued | Fate::Sending | Fate::Sent | Fate::Delivered | Fate::Read => None,
+            },
+        }
+    }
+}
+
+fn state(state: &Fate) -> (&'static str, &'static str, &'static str) {
+    match state {
+        Fate::Queued => ("", "\u{25cb}", "Queued"),
+        Fate::Delayed(_) => ("warn", "\u{25cb}", "Delayed"),
+        Fate::Sending => ("", "\u{2192}", "Sending"),
+        Fate::Unknown => ("warn", "?", "Unknown"),
+        Fate::Sent => ("", "\u{2713}", "Sent"),
+        Fate::Delivered => ("good", "\u{2713}\u{2713}", "Delivered"),
+        Fate::Read => ("good", "\u{2713}\u{2713}", "Read"),
+        Fate::Failed(_) => ("bad", "\u{00d7}", "Failed"),
+        Fate::Suppressed => ("", "\u{2013}", "Put aside"),
+    }
+}
+
+/// Why a text failed: what its code means, or what was noted.
+pub(super) fn why(why: &Why) -> String {
+    let meaning = why.code.and_then(error_codes::look_up).map(|code| code.meaning.to_owned());
+    let meaning = meaning.or_else(|| why.noted.clone());
+    match (meaning, why.code) {
+        (Some(meaning), Some(code)) => format!("{meaning} (code {code})"),
+        (Some(meaning), None) => meaning,
+        (None, Some(code)) => format!("code {code}"),
+        (None, None) => "the carrier gave no reason".to_owned(),
+    }
+}

@@ -1,0 +1,70 @@
+//! Numbers and people in the words of the pages.
+
+use crate::conversation::transcript::User;
+use crate::store::console::who::{Known, Who};
+
+/// `12,345`.
+pub(super) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Millionths of the currency as the currency: `1.25`, and four places where it is little.
+pub(super) fn cost(micros: u64) -> String {
+    if micros == 0 {
+        return "0".to_owned();
+    }
+    if micros < 100_000 {
+        let tenths_of_a_thousandth = micros.div_ceil(100);
+        return format!("0.{tenths_of_a_thousandth:04}");
+    }
+    let cents = micros.div_ceil(10_000);
+    format!("{}.{:02}", count(cents / 100), cents % 100)
+}
+
+/// Somebody as a page names them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) name: String,
+    /// Their page; none for somebody who is forgotten.
+    pub(super) path: Option<String>,
+    pub(super) is_test: bool,
+}
+
+impl From<&Who> for Named {
+    fn from(who: &Who) -> Self {
+        let path = format!("/users/{}", who.id);
+        let (name, path) = match &who.known {
+            Known::As { name: Some(name), .. } => (name.clone(), Some(path)),
+            Known::As { name: None, phone } => (phone.spaced(), Some(path)),
+            Known::Forgotten => ("Somebody forgotten".to_owned(), None),
+        };
+        Self { name, path, is_test: who.is_test }
+    }
+}
+
+/// The name, or the number of whoever has told none.
+pub(super) fn called(user: &User) -> String {
+    user.name.clone().unwrap_or_else(|| user.phone.spaced())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_little_money_is_not_rounded_away() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0, 1, 12_345, 100_000, 1_234_567_890].map(cost),
+            ["0", "0.0001", "0.0124", "0.10", "1,234.57"]
+        );
+    }
+}

@@ -1,0 +1,445 @@
+//! Readers that leave in the middle, lag and come back, also across restarts of the program: what each of them saw is the
+//! log, without a gap and with nothing twice.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use dialarr::conversation::spending::Charge;
+use dialarr::conversation::stream::{Block, Change, Event, Part, Seq, What};
+use dialarr::conversation::transcript::{Brain, ConversationId, PhoneNumber, Stop, TurnId, UserId};
+use dialarr::conversation::turn::Failure;
+use dialarr::engine::stream::hub::Hub;
+use dialarr::engine::stream::reader::{Batch, ReadError};
+use dialarr::store::boot;
+use dialarr::store::conversations::{self, EndReason};
+use dialarr::store::db::Db;
+use dialarr::store::ledger::Outcome;
+use dialarr::store::steps::{self, Abandoned, Attempt, Response};
+use dialarr::store::stream::forgetting;
+use dialarr::store::stream::reading::{self, Since};
+use dialarr::store::stream::snapshot::{self, Snapshot};
+use dialarr::store::stream::writing::{self, Piece};
+use dialarr::store::turns::{self, End, Kind, NewTurn, Plan};
+use dialarr::store::users::{self, Newcomer};
+use jiff::{SignedDuration, Timestamp};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use tokio::sync::{Notify, watch};
+use tokio::task::{JoinSet, yield_now};
+
+const READERS: usize = 16;
+/// Long for a wake-up, and shorter than the time after which a feed looks by itself.
+const A_WAKE_UP: Duration = Duration::from_secs(8);
+/// How long events are kept here; a second passes with each write.
+const KEPT: SignedDuration = SignedDuration::from_secs(15);
+
+/// How often readers come back.
+const RECONNECTS: usize = 10_000;
+
+/// What readers and the author know of each other.
+struct Stage {
+    conversation: ConversationId,
+    /// `None` while the program is down.
+    hub: watch::Receiver<Option<Hub>>,
+    /// How many commits the author has made.
+    written: watch::Receiver<usize>,
+    came_back: AtomicUsize,
+    resets: AtomicUsize,
+    /// How far each reader is; the end for one that is away.
+    places: Vec<AtomicI64>,
+    moved: Notify,
+}
+
+impl Stage {
+    fn reaches(&self, reader: usize, place: i64) {
+        self.places[reader].store(place, Ordering::SeqCst);
+        self.moved.notify_waiters();
+    }
+
+    /// Returns when every reader that is here has seen everything up to a place.
+    async fn all_reach(&self, place: Seq) {
+        loop {
+            let moved = self.moved.notified();
+            tokio::pin!(moved);
+            moved.as_mut().enable();
+            if self.places.iter().all(|at| at.load(Ordering::SeqCst) >= place.0) {
+                return;
+            }
+            moved.await;
+        }
+    }
+}
+
+/// What a reader was told since a snapshot.
+struct Life {
+    after: i64,
+    /// The first turn of the snapshot.
+    oldest: TurnId,
+    events: Vec<Event>,
+    blocks: BTreeMap<(TurnId, Block), String>,
+}
+
+impl Life {
+    fn of(place: Seq, snapshot: Snapshot) -> Self {
+        let oldest = snapshot.turns.first().map_or(TurnId(0), |turn| turn.id);
+        let blocks = snapshot.turns.into_iter().flat_map(|turn| {
+            turn.blocks.into_iter().map(move |content| ((turn.id, content.block), content.text))
+        });
+        Self { after: place.0, oldest, events: Vec::new(), blocks: blocks.collect() }
+    }
+
+    fn last(&self) -> i64 {
+        self.events.last().map_or(self.after, |event| event.seq.0)
+    }
+
+    /// What there is to read from a turn on.
+    fn texts(&self, from: TurnId) -> BTreeMap<(TurnId, Block), &str> {
+        let texts = self.blocks.iter().filter(|((turn, _), text)| *turn >= from && !text.is_empty());
+        texts.map(|(key, text)| (*key, text.as_str())).collect()
+    }
+
+    fn add(&mut self, event: &Event) {
+        let turn = event.turn.unwrap_or(TurnId(0));
+        match &event.what {
+            What::BlockStart(block) => {
+                self.blocks.entry((turn, *block)).or_default();
+            }
+            What::BlockDelta(block, text) => self.blocks.get_mut(&(turn, *block)).unwrap().push_str(text),
+            What::StepAbandoned { step, attempt } => {
+                self.blocks
+                    .retain(|(of, block), _| *of != turn || (block.step, block.attempt) != (*step, *attempt));
+            }
+            _ => {}
+        }
+        self.events.push(event.clone());
+    }
+}
+
+/// Reads until the conversation has ended, and leaves and comes back on the way.
+async fn follow(stage: Arc<Stage>, number: usize) -> Vec<Life> {
+    let mut rng = StdRng::seed_from_u64(number as u64);
+    let (mut hub, mut written) = (stage.hub.clone(), stage.written.clone());
+    let (mut lives, mut cursor): (Vec<Life>, Option<Seq>) = (Vec::new(), None);
+    loop {
+        let Ok(running) = hub.wait_for(Option::is_some).await.map(|hub| hub.clone().unwrap()) else {
+            panic!()
+        };
+        let conversation = stage.conversation;
+        let mut reader =
+            running.connect(conversation, cursor, move |conn| snapshot::read(conn, conversation));
+        drop(running);
+        if rng.random_bool(0.25) {
+            // It goes in the middle of whatever it does.
+            let moment = rng.random_range(0..40);
+            tokio::select! {
+                biased;
+                () = a_moment(moment) => {}
+                batch = reader.next() => if seen(batch, &mut lives, &mut cursor, &stage) { return lives },
+            }
+        }
+        loop {
+            let batch = reader.next().await;
+            let closed = matches!(batch, Err(ReadError::Closed));
+            if seen(batch, &mut lives, &mut cursor, &stage) {
+                stage.reaches(number, i64::MAX);
+                return lives;
+            }
+            stage.reaches(number, cursor.map_or(0, |seq| seq.0));
+            if closed || rng.random_bool(0.5) {
+                break;
+            }
+            a_moment(rng.random_range(0..10)).await;
+        }
+        drop(reader);
+        stage.came_back.fetch_add(1, Ordering::SeqCst);
+        if rng.random_bool(0.03) {
+            stage.reaches(number, i64::MAX);
+            let until = written.borrow().saturating_add(rng.random_range(1..60));
+            written.wait_for(|count| *count >= until).await.unwrap();
+            stage.reaches(number, 0);
+        } else if rng.random_bool(0.1) {
+            cursor = None;
+        }
+    }
+}
+
+async fn a_moment(yields: usize) {
+    for _ in 0..yields {
+        yield_now().await;
+    }
+}
+
+/// Notes what a reader is told, and whether that was the end of the conversation.
+fn seen(
+    batch: Result<Batch<Snapshot>, ReadError>,
+    lives: &mut Vec<Life>,
+    cursor: &mut Option<Seq>,
+    stage: &Stage,
+) -> bool {
+    match batch {
+        Err(ReadError::Closed) => false,
+        Err(error) => panic!("{error:?}"),
+        Ok(Batch::CaughtUp) => false,
+        Ok(Batch::Reset) => {
+            stage.resets.fetch_add(1, Ordering::SeqCst);
+            assert!(cursor.take().is_some(), "a reset without a place to be gone");
+            false
+        }
+        Ok(Batch::Snapshot(place, snapshot)) => {
+            assert_eq!(*cursor, None, "a snapshot that nobody asked for");
+            *cursor = Some(place);
+            let over = snapshot.ended_at.is_some();
+            lives.push(Life::of(place, snapshot));
+            over
+        }
+        Ok(Batch::Events(events)) => {
+            let life = lives.last_mut().unwrap();
+            events.iter().for_each(|event| life.add(event));
+            *cursor = events.last().map(|event| event.seq);
+            events.iter().any(|event| event.what == What::Conversation(Change::Ended))
+        }
+    }
+}
+
+/// Plays the part of the engine: turns, attempts and their deltas, one commit after the other.
+struct Author {
+    path: String,
+    db: Option<Db>,
+    hub: watch::Sender<Option<Hub>>,
+    written: watch::Sender<usize>,
+    rng: StdRng,
+    now: Timestamp,
+    user: UserId,
+    conversation: ConversationId,
+    running: Option<Running>,
+    /// Everything there ever was in the log.
+    log: Vec<Event>,
+}
+
+/// An attempt under way, and what was streamed of it.
+struct Running {
+    attempt: Attempt,
+    text: String,
+    thinking: String,
+}
+
+impl Running {
+    fn start(attempt: Attempt) -> Self {
+        Self { attempt, text: String::new(), thinking: String::new() }
+    }
+}
+
+impl Author {
+    async fn write<R: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut dialarr::store::Conn, Timestamp) -> dialarr::store::QueryResult<R> + Send + 'static,
+    ) -> R {
+        self.now += SignedDuration::from_secs(1);
+        let now = self.now;
+        let done = self.db.as_ref().unwrap().write(move |conn| work(conn, now)).await.unwrap();
+        self.written.send_modify(|count| *count += 1);
+        self.keeps_the_log().await;
+        done
+    }
+
+    async fn keeps_the_log(&mut self) {
+        let (conversation, after) = (self.conversation, self.last());
+        let read = move |conn: &mut _| reading::since(conn, conversation, after, 100_000);
+        let Since::Events { events, .. } = self.db.as_ref().unwrap().read(read).await.unwrap() else {
+            panic!("the author's own place is gone")
+        };
+        self.log.extend(events);
+    }
+
+    fn last(&self) -> Seq {
+        self.log.last().map_or(Seq(0), |event| event.seq)
+    }
+
+    /// The next thing that happens in the conversation.
+    async fn goes_on(&mut self) {
+        let Some(mut running) = self.running.take() else { return self.begins_a_turn().await };
+        let attempt = running.attempt;
+        match self.rng.random_range(0..100) {
+            0..78 => {
+                let pieces = self.pieces(&mut running);
+                self.write(move |conn, now| writing::append(conn, attempt, &pieces, now)).await;
+                self.running = Some(running);
+            }
+            78..86 => {
+                let abandoned =
+                    Abandoned { why: Failure::Lasting, message: String::new(), charge: Charge::Nothing };
+                let next = Attempt { attempt: attempt.attempt + 1, ..attempt };
+                self.write(move |conn, now| {
+                    steps::abandon(conn, attempt, abandoned, now)?;
+                    steps::start(conn, next, Brain::Model, "author", now)
+                })
+                .await;
+                self.running = Some(Running::start(next));
+            }
+            _ => {
+                if self.rng.random_bool(0.2) {
+                    // The server was asked once more, and this is another answer than was streamed.
+                    running.text.push_str(", rather");
+                }
+                let Running { text, thinking, .. } = running;
+                let response = Response {
+                    text,
+                    thinking,
+                    stop: Stop::Done,
+                    calls: Vec::new(),
+                    tokens: None,
+                    charge: Charge::Nothing,
+                    response_id: None,
+                };
+                let turn = attempt.turn;
+                self.write(move |conn, now| {
+                    steps::complete(conn, attempt, &response, now)?;
+                    let end = End { turn, outcome: Outcome::Replied, answer: None, texts: Vec::new() };
+                    turns::finish(conn, &end, now)
+                })
+                .await;
+            }
+        }
+    }
+
+    async fn begins_a_turn(&mut self) {
+        let (user, conversation) = (self.user, self.conversation);
+        let begin = move |conn: &mut _, now| {
+            let plan = Plan::by(Brain::Model);
+            let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
+            let attempt = Attempt { turn: turns::create(conn, new, now)?, step: 0, attempt: 1 };
+            steps::start(conn, attempt, Brain::Model, "author", now)?;
+            Ok(attempt)
+        };
+        self.running = Some(Running::start(self.write(begin).await));
+    }
+
+    fn pieces(&mut self, running: &mut Running) -> Vec<Piece> {
+        let count = self.rng.random_range(1..8);
+        let piece = |rng: &mut StdRng| {
+            let part = if rng.random_bool(0.8) { Part::Text } else { Part::Thinking };
+            let text = format!("{} ", rng.random_range(0..1_000_000));
+            Piece { part, ord: 0, text }
+        };
+        let pieces: Vec<Piece> = (0..count).map(|_| piece(&mut self.rng)).collect();
+        for piece in &pieces {
+            match piece.part {
+                Part::Text => running.text.push_str(&piece.text),
+                Part::Thinking => running.thinking.push_str(&piece.text),
+                Part::ToolCall => unreachable!(),
+            }
+        }
+        pieces
+    }
+
+    async fn forgets(&mut self) {
+        let before = self.now - KEPT;
+        self.write(move |conn, _| forgetting::forget(conn, Seq(0), before)).await;
+    }
+
+    /// The program stops, perhaps in the middle of an answer, and starts again.
+    async fn is_restarted(&mut self) {
+        let hub = self.hub.send_replace(None).unwrap();
+        hub.close().await;
+        drop(hub);
+        self.db.take().unwrap().close().await;
+        self.starts();
+        self.write(boot::begin).await;
+        if let Some(running) = self.running.take() {
+            let next = Attempt { attempt: running.attempt.attempt + 1, ..running.attempt };
+            self.write(move |conn, now| steps::start(conn, next, Brain::Model, "author", now)).await;
+            self.running = Some(Running::start(next));
+        }
+    }
+
+    fn starts(&mut self) {
+        let db = Db::open(&self.path).unwrap();
+        self.hub.send_replace(Some(Hub::new(db.clone())));
+        self.db = Some(db);
+    }
+}
+
+async fn an_author(folder: &tempfile::TempDir) -> Author {
+    let path = folder.path().join("test.db").to_str().unwrap().to_owned();
+    let db = Db::open(&path).unwrap();
+    let now: Timestamp = "2026-11-20T21:04:00Z".parse().unwrap();
+    let begin = move |conn: &mut _| {
+        let user = users::ensure(conn, &PhoneNumber::parse("+15550100001").unwrap(), Newcomer::Member, now)?;
+        Ok((user, conversations::begin(conn, user, "A talk", now)?))
+    };
+    let (user, conversation) = db.write(begin).await.unwrap();
+    db.close().await;
+    let (hub, written) = (watch::Sender::new(None), watch::Sender::new(0));
+    let rng = StdRng::seed_from_u64(7);
+    let (log, running) = (Vec::new(), None);
+    let mut author = Author { path, db: None, hub, written, rng, now, user, conversation, running, log };
+    author.starts();
+    author.keeps_the_log().await;
+    author
+}
+
+#[tokio::test]
+async fn whoever_leaves_lags_and_comes_back_sees_the_log_without_a_gap_and_nothing_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut author = an_author(&folder).await;
+    let stage = Arc::new(Stage {
+        conversation: author.conversation,
+        hub: author.hub.subscribe(),
+        written: author.written.subscribe(),
+        came_back: AtomicUsize::new(0),
+        resets: AtomicUsize::new(0),
+        places: (0..READERS).map(|_| AtomicI64::new(0)).collect(),
+        moved: Notify::new(),
+    });
+    let mut readers = JoinSet::new();
+    for number in 0..READERS {
+        readers.spawn(follow(stage.clone(), number));
+    }
+    while stage.came_back.load(Ordering::SeqCst) < RECONNECTS {
+        author.goes_on().await;
+        match author.rng.random_range(0..100) {
+            0..3 => author.forgets().await,
+            3 => author.is_restarted().await,
+            4..40 => {
+                let waiting = stage.all_reach(author.last());
+                tokio::time::timeout(A_WAKE_UP, waiting).await.expect("every reader is woken");
+            }
+            _ => {}
+        }
+    }
+    let conversation = author.conversation;
+    author.write(move |conn, now| conversations::end(conn, conversation, EndReason::Cleared, now)).await;
+    author.written.send_replace(usize::MAX);
+    let all =
+        tokio::time::timeout(A_WAKE_UP, readers.join_all()).await.expect("every reader comes to the end");
+
+    let db = author.db.take().unwrap();
+    let stored = db.read(move |conn| snapshot::read(conn, conversation)).await.unwrap();
+    let stored = Life::of(Seq(0), stored);
+    let mut lives: Vec<Life> = all.into_iter().flatten().collect();
+    lives.sort_by_key(Life::last);
+    // What the log comes to, up to where each of them left.
+    let mut whole = Life { after: 0, oldest: TurnId(0), events: Vec::new(), blocks: BTreeMap::new() };
+    let mut rest = author.log.iter().peekable();
+    for life in &lives {
+        while let Some(event) = rest.next_if(|event| event.seq.0 <= life.last()) {
+            whole.add(event);
+        }
+        let told = |event: &&Event| event.seq.0 > life.after && event.seq.0 <= life.last();
+        assert_eq!(
+            life.events.iter().collect::<Vec<_>>(),
+            author.log.iter().filter(told).collect::<Vec<_>>()
+        );
+        assert_eq!(life.texts(life.oldest), whole.texts(life.oldest));
+    }
+    let unfinished = author.running.as_ref().map(|running| running.attempt.turn);
+    let recorded = |(turn, _): &(TurnId, Block), _: &mut &str| Some(*turn) != unfinished;
+    let mut told = lives.last().unwrap().texts(stored.oldest);
+    let mut kept = stored.texts(stored.oldest);
+    told.retain(recorded);
+    kept.retain(recorded);
+    assert_eq!(told, kept);
+    assert!(stage.resets.load(Ordering::SeqCst) > 0, "some readers were away for too long");
+}

@@ -1,0 +1,216 @@
+//! The operator ends a turn that runs, and has one begun again that failed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use dialarr::arr::fake::item::movie;
+use dialarr::conversation::prompt::ModelRequest;
+use dialarr::conversation::transcript::TurnId;
+use dialarr::engine::intervening::{Cancellation, Resumption};
+use dialarr::llm::scripted::{Line, Scripted};
+use dialarr::llm::{DeltaSink, Model, ModelError, StepOut};
+use dialarr::store::resuming::Hindrance;
+use serde_json::json;
+
+use crate::harness::ANN;
+use crate::harness::model::{adds_movie, calls, calls_together, removes_movies, says};
+use crate::harness::world::World;
+
+const SORRY: &str = "Something went wrong on my side. Please try again.";
+
+/// Plays a script, and takes so many seconds for each line.
+struct Slow {
+    script: Scripted,
+    seconds: u64,
+}
+
+impl Slow {
+    fn playing(seconds: u64, lines: impl IntoIterator<Item = Line>) -> Arc<Self> {
+        Arc::new(Self { script: Scripted::new(lines.into_iter().collect()), seconds })
+    }
+}
+
+#[async_trait]
+impl Model for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+        let thinking = std::future::pending::<()>();
+        let _ = tokio::time::timeout(Duration::from_secs(self.seconds), thinking).await;
+        self.script.step(request, sink).await
+    }
+}
+
+impl World {
+    async fn cancels(&self, turn: i64) -> Cancellation {
+        self.engine().cancel_turn(TurnId(turn)).await.unwrap()
+    }
+
+    async fn resumes(&self, turn: i64) -> Resumption {
+        self.engine().resume_turn(TurnId(turn)).await.unwrap()
+    }
+
+    /// `1 COMPLETED`, one per turn.
+    async fn turns(&self) -> Vec<String> {
+        self.lines("SELECT id || ' ' || state || iif(finished_at IS NULL, ' live', '') AS line FROM turns ORDER BY id")
+            .await
+    }
+
+    /// `add_movie complete 1`, one per call, the number being its starts.
+    async fn calls(&self) -> Vec<String> {
+        self.lines("SELECT tool_name || ' ' || state || ' ' || attempts AS line FROM tool_calls ORDER BY id")
+            .await
+    }
+
+    async fn audited(&self) -> Vec<String> {
+        self.lines(
+            "SELECT kind || ' ' || subject || ' ' || (detail ->> 'by') AS line FROM audit_log
+             WHERE kind IN ('cancel_turn', 'resume_turn') ORDER BY id",
+        )
+        .await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_call_is_dropped_at_once() {
+    let world = World::start_with(Slow::playing(25, [says("Too late.")])).await;
+    world.texts("hello?").await;
+    world.passes(5).await;
+    assert_eq!(world.turns().await, ["1 IN_PROGRESS live"]);
+    assert_eq!(world.cancels(1).await, Cancellation::Requested);
+    world.passes(1).await;
+    assert_eq!(world.turns().await, ["1 CANCELED"]);
+    assert_eq!(world.cancels(1).await, Cancellation::AlreadyOver);
+    assert_eq!(world.cancels(2).await, Cancellation::Unknown);
+    world.passes(60).await;
+    assert_eq!(world.said(), Vec::<String>::new());
+    assert_eq!(world.audited().await, ["cancel_turn turn:1 console"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_under_way_is_killed_at_once() {
+    let world = World::start().await;
+    world.model_plays([calls("search_media", json!({ "query": "heat" })), says("Too late.")]);
+    world.radarr().hang_next();
+    world.texts("heat?").await;
+    world.passes(4).await;
+    assert_eq!(world.calls().await, ["search_media running 1"]);
+    assert_eq!(world.cancels(1).await, Cancellation::Requested);
+    world.passes(1).await;
+    assert_eq!(world.calls().await, ["search_media canceled 1"]);
+    assert_eq!(world.turns().await, ["1 CANCELED"]);
+    world.passes(60).await;
+    assert_eq!(world.said(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_under_way_is_waited_for_and_told_and_the_next_is_not_begun() {
+    let world = World::start().await;
+    let heat = world.radarr().catalog(movie("Heat").year(1995));
+    let alien = world.radarr().catalog(movie("Alien").year(1979));
+    let searches =
+        [("search_media", json!({ "query": "heat" })), ("search_media", json!({ "query": "alien" }))];
+    let adds = [("add_movie", json!({ "tmdb": heat })), ("add_movie", json!({ "tmdb": alien }))];
+    world.model_plays([calls_together(&searches), calls_together(&adds), says("Too late.")]);
+    world.radarr().lose_next_write_answer();
+    world.texts("add heat and alien").await;
+    world.passes(5).await;
+    assert_eq!(world.calls().await[2..], ["add_movie running 1", "add_movie created 0"]);
+    assert_eq!(world.cancels(1).await, Cancellation::Requested);
+    world.passes(5).await;
+    assert_eq!(world.turns().await, ["1 WAITING_FOR_TOOLS live"], "the write is not settled yet");
+    world.passes(90).await;
+    assert_eq!(world.calls().await[2..], ["add_movie complete 1", "add_movie canceled 0"]);
+    assert_eq!(world.said(), ["Added Heat (1995)."]);
+    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![heat], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn between_two_deletions_a_turn_stops_and_says_what_is_gone() {
+    let world = World::start().await;
+    let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    let alien = world.radarr().add(movie("Alien").year(1979).size_gb(8.0));
+    world.model_plays(removes_movies(&[("dune", dune), ("alien", alien)]));
+    let question = world.sms("delete dune and alien").await.pop().unwrap();
+    let code = question.rsplit("YES ").next().unwrap()[..2].to_owned();
+    world.radarr().lose_next_write_answer();
+    world.texts(&format!("yes {code}")).await;
+    world.passes(5).await;
+    assert_eq!(world.cancels(2).await, Cancellation::Requested);
+    world.passes(120).await;
+    let report = "Deleted Dune (2021). Freed 21.4 GB. I was stopped before Alien (1979), so it is kept.";
+    assert_eq!(world.said(), [question.as_str(), report]);
+    assert_eq!(world.radarr().removals(), [dune]);
+}
+
+/// A turn whose time is over just as the model calls for an addition.
+async fn world_with_a_failed_turn() -> (World, i64) {
+    let heat = 949;
+    let [search, add] = adds_movie("heat", heat);
+    let again = calls("search_media", json!({ "query": "heat 1995" }));
+    let model = Slow::playing(25, [search, again, add, says("Heat is added.")]);
+    let world = World::start_with(model).await;
+    assert_eq!(world.radarr().catalog(movie("Heat").year(1995).tmdb(heat)), heat);
+    world.texts("add heat").await;
+    world.passes(90).await;
+    assert_eq!(world.said(), [SORRY]);
+    assert_eq!(world.turns().await, ["1 FAILED"]);
+    (world, heat)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_turn_goes_on_from_its_log_and_runs_nothing_twice() {
+    let (world, heat) = world_with_a_failed_turn().await;
+    let before = ["search_media complete 1", "search_media complete 1", "add_movie error 0"];
+    assert_eq!(world.calls().await, before);
+    assert_eq!(world.resumes(1).await, Resumption::Resumed);
+    world.passes(40).await;
+    assert_eq!(world.said(), [SORRY, "Heat is added."]);
+    let after = ["search_media complete 1", "search_media complete 1", "add_movie complete 1"];
+    assert_eq!(world.calls().await, after);
+    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![heat], 1));
+    assert_eq!(world.turns().await, ["1 COMPLETED"]);
+    assert_eq!(world.audited().await, ["resume_turn turn:1 console"]);
+    assert_eq!(world.untold().await, Vec::<String>::new());
+    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::NotFailed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resumed_turn_that_a_crash_cuts_off_goes_on_and_answers_once() {
+    let (mut world, heat) = world_with_a_failed_turn().await;
+    world.radarr().lose_next_write_answer();
+    assert_eq!(world.resumes(1).await, Resumption::Resumed);
+    world.passes(2).await;
+    assert_eq!(world.radarr().additions(), [heat]);
+    world.is_killed().await;
+    world.is_started().await;
+    world.passes(120).await;
+    assert_eq!(world.said(), [SORRY, "Heat is added."]);
+    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![heat], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_cannot_be_resumed_says_why() {
+    let (world, _) = world_with_a_failed_turn().await;
+    assert_eq!(world.resumes(2).await, Resumption::Unknown);
+    world.texts("hello?").await;
+    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::Busy));
+    world.passes(40).await;
+    assert_eq!(world.turns().await, ["1 FAILED", "2 COMPLETED"]);
+    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::NotNewest));
+    world.texts("/clear").await;
+    world.passes(5).await;
+    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::ConversationEnded));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_who_is_not_served_has_a_turn_resumed() {
+    let (world, _) = world_with_a_failed_turn().await;
+    world.blocks(ANN).await;
+    let refused = world.resumes(1).await;
+    assert!(matches!(refused, Resumption::NotResumable(Hindrance::NotServed | Hindrance::ConversationEnded)));
+    assert_eq!(world.said(), [SORRY]);
+}

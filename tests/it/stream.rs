@@ -1,0 +1,281 @@
+//! What whoever watches a conversation is told of it: in what order, after a restart, from a place that is gone, and over
+//! the wire.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use dialarr::arr::fake::item::movie;
+use dialarr::conversation::prompt::ModelRequest;
+use dialarr::conversation::stream::{Seq, What};
+use dialarr::conversation::transcript::{ConversationId, Stop};
+use dialarr::engine::stream::reader::{Batch, Reader};
+use dialarr::llm::{Delta, DeltaSink, Model, ModelError, StepOut};
+use dialarr::messaging::fake::Delivery;
+use dialarr::store::conversations::{self, EndReason};
+use dialarr::store::db;
+use dialarr::store::stream::snapshot::{self, Snapshot};
+use dialarr::web;
+use futures_util::StreamExt;
+use http::{Request, StatusCode};
+use serde_json::json;
+use tower::ServiceExt;
+
+use crate::harness::model::{adds_movie, calls, removes_movie, says};
+use crate::harness::world::World;
+
+const TALK: ConversationId = ConversationId(1);
+
+/// Says half of its answer and nothing more; from the second time on it says all of it.
+#[derive(Default)]
+struct Halting(AtomicBool);
+
+#[async_trait]
+impl Model for Halting {
+    fn name(&self) -> &str {
+        "halting"
+    }
+
+    async fn step(&self, _: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+        sink(Delta::Thinking("Well.".to_owned()));
+        sink(Delta::Text("All is ".to_owned()));
+        if !self.0.swap(true, Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        sink(Delta::Text("well.".to_owned()));
+        let (text, thinking) = ("All is well.".to_owned(), "Well.".to_owned());
+        Ok(StepOut { text, thinking, calls: Vec::new(), stop: Stop::Done, usage: None, response_id: None })
+    }
+}
+
+fn follow(world: &World, after: Option<Seq>) -> Reader<Snapshot> {
+    world.engine().connect(TALK, after, |conn| snapshot::read(conn, TALK))
+}
+
+/// Everything that a reader is told until nothing more comes.
+async fn told(reader: &mut Reader<Snapshot>) -> Vec<String> {
+    let mut told = Vec::new();
+    while let Ok(batch) = tokio::time::timeout(Duration::from_millis(500), reader.next()).await {
+        match batch.unwrap() {
+            Batch::Reset => told.push("reset".to_owned()),
+            Batch::Snapshot(_, snapshot) => {
+                let blocks = snapshot.turns.iter().flat_map(|turn| &turn.blocks);
+                let texts: Vec<String> = blocks.map(|content| format!("{:?}", content.text)).collect();
+                told.push(format!("snapshot {}", texts.join(" ")).trim_end().to_owned());
+            }
+            Batch::Events(events) => told.extend(events.iter().map(|event| line(&event.what))),
+            Batch::CaughtUp => told.push("caught up".to_owned()),
+        }
+    }
+    told
+}
+
+fn line(what: &What) -> String {
+    match what {
+        What::BlockStart(block) => format!("begin {:?} {}.{}", block.part, block.step, block.attempt),
+        What::BlockDelta(block, text) => {
+            format!("{:?} {}.{} {text:?}", block.part, block.step, block.attempt)
+        }
+        What::BlockEnd(block) => format!("end {:?} {}.{}", block.part, block.step, block.attempt),
+        What::StepAbandoned { step, attempt } => format!("void {step}.{attempt}"),
+        other => format!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_is_told_in_the_order_in_which_it_happens() {
+    let world = World::start().await;
+    world.model_plays([says("Hello.")]);
+    world.sms("hi").await;
+    let heat = world.radarr().catalog(movie("Heat").year(1995));
+    let mut reader = follow(&world, None);
+    assert_eq!(told(&mut reader).await, ["snapshot \"Hello.\"", "caught up"]);
+    world.model_plays([&adds_movie("heat", heat)[..1], &[says("Shall I?")]].concat());
+    world.sms("heat?").await;
+    let expected = [
+        "Turn(Created)",
+        "TextIn(EventId(2))",
+        "Turn(InProgress)",
+        "begin ToolCall 0.1",
+        "ToolCall 0.1 \"search_media{\\\"query\\\":\\\"heat\\\"}\"",
+        "end ToolCall 0.1",
+        "ToolCall(CallRow(1), Created)",
+        "Turn(WaitingForTools)",
+        "ToolCall(CallRow(1), Running)",
+        "ToolCall(CallRow(1), Complete)",
+        "Turn(InProgress)",
+        "begin Text 1.1",
+        "Text 1.1 \"Shall I?\"",
+        "end Text 1.1",
+        "Turn(Completed)",
+        "TextOut(OutboxId(2), Queued)",
+        "TextOut(OutboxId(2), Attempting)",
+        "TextOut(OutboxId(2), Accepted)",
+    ];
+    assert_eq!(told(&mut reader).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_in_the_middle_of_an_answer_voids_what_was_streamed_of_it() {
+    let mut world = World::start_with(Arc::new(Halting::default())).await;
+    world.texts("how is it?").await;
+    world.passes(3).await;
+    let mut reader = follow(&world, None);
+    assert_eq!(told(&mut reader).await, ["snapshot \"Well.\" \"All is \"", "caught up"]);
+    let place = reader.place();
+    drop(reader);
+
+    world.is_killed().await;
+    world.is_started().await;
+    world.passes(10).await;
+    let mut reader = follow(&world, place);
+    let told = told(&mut reader).await;
+    let expected = [
+        "void 0.1",
+        "begin Thinking 0.2",
+        "Thinking 0.2 \"Well.\"",
+        "end Thinking 0.2",
+        "begin Text 0.2",
+        "Text 0.2 \"All is well.\"",
+        "end Text 0.2",
+        "Turn(Completed)",
+    ];
+    assert_eq!(told[..8], expected);
+    assert_eq!(told.last().unwrap(), "caught up");
+    assert_eq!(world.said(), ["All is well."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_that_is_gone_is_answered_by_how_things_stand() {
+    let world = World::start().await;
+    world.model_plays([says("One."), says("Two.")]);
+    world.sms("one").await;
+    world.passes(2 * 60 * 60).await;
+    for place in [1, 1_000_000] {
+        let mut reader = follow(&world, Some(Seq(place)));
+        assert_eq!(told(&mut reader).await, ["reset", "snapshot \"One.\"", "caught up"], "from {place}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_watches_when_words_are_erased_is_told_to_forget_them() {
+    let world = World::start().await;
+    world.model_plays([says("One.")]);
+    world.sms("one").await;
+    let mut reader = follow(&world, None);
+    told(&mut reader).await;
+    world.sms("forget all").await;
+    assert_eq!(told(&mut reader).await[..2], ["reset", "snapshot \"\""]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_command_at_the_shell_does_is_told_within_a_quarter_of_a_minute() {
+    let world = World::start().await;
+    world.model_plays([says("One.")]);
+    world.sms("one").await;
+    let mut reader = follow(&world, None);
+    told(&mut reader).await;
+    let path = world.database();
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    db::visit(path.to_str().unwrap(), |conn| conversations::end(conn, TALK, EndReason::Cleared, now))
+        .unwrap();
+    world.passes(15).await;
+    assert_eq!(told(&mut reader).await, ["Conversation(Ended)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_state_that_a_day_ends_with_was_told() {
+    let world = World::start().await;
+    let arrival = world.radarr().catalog(movie("Arrival").year(2016));
+    let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    world.model_plays([&adds_movie("arrival", arrival)[..], &[says("Arrival is on its way.")]].concat());
+    world.sms("get arrival").await;
+    let report = world.twilio().status_callback(&world.twilio().sent()[0], Delivery::Delivered).unwrap();
+    world.bring(report.unwrap()).await;
+    world.model_plays(removes_movie("dune", dune));
+    world.sms("delete dune").await;
+    world.sms("yes").await;
+    world.radarr().down(true);
+    world.model_plays([calls("find_in_library", json!({ "query": "heat" })), says("Radarr is down.")]);
+    world.sms("heat?").await;
+    world.sms("Liked \u{201c}Arrival is on its way.\u{201d}").await;
+    world.sms("/clear").await;
+    assert_eq!(world.untold().await, Vec::<String>::new());
+    let told = told(&mut follow(&world, Some(Seq(0)))).await;
+    for change in [
+        "Question(1, Asked)",
+        "Question(1, Open)",
+        "Question(1, Closed)",
+        "ToolCall(CallRow(4), Held)",
+        "TextOut(OutboxId(1), Delivered)",
+        "Reaction(1, Given)",
+        "Conversation(Begun)",
+        "Conversation(Ended)",
+    ] {
+        assert!(told.iter().any(|line| line == change), "{change} is missing in {told:#?}");
+    }
+}
+
+/// The stream of a conversation as a client reads it, up to and with the event of this name.
+async fn read_up_to(world: &World, path: &str, last_event_id: Option<&str>, last: &str) -> String {
+    let mut request = Request::get(path);
+    if let Some(id) = last_event_id {
+        request = request.header("last-event-id", id);
+    }
+    let router = web::console_router(world.console());
+    let response = router.oneshot(request.body(axum::body::Body::empty()).unwrap()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    let head = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+    let heads = [head("content-type"), head("cache-control"), head("x-accel-buffering")];
+    assert_eq!(heads, ["text/event-stream", "no-store", "no"]);
+    let mut body = response.into_body().into_data_stream();
+    let mut read = String::new();
+    while !read.contains(&format!("event: {last}\n")) || !read.ends_with("\n\n") {
+        let piece = body.next().await.expect("the stream goes on").unwrap();
+        read.push_str(std::str::from_utf8(&piece).unwrap());
+    }
+    read
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_reads_how_things_stand_and_comes_back_to_what_it_missed() {
+    let world = World::start().await;
+    world.model_plays([says("One."), says("Two.")]);
+    world.sms("one").await;
+    let path = "/api/v1/conversations/1/events";
+    let first = read_up_to(&world, path, None, "caught_up").await;
+    insta::assert_snapshot!("stream_from_the_beginning", first);
+    let place = first.lines().find_map(|line| line.strip_prefix("id: ")).unwrap();
+
+    world.sms("two").await;
+    let missed = read_up_to(&world, &format!("{path}?after=1"), Some(place), "caught_up").await;
+    insta::assert_snapshot!("stream_from_a_place", missed);
+    let reset = read_up_to(&world, &format!("{path}?after=999999"), None, "snapshot").await;
+    assert!(reset.contains("event: reset\ndata: {}\n\nevent: snapshot\n"), "{reset}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_when_the_program_stops_and_there_are_so_many_at_most() {
+    let world = World::start().await;
+    world.model_plays([says("One.")]);
+    world.sms("one").await;
+    let console = world.console();
+    let open = async || {
+        let request = Request::get("/api/v1/conversations/1/events");
+        let router = web::console_router(console.clone());
+        router.oneshot(request.body(axum::body::Body::empty()).unwrap()).await.unwrap()
+    };
+    let mut streams = Vec::new();
+    for _ in 0..1000 {
+        streams.push(open().await);
+    }
+    assert!(streams.iter().all(|response| response.status() == StatusCode::OK));
+    assert_eq!(open().await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    drop(streams.pop());
+    let last = open().await;
+    assert_eq!(last.status(), StatusCode::OK);
+    console.stop.cancel();
+    let pieces: Vec<_> = last.into_body().into_data_stream().collect().await;
+    assert!(pieces.iter().all(Result::is_ok));
+}
