@@ -9,7 +9,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::config::Config;
 use crate::conversation::transcript::{Address, PhoneNumber, Received};
+use crate::doctor::checkup::Checkup;
 pub(crate) use crate::engine::Pictures;
 use crate::engine::{Engine, Parts, Settings};
 use crate::failpoint;
@@ -76,6 +78,8 @@ pub struct Blueprint {
     pub trust: Option<Arc<Trust>>,
     /// What Sonarr and Radarr must present when they report; `None`: nothing they report is taken in.
     pub report_secret: Option<SecretString>,
+    /// What the health page tests things by; `None` among simulated peers.
+    pub config: Option<Arc<Config>>,
     /// Where texts that never reached us are found; `None` without an account.
     pub missed: Option<Missed>,
     /// Who is let in to the console.
@@ -122,6 +126,7 @@ impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
     pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
         let Blueprint { db, clock, settings, admin, members, missed, .. } = blueprint;
+        let checkup = Checkup::new(blueprint.config, &blueprint.library);
         let library = Arc::new(blueprint.library);
         let now = clock.now();
         let pace = settings.pace;
@@ -208,6 +213,7 @@ impl App {
             streams: Places::default(),
             metrics,
             health,
+            checkup,
         };
         Ok(Self { engine, relay, webhooks, console, db, clock, stop, upkeep, tasks })
     }

@@ -6,6 +6,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod conversation;
+pub mod doctor;
 pub mod engine;
 pub mod failpoint;
 pub mod http;

@@ -17,6 +17,7 @@ pub mod conversations;
 pub mod db;
 pub mod deliveries;
 pub mod examine;
+pub mod file;
 pub mod follows;
 pub mod history;
 pub mod household;

@@ -37,6 +37,7 @@ use crate::messaging::signature::Verifier;
 use crate::metrics::Metrics;
 use crate::store::db::Db;
 use crate::store::deliveries::Terms;
+use console::health as checks;
 use console::{
     Console, assets, audit, changing, deliveries, home, keys, memory, sign_in, spend, user, users,
 };
@@ -113,6 +114,7 @@ pub fn console_router(console: Console) -> Router {
         .route("/spend", get(spend::show))
         .route("/memory", get(memory::show))
         .route("/audit", get(audit::show))
+        .route("/health-checks", get(checks::show).post(checks::test))
         // What follows surrounds the routes above it, and only those.
         .layer(DefaultBodyLimit::max(LARGEST_FORM))
         .layer(from_fn_with_state(console.clone(), auth::gate::pass))

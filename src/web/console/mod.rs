@@ -7,6 +7,7 @@ pub(super) mod changing;
 mod chart;
 pub(super) mod deliveries;
 mod frame;
+pub(super) mod health;
 pub(super) mod home;
 pub(super) mod keys;
 pub(super) mod memory;
@@ -25,6 +26,7 @@ use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::doctor::checkup::Checkup;
 use crate::engine::Engine;
 use crate::metrics::Metrics;
 use crate::store::db::Db;
@@ -49,4 +51,6 @@ pub struct Console {
     pub streams: Places,
     pub metrics: Metrics,
     pub health: Health,
+    /// What the health page can test.
+    pub checkup: Checkup,
 }
