@@ -14,7 +14,7 @@ const LONGEST_WAIT_MS: i64 = 4_000;
 /// The text could not be stored, so it must not be acknowledged.
 #[derive(Debug, thiserror::Error)]
 #[error("store the text")]
-pub struct AdmitError(#[from] DbError);
+pub struct AdmitError(#[from] pub(super) DbError);
 
 impl From<AdmitError> for DbError {
     fn from(error: AdmitError) -> Self {

@@ -7,6 +7,7 @@ mod asking;
 mod begin;
 mod calling;
 pub mod clearing;
+pub mod console;
 mod deeds;
 mod deleting;
 mod ending;

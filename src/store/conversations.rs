@@ -13,7 +13,7 @@ use crate::conversation::transcript::{ConversationId, TurnId, UserId};
 /// Conversations that one round of upkeep ends at most.
 const ENDED_TOGETHER: i64 = 500;
 
-const OPEN: Written = Written("conversations.ended_at IS NULL");
+pub(super) const OPEN: Written = Written("conversations.ended_at IS NULL");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
@@ -21,6 +21,8 @@ pub enum EndReason {
     Cleared,
     /// The person was blocked.
     Blocked,
+    /// The operator opened another one of the person again.
+    Operator,
 }
 
 pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
@@ -30,6 +32,22 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
         .first(conn)
         .optional()?;
     row.map(|(id, at)| Ok(Open { id: ConversationId(id), last_activity_at: time(at)? })).transpose()
+}
+
+/// Whose conversation it is, and whether it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    pub user: UserId,
+    pub is_ended: bool,
+}
+
+/// An error where there is no such conversation.
+pub fn stretch(conn: &mut Conn, id: ConversationId) -> QueryResult<Stretch> {
+    let (user, ended_at): (i64, Option<i64>) = conversations::table
+        .find(id.0)
+        .select((conversations::user_id, conversations::ended_at))
+        .first(conn)?;
+    Ok(Stretch { user: UserId(user), is_ended: ended_at.is_some() })
 }
 
 pub fn begin(conn: &mut Conn, user: UserId, name: &str, now: Timestamp) -> QueryResult<ConversationId> {
@@ -52,11 +70,24 @@ pub fn touch(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult
         .map(drop)
 }
 
+/// Goes on with one that has ended; the silence after which it ends begins anew.
+pub fn reopen(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(conversations::table.find(id.0))
+        .set((
+            conversations::ended_at.eq(None::<i64>),
+            conversations::end_reason.eq(None::<String>),
+            conversations::last_activity_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
 pub fn end(conn: &mut Conn, id: ConversationId, reason: EndReason, now: Timestamp) -> QueryResult<()> {
     let reason = match reason {
         EndReason::Idle => "idle",
         EndReason::Cleared => "cleared",
         EndReason::Blocked => "blocked",
+        EndReason::Operator => "admin",
     };
     let topic = first_text(conn, id)?.as_deref().and_then(lifecycle::topic);
     let name: String = conversations::table.find(id.0).select(conversations::name).first(conn)?;

@@ -142,6 +142,11 @@ pub fn of_call(conn: &mut Conn, call: CallRow) -> QueryResult<Live> {
     read(row)
 }
 
+/// The conversation that a turn is part of.
+pub fn conversation(conn: &mut Conn, turn: TurnId) -> QueryResult<ConversationId> {
+    turns::table.find(turn.0).select(turns::conversation_id).first(conn).map(ConversationId)
+}
+
 fn read((id, kind, conversation): (i64, String, i64)) -> QueryResult<Live> {
     Ok(Live { id: TurnId(id), kind: self::kind(&kind)?, conversation: ConversationId(conversation) })
 }

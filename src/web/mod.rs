@@ -39,7 +39,7 @@ use crate::store::db::Db;
 use crate::store::deliveries::Terms;
 use console::health as checks;
 use console::{
-    Console, assets, audit, changing, deliveries, home, keys, memory, sign_in, spend, user, users,
+    Console, assets, audit, changing, deliveries, home, keys, memory, sign_in, spend, talk, user, users,
 };
 use health::Health;
 
@@ -95,6 +95,15 @@ pub fn console_router(console: Console) -> Router {
         .route(auth::LINK_PATH, get(sign_in::show_link).post(sign_in::use_link))
         .route("/sign-out", post(sign_in::leave))
         .route("/", get(home::show))
+        .route("/conversations", get(talk::list::show))
+        .route("/conversations/new", post(talk::acts::begin))
+        .route("/conversations/{id}", get(talk::show::show))
+        .route("/conversations/{id}/live", get(talk::live::follow))
+        .route("/conversations/{id}/texts", post(talk::acts::text))
+        .route("/conversations/{id}/question", post(talk::acts::answer))
+        .route("/conversations/{id}/reopen", post(talk::acts::reopen))
+        .route("/turns/{id}/cancel", post(talk::acts::cancel))
+        .route("/turns/{id}/resume", post(talk::acts::resume))
         .route("/keys", get(keys::show).post(keys::make))
         .route("/keys/{id}/revoke", post(keys::revoke))
         .merge(api::router())

@@ -31,7 +31,7 @@ use crate::store::stream::snapshot::{self, Snapshot};
 /// Streams that are open at the same time.
 const MOST: usize = 1000;
 /// How long a client waits before it comes back, in place of the browser's own idea.
-const RETRY: Duration = Duration::from_secs(2);
+pub(in crate::web) const RETRY: Duration = Duration::from_secs(2);
 /// A comment this often tells proxies that the stream lives, and us that the client is gone.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -54,7 +54,7 @@ impl Places {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Cursor {
+pub(in crate::web) struct Cursor {
     /// The number of the last event that was seen.
     after: Option<i64>,
 }
@@ -102,7 +102,7 @@ pub(super) async fn events(
 }
 
 /// Where the client is; `None` at the beginning.
-fn place(cursor: &Cursor, headers: &HeaderMap) -> Result<Option<Seq>, NotANumber> {
+pub(in crate::web) fn place(cursor: &Cursor, headers: &HeaderMap) -> Result<Option<Seq>, NotANumber> {
     let last = match headers.get("last-event-id") {
         None => None,
         Some(value) if value.is_empty() => None,
@@ -115,7 +115,7 @@ fn place(cursor: &Cursor, headers: &HeaderMap) -> Result<Option<Seq>, NotANumber
 }
 
 #[derive(Debug)]
-struct NotANumber;
+pub(in crate::web) struct NotANumber;
 
 /// A stream as a browser reads it, past every proxy that would gather it first.
 pub(in crate::web) fn sent(

@@ -48,8 +48,8 @@ async fn a_text_is_answered_to_the_program_and_not_by_phone() {
         "lifecycle": {
             "is_new_conversation": false,
             "conversation_id": 1,
-            "conversation_name": "Nov 20, 2026 22:04",
-            "started_at": "2026-11-20T21:04:02.000Z",
+            "conversation_name": "Nov 20, 2026 21:04",
+            "started_at": "2026-11-20T21:04:01.000Z",
         },
         "turn": { "id": 2, "state": "COMPLETED" },
     });
@@ -99,10 +99,7 @@ async fn a_deletion_is_asked_about_and_confirmed_over_the_api_as_by_phone() {
     let answers = [content(&asked), content(&done)];
     assert_eq!(
         answers,
-        [
-            "Delete Dune (2021) and its files, 21.4 GB? Reply YES or NO.",
-            "Deleted Dune (2021). Freed 21.4 GB."
-        ]
+        ["Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.", "Deleted Dune (2021). Freed 21.4 GB."]
     );
     assert!(app.radarr().items().is_empty());
 }
@@ -262,8 +259,8 @@ async fn conversations_are_listed_by_person_and_state_and_page_by_page() {
 async fn a_conversation_is_shown_with_its_turns_newest_first() {
     let app = TestApp::start().await;
     app.model_plays([calls("check_status", json!({})), says("Nothing downloads."), says("Welcome.")]);
-    app.sms("status please").await;
-    app.sms("so be it").await;
+    app.sms("what is going on?").await;
+    app.sms("and how are you?").await;
     let program = app.program().await;
 
     let shown = program.get("/api/v1/conversations/1?limit=1").await;
@@ -273,7 +270,7 @@ async fn a_conversation_is_shown_with_its_turns_newest_first() {
     assert_eq!(shown.json()["turns"]["items"][0]["answer"], "Welcome.");
     let turn = &older.json()["turns"]["items"][0];
     assert_eq!(older.json()["turns"]["next"], Value::Null);
-    assert_eq!(turn["texts"][0]["body"], "status please");
+    assert_eq!(turn["texts"][0]["body"], "what is going on?");
     assert_eq!(turn["tool_calls"][0]["tool"], "check_status");
     assert_eq!(turn["state"], "COMPLETED");
     assert_eq!(program.get("/api/v1/conversations/9").await.problem().0, 404);
@@ -314,8 +311,23 @@ async fn clearing_ends_the_conversation_and_drops_the_question() {
         (json!({ "conversation_id": 1 }), json!({ "conversation_id": null }))
     );
     assert_eq!(app.conversations().await, ["cleared"]);
-    assert_eq!(app.sms("yes").await, "I did not delete anything: that question is closed.");
+    assert_eq!(app.sms("yes").await, "That question is closed. Dune (2021) is kept. Ask again to delete.");
     assert_eq!(program.post("/api/v1/users/9/clear", json!({})).await.problem().0, 404);
+}
+
+#[tokio::test]
+async fn an_ended_conversation_is_opened_again_and_goes_on() {
+    let app = TestApp::start_without_model().await;
+    app.sms("status").await;
+    app.sms("/clear").await;
+    let program = app.program().await;
+
+    let reopened = program.post("/api/v1/conversations/1/reopen", json!({})).await;
+    let goes_on = program.texts(as_ann("status")).await;
+
+    assert_eq!((reopened.status, &reopened.json()["ended_at"]), (200, &Value::Null));
+    assert_eq!(goes_on.json()["lifecycle"]["conversation_id"], 1);
+    assert_eq!(program.post("/api/v1/conversations/9/reopen", json!({})).await.problem().0, 404);
 }
 
 #[tokio::test]

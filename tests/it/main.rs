@@ -8,7 +8,6 @@ mod api;
 mod asks;
 mod cli;
 mod confirmation;
-mod console;
 mod copies;
 mod details;
 mod doctor;

@@ -2,13 +2,16 @@
 //! goes on below a cursor.
 
 pub mod audit;
+pub mod conversations;
 pub mod deliveries;
 pub mod figures;
 pub mod home;
 pub mod listing;
 pub mod people;
+pub mod search;
 pub mod spending;
 pub mod talks;
+pub mod thread;
 pub mod who;
 
 /// One page of a list, newest first.

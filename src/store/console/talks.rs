@@ -36,7 +36,7 @@ pub enum LastWords {
     Ours(String),
 }
 
-type Row = (i64, String, i64, Option<i64>, who::Row);
+pub(super) type Row = (i64, String, i64, Option<i64>, who::Row);
 
 /// The conversations that were active last.
 pub fn latest(conn: &mut Conn, fits: usize) -> QueryResult<Vec<Talk>> {
@@ -64,12 +64,12 @@ pub fn of_person(conn: &mut Conn, user: UserId, before: i64, fits: usize) -> Que
 }
 
 #[diesel::dsl::auto_type(no_type_alias)]
-fn columns() -> _ {
+pub(super) fn columns() -> _ {
     let who: AsSelect<who::Row, Sqlite> = who::Row::as_select();
     (conversations::id, conversations::name, conversations::last_activity_at, conversations::ended_at, who)
 }
 
-fn read(conn: &mut Conn, (id, name, active, ended, who): Row) -> QueryResult<Talk> {
+pub(super) fn read(conn: &mut Conn, (id, name, active, ended, who): Row) -> QueryResult<Talk> {
     let last: Option<(i64, Option<i64>)> = turns::table
         .filter(turns::conversation_id.eq(id))
         .order(turns::id.desc())

@@ -11,6 +11,8 @@ use super::paging::{Page, Paging, Place};
 use super::users::Person;
 use super::{unavailable, users};
 use crate::conversation::transcript::ConversationId;
+use crate::engine::console::Reopened;
+use crate::store::audit::By;
 use crate::store::console::listing::{self as stored, Wanted};
 use crate::store::stream::snapshot;
 use crate::web::auth::Caller;
@@ -142,6 +144,38 @@ pub(super) async fn show(
         turns: Page::of(listed, turn),
         question: shown.question.map(question),
     }))
+}
+
+/// Open an ended conversation again
+///
+/// What they text next goes on there. Another one that they have open ends.
+#[utoipa::path(
+    post,
+    path = "/conversations/{id}/reopen",
+    tag = "conversations",
+    operation_id = "reopen_conversation",
+    params(("id" = i64, Path, description = "A conversation's id")),
+    responses(
+        (status = 200, description = "It is open", body = Conversation),
+        (status = 404, description = "No conversation has this id"),
+        (status = 409, description = "A text of theirs is being answered, or they are not let in"),
+    )
+)]
+pub(super) async fn reopen(
+    State(console): State<Console>,
+    _caller: Caller,
+    Id(id): Id,
+) -> Result<Json<Conversation>, Problem> {
+    let id = ConversationId(id);
+    console.db.read(move |conn| stored::one(conn, id)).await.map_err(unavailable)?.ok_or_else(unknown)?;
+    let conflict = |detail| Err(Problem::new(StatusCode::CONFLICT, detail));
+    match console.engine.reopen(id, By::Console).await.map_err(unavailable)? {
+        Reopened::Open | Reopened::WasOpen => {}
+        Reopened::Busy => return conflict("a text of theirs is being answered in another conversation"),
+        Reopened::NotActive => return conflict("they are blocked or not let in"),
+    }
+    let found = console.db.read(move |conn| stored::one(conn, id)).await.map_err(unavailable)?;
+    Ok(Json(Conversation::of(found.ok_or_else(unknown)?)))
 }
 
 fn unknown() -> Problem {

@@ -30,6 +30,7 @@ pub(super) fn router() -> Router<Console> {
     let api = OpenApiRouter::new()
         .routes(routes!(conversations::list))
         .routes(routes!(conversations::show))
+        .routes(routes!(conversations::reopen))
         .routes(routes!(sse::events))
         .routes(routes!(messages::send))
         .routes(routes!(messages::show))

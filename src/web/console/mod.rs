@@ -14,6 +14,7 @@ pub(super) mod memory;
 mod said;
 pub(super) mod sign_in;
 pub(super) mod spend;
+pub(super) mod talk;
 mod trouble;
 pub(super) mod user;
 pub(super) mod users;

@@ -1,12 +1,13 @@
 //! A program that uses the API with a key.
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, ORIGIN};
 use http::request::Builder;
 use http::{Method, Request};
 use serde_json::Value;
 
 use super::TestApp;
+use super::browser::CONSOLE;
 
 /// Somebody's script, which has a key.
 pub(crate) struct Program<'a> {
@@ -95,6 +96,8 @@ impl<'a> Program<'a> {
     }
 
     pub(crate) async fn send_as_stranger(&self, method: Method, path: &str) -> Answered {
-        self.send(Request::builder().method(method).uri(path).header(HOST, "localhost:3001"), "").await
+        let request = Request::builder().method(method).uri(path).header(HOST, "localhost:3001");
+        // As if from a page of ours: whatever comes from elsewhere is refused for that.
+        self.send(request.header(ORIGIN, CONSOLE), "").await
     }
 }

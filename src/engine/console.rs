@@ -1,0 +1,194 @@
+//! What the operator does in conversations: begins one to try things out, opens an ended one again, and answers a
+//! question in its user's place.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{AdmitError, Engine};
+use crate::conversation::lifecycle;
+use crate::conversation::transcript::{
+    Address, ChannelKind, ConversationId, PhoneNumber, Received, Status, User, UserId, Via,
+};
+use crate::store::asked::{self, Asked};
+use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::conversations::{self, EndReason, Stretch};
+use crate::store::db::DbError;
+use crate::store::ledger::{self, Admission, Pace};
+use crate::store::{Conn, QueryResult, testing, turns, users};
+
+/// An answer of the operator's is taken up at once.
+const AT_ONCE: Pace = Pace { quiet_ms: 0, at_most_ms: 0 };
+
+/// Whether a test conversation has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trial {
+    Begun(ConversationId),
+    /// Every number that no real phone has is in use.
+    NoNumberFree,
+}
+
+/// What came of a text typed in the console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Typed {
+    Admitted,
+    /// It is not the open conversation of a test user, so nobody may be texted for in it.
+    NotHere,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reopened {
+    Open,
+    WasOpen,
+    /// A text of the user is being answered in another one.
+    Busy,
+    /// The user is blocked or not let in.
+    NotActive,
+}
+
+/// What the operator answers a question with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Approve,
+    Reject,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered {
+    /// The answer is stored as the user's own, and counts as that.
+    Taken,
+    /// The question is closed, or another one is open.
+    Closed,
+    /// The question has not left yet.
+    NotAskedYet,
+}
+
+impl Engine {
+    /// Begins an empty conversation of a test user who is not in one.
+    pub async fn begin_trial(&self) -> Result<Trial, DbError> {
+        let (now, zone) = (self.now(), self.0.parts.settings.zone.clone());
+        let begin = move |conn: &mut Conn| {
+            let Some(user) = testing::free_user(conn, now)? else { return Ok(Trial::NoNumberFree) };
+            let entry = Entry {
+                by: By::Console,
+                kind: "test_conversation",
+                subject: Subject::User(user),
+                detail: json!({}),
+            };
+            audit::record(conn, &entry, now)?;
+            conversations::begin(conn, user, &lifecycle::name(now, &zone), now).map(Trial::Begun)
+        };
+        self.0.parts.db.write(begin).await
+    }
+
+    /// Texts as the test user of a conversation, by the way of every text. `key` makes a repeat harmless.
+    pub async fn type_in(&self, id: ConversationId, body: &str, key: &str) -> Result<Typed, DbError> {
+        let now = self.now();
+        let open = move |conn: &mut Conn| {
+            let stretch = conversations::stretch(conn, id)?;
+            let user = users::get(conn, stretch.user)?;
+            if !user.test || stretch.is_ended {
+                return Ok(None);
+            }
+            // Whoever types here means this conversation, however long it was silent.
+            conversations::touch(conn, id, now)?;
+            Ok(Some(user.phone))
+        };
+        let Some(phone) = self.0.parts.db.write(open).await? else { return Ok(Typed::NotHere) };
+        let text = typed(phone, Address::console(), body, now);
+        let admitted = self.admit(Received { external_id: format!("typed-{key}"), ..text }).await;
+        admitted.map(|_| Typed::Admitted).map_err(|AdmitError(error)| error)
+    }
+
+    /// Opens a conversation again; another one that the user has open ends.
+    pub async fn reopen(&self, id: ConversationId, by: By) -> Result<Reopened, DbError> {
+        let now = self.now();
+        self.0.parts.db.write(move |conn| reopen(conn, id, by, now)).await
+    }
+
+    /// Answers the open question `asked` as if its user had texted it: it is claimed, checked and carried out by the
+    /// same way, and the user hears of it.
+    pub async fn answer_question(&self, asked: i64, verdict: Verdict) -> Result<Answered, DbError> {
+        let now = self.now();
+        let answer = move |conn: &mut Conn| answer(conn, asked, verdict, now);
+        let (answered, user) = self.0.parts.db.write(answer).await?;
+        if let Some(user) = user {
+            self.wake(user);
+        }
+        Ok(answered)
+    }
+}
+
+fn reopen(conn: &mut Conn, id: ConversationId, by: By, now: Timestamp) -> QueryResult<Reopened> {
+    let Stretch { user, is_ended } = conversations::stretch(conn, id)?;
+    if !is_ended {
+        return Ok(Reopened::WasOpen);
+    }
+    if users::get(conn, user)?.status != Status::Active {
+        return Ok(Reopened::NotActive);
+    }
+    if turns::live(conn, user)?.is_some() {
+        return Ok(Reopened::Busy);
+    }
+    let entry =
+        Entry { by, kind: "reopen", subject: Subject::User(user), detail: json!({ "conversation": id.0 }) };
+    audit::record(conn, &entry, now)?;
+    if let Some(other) = conversations::open(conn, user)? {
+        conversations::end(conn, other.id, EndReason::Operator, now)?;
+    }
+    conversations::reopen(conn, id, now)?;
+    Ok(Reopened::Open)
+}
+
+/// The check and the admission are one transaction. Should the question be replaced before the answer is taken up,
+/// the answer does not count: it came before the other question was asked.
+fn answer(
+    conn: &mut Conn,
+    question: i64,
+    verdict: Verdict,
+    now: Timestamp,
+) -> QueryResult<(Answered, Option<UserId>)> {
+    let Some(open) = asked::find(conn, question, now)? else { return Ok((Answered::Closed, None)) };
+    let Asked { user, call, code, from, repeats, is_armed } = open;
+    if !is_armed {
+        return Ok((Answered::NotAskedYet, None));
+    }
+    let (kind, body) = match (verdict, code) {
+        (Verdict::Approve, Some(code)) => ("approve_question", format!("YES {code}")),
+        (Verdict::Approve, None) => ("approve_question", "YES".to_owned()),
+        (Verdict::Reject, _) => ("reject_question", "NO".to_owned()),
+    };
+    let User { id: user, phone, .. } = users::get(conn, user)?;
+    let text = Received {
+        // Of a button that is pressed twice only the first counts.
+        external_id: format!("answer-{question}-{repeats}"),
+        ..typed(phone, from, &body, now)
+    };
+    match ledger::admit(conn, &text, AT_ONCE)? {
+        Admission::Duplicate => Ok((Answered::Taken, None)),
+        Admission::New { .. } => {
+            let entry = Entry {
+                by: By::Console,
+                kind,
+                subject: Subject::Call(call),
+                detail: json!({ "user": user.0 }),
+            };
+            audit::record(conn, &entry, now)?;
+            Ok((Answered::Taken, Some(user)))
+        }
+    }
+}
+
+fn typed(phone: PhoneNumber, to: Address, body: &str, now: Timestamp) -> Received {
+    Received {
+        channel: ChannelKind::Console,
+        external_id: String::new(),
+        from: phone,
+        to,
+        body: body.to_owned(),
+        media: Vec::new(),
+        via: Via::Local,
+        carrier_word: None,
+        provider_at: now,
+        received_at: now,
+    }
+}

@@ -1,0 +1,53 @@
+//! An open question as somebody answers it who did not get it as a text.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::Conn;
+use super::codec::{ms, unreadable};
+use super::schema::{outbox, pending_actions};
+use crate::conversation::consent::Code;
+use crate::conversation::transcript::{Address, CallRow, UserId};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    pub user: UserId,
+    pub call: CallRow,
+    pub code: Option<Code>,
+    /// The address of ours that it was sent from.
+    pub from: Address,
+    pub repeats: i64,
+    /// It was accepted for sending.
+    pub is_armed: bool,
+}
+
+/// The question of this id; `None` if it is closed or its time is over.
+pub fn find(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<Asked>> {
+    type Row = (i64, i64, Option<String>, i64, Option<i64>, (String, Option<i64>));
+    let row: Option<Row> = pending_actions::table
+        .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
+        .filter(pending_actions::id.eq(id))
+        .select((
+            pending_actions::user_id,
+            pending_actions::tool_call_id,
+            pending_actions::code,
+            pending_actions::repeats,
+            pending_actions::expires_at,
+            (outbox::from_addr, outbox::accepted_at),
+        ))
+        .first(conn)
+        .optional()?;
+    let Some((user, call, code, repeats, expires_at, (from, accepted_at))) = row else { return Ok(None) };
+    if expires_at.is_some_and(|at| at <= ms(now)) {
+        return Ok(None);
+    }
+    Ok(Some(Asked {
+        user: UserId(user),
+        call: CallRow(call),
+        // One that cannot be read must not make a bare yes enough.
+        code: code.map(|code| Code::parse(&code).ok_or_else(|| unreadable("code"))).transpose()?,
+        from: Address::new(from),
+        repeats,
+        is_armed: expires_at.is_some() && accepted_at.is_some(),
+    }))
+}

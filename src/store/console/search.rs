@@ -1,0 +1,243 @@
+//! Texts that hold the words somebody looks for, newest first, with the place where they stand.
+
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
+use jiff::Timestamp;
+
+use super::who::{self, Who};
+use crate::conversation::transcript::{ConversationId, TurnId, UserId};
+use crate::store::codec::time;
+use crate::store::{Conn, QueryResult};
+
+/// Words that one search takes.
+const WORDS: usize = 10;
+/// Texts of one page.
+pub const FOUND: usize = 30;
+/// Marks around what was found, as the index is told to write them. Texts may hold them too: they only mark.
+const BEGIN: char = '\u{1}';
+const END: char = '\u{2}';
+
+/// What the index is asked for: never anything but words, whatever was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted(String);
+
+impl Wanted {
+    /// `None` if there is no word in it. The last word may be the beginning of one.
+    pub fn read(typed: &str) -> Option<Self> {
+        let has_letters = |word: &&str| word.chars().any(char::is_alphanumeric);
+        let words = typed.split_whitespace().filter(has_letters).take(WORDS);
+        let quoted: Vec<String> =
+            words.map(|word| format!("\"{}\"", word.replace('\0', "").replace('"', "\"\""))).collect();
+        (!quoted.is_empty()).then(|| Self(format!("{}*", quoted.join(" "))))
+    }
+}
+
+/// Below which texts a page begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Below {
+    pub received: i64,
+    pub sent: i64,
+}
+
+impl Below {
+    pub const NOTHING: Self = Self { received: i64::MAX, sent: i64::MAX };
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub conversation: ConversationId,
+    pub name: String,
+    pub turn: TurnId,
+    pub with: Who,
+    pub said: Said,
+    pub at: Timestamp,
+    pub pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    ByThem,
+    ByUs,
+}
+
+/// A part of what was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    pub text: String,
+    /// It is what was looked for.
+    pub is_match: bool,
+}
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = BigInt)]
+    id: i64,
+    #[diesel(sql_type = BigInt)]
+    turn_id: i64,
+    #[diesel(sql_type = BigInt)]
+    conversation_id: i64,
+    #[diesel(sql_type = Text)]
+    name: String,
+    #[diesel(sql_type = BigInt)]
+    user_id: i64,
+    #[diesel(sql_type = BigInt)]
+    at: i64,
+    #[diesel(sql_type = Text)]
+    snippet: String,
+}
+
+/// By the number of a text, which is the order of both the index and the table: nothing has to be sorted.
+const IN: &str = "SELECT `inbound_events`.id AS id, turns.id AS turn_id, turns.conversation_id AS conversation_id, \
+    conversations.name AS name, turns.user_id AS user_id, `inbound_events`.received_at AS at, \
+    snippet(words_in, 0, char(1), char(2), '...', 24) AS snippet \
+    FROM words_in CROSS JOIN `inbound_events` ON `inbound_events`.id = words_in.rowid \
+    CROSS JOIN turns ON turns.id = `inbound_events`.turn_id \
+    CROSS JOIN conversations ON conversations.id = turns.conversation_id \
+    WHERE words_in MATCH ? AND words_in.rowid < ? ORDER BY words_in.rowid DESC LIMIT ?";
+const OUT: &str = "SELECT `outbox`.id AS id, turns.id AS turn_id, turns.conversation_id AS conversation_id, \
+    conversations.name AS name, turns.user_id AS user_id, `outbox`.created_at AS at, \
+    snippet(words_out, 0, char(1), char(2), '...', 24) AS snippet \
+    FROM words_out CROSS JOIN `outbox` ON `outbox`.id = words_out.rowid \
+    CROSS JOIN turns ON turns.id = `outbox`.turn_id \
+    CROSS JOIN conversations ON conversations.id = turns.conversation_id \
+    WHERE words_out MATCH ? AND words_out.rowid < ? ORDER BY words_out.rowid DESC LIMIT ?";
+
+/// One page of what was found, and where the next begins, if there is more.
+pub fn search(conn: &mut Conn, wanted: &Wanted, below: Below) -> QueryResult<(Vec<Found>, Option<Below>)> {
+    let received = rows(conn, IN, wanted, below.received)?.into_iter().map(|row| (Said::ByThem, row));
+    let sent = rows(conn, OUT, wanted, below.sent)?.into_iter().map(|row| (Said::ByUs, row));
+    let mut all: Vec<(Said, Row)> = received.chain(sent).collect();
+    all.sort_by_key(|(_, row)| std::cmp::Reverse((row.at, row.id)));
+    let goes_on = all.len() > FOUND;
+    all.truncate(FOUND);
+    let last = |said: Said, before: i64| {
+        let ids = all.iter().filter(|(by, _)| *by == said).map(|(_, row)| row.id);
+        ids.min().unwrap_or(before)
+    };
+    let next = Below { received: last(Said::ByThem, below.received), sent: last(Said::ByUs, below.sent) };
+    let found = all.into_iter().map(|(said, row)| row.read(conn, said)).collect::<QueryResult<_>>()?;
+    Ok((found, goes_on.then_some(next)))
+}
+
+fn rows(conn: &mut Conn, query: &str, wanted: &Wanted, below: i64) -> QueryResult<Vec<Row>> {
+    diesel::sql_query(query)
+        .bind::<Text, _>(&wanted.0)
+        .bind::<BigInt, _>(below)
+        .bind::<BigInt, _>(super::one_more(FOUND))
+        .load(conn)
+}
+
+impl Row {
+    fn read(self, conn: &mut Conn, said: Said) -> QueryResult<Found> {
+        Ok(Found {
+            conversation: ConversationId(self.conversation_id),
+            name: self.name,
+            turn: TurnId(self.turn_id),
+            with: who::by_id(conn, UserId(self.user_id))?,
+            said,
+            at: time(self.at)?,
+            pieces: pieces(&self.snippet),
+        })
+    }
+}
+
+fn pieces(snippet: &str) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut is_match = false;
+    for part in snippet.split_inclusive([BEGIN, END]) {
+        let text = part.trim_end_matches([BEGIN, END]);
+        if !text.is_empty() {
+            pieces.push(Piece { text: text.to_owned(), is_match });
+        }
+        is_match = if part.ends_with(BEGIN) { true } else { is_match && !part.ends_with(END) };
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::connection::SimpleConnection;
+
+    use super::*;
+    use crate::store::scratch;
+
+    const SAID: &str = "PRAGMA foreign_keys=OFF;
+        INSERT INTO users (id, phone, display_name, status, created_at, updated_at)
+        VALUES (1, '+15550100001', 'Ann', 'active', 0, 0);
+        INSERT INTO conversations (id, user_id, name, started_at, last_activity_at) VALUES (1, 1, 'Dune', 0, 0);
+        INSERT INTO turns (id, user_id, conversation_id, kind, state, prompt, deadline_at, created_at, updated_at, finished_at)
+        VALUES (1, 1, 1, 'chat', 'COMPLETED', '{}', 0, 0, 0, 1), (2, 1, 1, 'chat', 'COMPLETED', '{}', 0, 0, 0, 1);
+        INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, updated_at)
+        VALUES (1, 'twilio', 'a', 1, '+1', 'do we have <b>Dune</b>?', 1, 1, 'webhook', 0),
+               (2, 'twilio', 'b', 1, '+1', 'and dunkirk', 3, 3, 'webhook', 0);
+        UPDATE inbound_events SET turn_id = id;
+        INSERT INTO outbox (id, dedupe_key, user_id, turn_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
+        VALUES (1, 'a', 1, 1, 'reply', '+1', '+1', 'Yes, Dune (2021) is here.', 1, 0, 2, 0);";
+
+    fn in_short(found: &[Found]) -> Vec<String> {
+        let mark = |piece: &Piece| match piece.is_match {
+            true => format!("[{}]", piece.text),
+            false => piece.text.clone(),
+        };
+        found.iter().map(|found| found.pieces.iter().map(mark).collect()).collect()
+    }
+
+    #[track_caller]
+    fn check(typed: &str, expected: &[&str]) {
+        let mut conn = scratch();
+        conn.batch_execute(SAID).unwrap();
+        let wanted = Wanted::read(typed).unwrap();
+        let (found, next) = search(&mut conn, &wanted, Below::NOTHING).unwrap();
+        assert_eq!(
+            (in_short(&found), next),
+            (expected.iter().map(|&line| line.to_owned()).collect(), None),
+            "{typed}"
+        );
+    }
+
+    #[test]
+    fn words_are_found_on_both_sides_newest_first_and_the_last_may_be_a_beginning() {
+        check("dune", &["Yes, [Dune] (2021) is here.", "do we have <b>[Dune]</b>?"]);
+        check("DUN", &["and [dunkirk]", "Yes, [Dune] (2021) is here.", "do we have <b>[Dune]</b>?"]);
+        check("have dune", &["do we [have] <b>[Dune]</b>?"]);
+        check("nothing", &[]);
+    }
+
+    #[test]
+    fn what_is_typed_is_never_a_query_of_its_own() {
+        for typed in
+            ["dune\"", "\"", "dune*", "body:dune", "dune AND (", "NEAR(dune", "-dune", "{a} : b", "a\0b"]
+        {
+            let mut conn = scratch();
+            conn.batch_execute(SAID).unwrap();
+            if let Some(wanted) = Wanted::read(typed) {
+                search(&mut conn, &wanted, Below::NOTHING).unwrap();
+            }
+        }
+        assert_eq!(Wanted::read(" \" !? "), None);
+        check("dune\" OR \"have", &[]);
+    }
+
+    #[test]
+    fn every_text_is_found_once_going_down_the_pages() {
+        let mut conn = scratch();
+        conn.batch_execute(SAID).unwrap();
+        for n in 3..80 {
+            let text = format!(
+                "INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, updated_at)
+                 VALUES ({n}, 'twilio', '{n}', 1, '+1', 'dune {n}', {n}, {n}, 'webhook', 0);
+                 UPDATE inbound_events SET turn_id = 1 WHERE id = {n};"
+            );
+            conn.batch_execute(&text).unwrap();
+        }
+        let wanted = Wanted::read("dune").unwrap();
+        let (mut below, mut texts) = (Some(Below::NOTHING), Vec::new());
+        while let Some(from) = below {
+            let (found, next) = search(&mut conn, &wanted, from).unwrap();
+            texts.extend(found.into_iter().map(|found| found.at));
+            below = next;
+        }
+        assert_eq!(texts.len(), 79);
+        assert!(texts.is_sorted_by(|newer, older| newer > older));
+    }
+}

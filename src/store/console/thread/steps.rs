@@ -1,0 +1,285 @@
+//! What the brain did for an answer: its attempts, what it thought and said, the tools it called and what they gave.
+
+use std::collections::{BTreeMap, HashMap};
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{ByTurn, by_turn};
+use crate::conversation::stream::{CallPhase, Part};
+use crate::conversation::transcript::{Arguments, Brain, CallRow, Tier};
+use crate::store::codec::{
+    arguments, brain, failure, from_json, number, part, result, tier, time, unreadable,
+};
+use crate::store::schema::{blocks, llm_steps, stream_events, tool_calls};
+use crate::store::stream::reading::call_phase;
+use crate::store::{Conn, QueryResult};
+
+#[derive(Debug, Clone)]
+pub struct Step {
+    pub number: u32,
+    pub attempts: Vec<Attempt>,
+    pub calls: Vec<Call>,
+}
+
+/// One try at a response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    pub number: u32,
+    pub brain: Brain,
+    pub model: String,
+    pub state: AttemptState,
+    pub tokens: Option<Tokens>,
+    pub started_at: Timestamp,
+    pub finished_at: Option<Timestamp>,
+    pub thinking: String,
+    pub text: String,
+    /// Calls that are being written.
+    pub drafts: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttemptState {
+    Running,
+    Complete,
+    /// It gave nothing, and why.
+    Abandoned(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tokens {
+    pub input: i64,
+    pub cached: i64,
+    pub output: i64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    pub row: CallRow,
+    pub tool: String,
+    pub tier: Tier,
+    pub arguments: Arguments,
+    pub phase: CallPhase,
+    /// What the tool says for people.
+    pub outcome: Option<String>,
+    /// What the model is given.
+    pub for_model: Option<Value>,
+    pub started_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
+}
+
+type Steps = BTreeMap<u32, Step>;
+
+pub(super) fn read(conn: &mut Conn, turns: &[i64]) -> QueryResult<ByTurn<Step>> {
+    let mut by_turn: HashMap<i64, Steps> = HashMap::new();
+    for (turn, step, attempt) in attempts(conn, turns)? {
+        step_of(&mut by_turn, turn, step).attempts.push(attempt);
+    }
+    let calls: Vec<CallRecord> = tool_calls::table
+        .filter(tool_calls::turn_id.eq_any(turns))
+        .order((tool_calls::turn_id, tool_calls::step, tool_calls::ord))
+        .select(CallRecord::as_select())
+        .load(conn)?;
+    for record in calls {
+        let (turn, step) = (record.turn_id, number(record.step)?);
+        step_of(&mut by_turn, turn, step).calls.push(record.read()?);
+    }
+    Ok(by_turn.into_iter().map(|(turn, steps)| (turn, steps.into_values().collect())).collect())
+}
+
+fn step_of(turns: &mut HashMap<i64, Steps>, turn: i64, number: u32) -> &mut Step {
+    let steps = turns.entry(turn).or_default();
+    steps.entry(number).or_insert(Step { number, attempts: Vec::new(), calls: Vec::new() })
+}
+
+/// Calls that these turns carry out for a turn that asked.
+pub(super) fn carried_out(conn: &mut Conn, turns: &[i64]) -> QueryResult<ByTurn<Call>> {
+    let records: Vec<(Option<i64>, CallRecord)> = tool_calls::table
+        .filter(tool_calls::run_turn_id.eq_any(turns.iter().map(|id| Some(*id))))
+        .order(tool_calls::id)
+        .select((tool_calls::run_turn_id, CallRecord::as_select()))
+        .load(conn)?;
+    let others = records.into_iter().filter(|(run_by, record)| *run_by != Some(record.turn_id));
+    by_turn(others.map(|(run_by, record)| Ok((run_by.unwrap_or_default(), record.read()?))))
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = llm_steps)]
+struct AttemptRecord {
+    turn_id: i64,
+    step: i64,
+    attempt: i64,
+    state: String,
+    brain: String,
+    model: String,
+    tokens_in: Option<i64>,
+    tokens_cached: Option<i64>,
+    tokens_out: Option<i64>,
+    error: Option<String>,
+    started_at: i64,
+    finished_at: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct Trouble {
+    kind: String,
+    #[serde(default)]
+    message: String,
+}
+
+fn attempts(conn: &mut Conn, turns: &[i64]) -> QueryResult<Vec<(i64, u32, Attempt)>> {
+    let records: Vec<AttemptRecord> = llm_steps::table
+        .filter(llm_steps::turn_id.eq_any(turns))
+        .order((llm_steps::turn_id, llm_steps::step, llm_steps::attempt))
+        .select(AttemptRecord::as_select())
+        .load(conn)?;
+    let mut recorded = recorded(conn, turns)?;
+    let mut all = Vec::new();
+    for record in records {
+        let key = (record.turn_id, record.step, record.attempt);
+        let words = match record.state.as_str() {
+            "started" => streamed(conn, key)?,
+            "complete" | "abandoned" => recorded.remove(&key).unwrap_or_default(),
+            _ => return Err(unreadable("state of a step")),
+        };
+        all.push((record.turn_id, number(record.step)?, record.read(words)?));
+    }
+    Ok(all)
+}
+
+impl AttemptRecord {
+    fn read(self, words: Words) -> QueryResult<Attempt> {
+        let state = match self.state.as_str() {
+            "started" => AttemptState::Running,
+            "complete" => AttemptState::Complete,
+            _ => AttemptState::Abandoned(match self.error.as_deref() {
+                Some(text) => {
+                    let Trouble { kind, message } = from_json("error of a step", text)?;
+                    if message.is_empty() { kind } else { message }
+                }
+                None => String::new(),
+            }),
+        };
+        let tokens = self.tokens_in.map(|input| Tokens {
+            input,
+            cached: self.tokens_cached.unwrap_or_default(),
+            output: self.tokens_out.unwrap_or_default(),
+        });
+        Ok(Attempt {
+            number: number(self.attempt)?,
+            brain: brain(&self.brain)?,
+            model: self.model,
+            state,
+            tokens,
+            started_at: time(self.started_at)?,
+            finished_at: self.finished_at.map(time).transpose()?,
+            thinking: words.thinking,
+            text: words.text,
+            drafts: words.drafts.into_values().collect(),
+        })
+    }
+}
+
+/// What a response says, as far as it has come.
+#[derive(Debug, Default)]
+struct Words {
+    thinking: String,
+    text: String,
+    drafts: BTreeMap<i64, String>,
+}
+
+/// Turn, step and attempt.
+type Key = (i64, i64, i64);
+
+/// The calls of a recorded response have rows of their own.
+fn recorded(conn: &mut Conn, turns: &[i64]) -> QueryResult<HashMap<Key, Words>> {
+    let rows: Vec<(i64, i64, i64, String, String)> = blocks::table
+        .filter(blocks::turn_id.eq_any(turns))
+        .order((blocks::turn_id, blocks::idx))
+        .select((blocks::turn_id, blocks::step, blocks::attempt, blocks::type_, blocks::content))
+        .load(conn)?;
+    let mut all: HashMap<Key, Words> = HashMap::new();
+    for (turn, step, attempt, word, content) in rows {
+        let words = all.entry((turn, step, attempt)).or_default();
+        match part(&word)? {
+            Part::Text => words.text.push_str(&content),
+            Part::Thinking => words.thinking.push_str(&content),
+            Part::ToolCall => {}
+        }
+    }
+    Ok(all)
+}
+
+/// The response that is under way. What was voided of it is not part of it.
+fn streamed(conn: &mut Conn, (turn, step, attempt): Key) -> QueryResult<Words> {
+    type Row = (String, Option<String>, Option<i64>, Option<String>);
+    let rows: Vec<Row> = stream_events::table
+        .filter(stream_events::turn_id.eq(turn))
+        .filter(stream_events::step.eq(step).and(stream_events::attempt.eq(attempt)))
+        .filter(stream_events::kind.eq_any(["block_delta", "step_abandoned"]))
+        .order(stream_events::seq)
+        .select((stream_events::kind, stream_events::block_type, stream_events::ord, stream_events::delta))
+        .load(conn)?;
+    let mut words = Words::default();
+    for (kind, word, ord, delta) in rows {
+        if kind == "step_abandoned" {
+            words = Words::default();
+            continue;
+        }
+        let delta = delta.unwrap_or_default();
+        match part(word.as_deref().unwrap_or_default())? {
+            Part::Text => words.text.push_str(&delta),
+            Part::Thinking => words.thinking.push_str(&delta),
+            Part::ToolCall => words.drafts.entry(ord.unwrap_or_default()).or_default().push_str(&delta),
+        }
+    }
+    Ok(words)
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = tool_calls)]
+struct CallRecord {
+    id: i64,
+    turn_id: i64,
+    step: i64,
+    tool_name: String,
+    effect: String,
+    request: String,
+    state: String,
+    response: Option<String>,
+    error: Option<String>,
+    started_at: Option<i64>,
+    finished_at: Option<i64>,
+}
+
+impl CallRecord {
+    fn read(self) -> QueryResult<Call> {
+        let phase = call_phase(&self.state)?;
+        let (outcome, for_model) = match (phase, self.response, self.error) {
+            (_, Some(response), _) => {
+                let result = result(&response)?;
+                (Some(result.for_user), Some(result.for_model))
+            }
+            (CallPhase::Error, None, Some(error)) => {
+                let failure = failure(&error)?;
+                (failure.for_user.or(Some(failure.code)), Some(failure.for_model))
+            }
+            // Why it was canceled.
+            (_, None, Some(error)) => (from_json("end of a call", &error)?, None),
+            (_, None, None) => (None, None),
+        };
+        Ok(Call {
+            row: CallRow(self.id),
+            tool: self.tool_name,
+            tier: tier(&self.effect)?,
+            arguments: arguments(&self.request)?,
+            phase,
+            outcome: outcome.filter(|words| !words.is_empty()),
+            for_model,
+            started_at: self.started_at.map(time).transpose()?,
+            finished_at: self.finished_at.map(time).transpose()?,
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! People who do not exist: made in the console to try things out, with numbers that no phone has.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::Conn;
+use super::codec::ms;
+use super::schema::{conversations, users};
+use crate::conversation::transcript::UserId;
+
+/// The fictional numbers: `+1 555 010 0100` to `0199`.
+const NUMBERS: u8 = 100;
+
+/// A test user who is in no conversation, made if there is none. `None` where every number is in use.
+pub fn free_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>> {
+    let busy = conversations::table
+        .filter(conversations::user_id.eq(users::id).and(conversations::ended_at.is_null()))
+        .select(conversations::id);
+    let free: Option<i64> = users::table
+        .filter(users::test.eq(1).and(users::status.eq("active")))
+        .filter(users::forgotten_at.is_null().and(users::opted_out_at.is_null()))
+        .filter(diesel::dsl::not(diesel::dsl::exists(busy)))
+        .order(users::id)
+        .select(users::id)
+        .first(conn)
+        .optional()?;
+    match free {
+        Some(id) => Ok(Some(UserId(id))),
+        None => make(conn, now),
+    }
+}
+
+/// Who may add and delete, so that everything can be tried.
+fn make(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>> {
+    for number in 0..NUMBERS {
+        let made: Option<i64> = diesel::insert_into(users::table)
+            .values((
+                users::phone.eq(format!("+155501001{number:02}")),
+                users::display_name.eq(format!("Test user {}", number + 1)),
+                users::status.eq("active"),
+                users::role.eq("member"),
+                users::can_add.eq(1),
+                users::can_delete.eq(1),
+                users::can_4k.eq(0),
+                users::test.eq(1),
+                users::created_at.eq(ms(now)),
+                users::updated_at.eq(ms(now)),
+            ))
+            .on_conflict_do_nothing()
+            .returning(users::id)
+            .get_result(conn)
+            .optional()?;
+        if let Some(id) = made {
+            return Ok(Some(UserId(id)));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::{PhoneNumber, Role};
+    use crate::store::users::{self as people, Newcomer};
+    use crate::store::{conversations as talks, scratch};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    #[test]
+    fn a_free_test_user_is_used_again_and_a_number_of_the_household_never() {
+        let mut conn = scratch();
+        let real = PhoneNumber::parse("+15550100100").unwrap();
+        people::ensure(&mut conn, &real, Newcomer::Admin, NOW).unwrap();
+        let first = free_user(&mut conn, NOW).unwrap().unwrap();
+        assert_eq!(free_user(&mut conn, NOW).unwrap(), Some(first));
+        let user = people::get(&mut conn, first).unwrap();
+        assert_eq!(
+            (user.phone.as_str(), user.name.as_deref(), user.test),
+            ("+15550100101", Some("Test user 2"), true)
+        );
+        talks::begin(&mut conn, first, "Nov 20", NOW).unwrap();
+        let second = free_user(&mut conn, NOW).unwrap().unwrap();
+        assert_ne!(second, first);
+    }
+
+    #[test]
+    fn a_test_user_is_no_admin_whatever_they_are_made() {
+        let mut conn = scratch();
+        let id = free_user(&mut conn, NOW).unwrap().unwrap();
+        diesel::update(users::table).set(users::role.eq("admin")).execute(&mut conn).unwrap();
+        assert_eq!(people::get(&mut conn, id).unwrap().rights.role, Role::Member);
+        assert_eq!(people::admins(&mut conn).unwrap(), []);
+    }
+
+    #[test]
+    fn numbers_run_out() {
+        let mut conn = scratch();
+        for _ in 0..NUMBERS {
+            let user = free_user(&mut conn, NOW).unwrap().unwrap();
+            talks::begin(&mut conn, user, "Nov 20", NOW).unwrap();
+        }
+        assert_eq!(free_user(&mut conn, NOW).unwrap(), None);
+    }
+}

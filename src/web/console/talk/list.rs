@@ -1,0 +1,169 @@
+//! The list of conversations, and what a search of their texts has found.
+
+use askama::Template;
+use axum::extract::State;
+use serde::Deserialize;
+
+use super::acts::Outcome;
+use super::wording::Badge;
+use crate::store::console::conversations::{self, Which};
+use crate::store::console::search::{self, Below, Found, Piece, Said, Wanted};
+use crate::store::console::talks::{LastWords, Talk, TalkState};
+use crate::store::console::{Listed, NEWEST};
+use crate::web::auth::Operator;
+use crate::web::console::Console;
+use crate::web::console::answers::{Asked, Shown};
+use crate::web::console::frame::{Frame, Place, When, page};
+use crate::web::console::words::Named;
+
+#[derive(Template)]
+#[template(path = "conversations.html")]
+struct Page {
+    frame: Frame,
+    said: Option<Outcome>,
+    typed: String,
+    is_search: bool,
+    found: Vec<Hit>,
+    tabs: Vec<Tab>,
+    talks: Vec<Line>,
+    /// Where the list goes on.
+    next: Option<String>,
+}
+
+struct Tab {
+    path: &'static str,
+    name: &'static str,
+    is_here: bool,
+}
+
+struct Line {
+    id: i64,
+    name: String,
+    with: Named,
+    when: When,
+    state: Badge,
+    last: Option<(&'static str, String)>,
+}
+
+struct Hit {
+    path: String,
+    name: String,
+    by: String,
+    is_test: bool,
+    when: When,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(in crate::web) struct Asks {
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    show: String,
+    before: Option<i64>,
+    /// Where a search goes on: below these texts of theirs and of ours.
+    received: Option<i64>,
+    sent: Option<i64>,
+    said: Option<String>,
+}
+
+const TABS: [(&str, &str, Which); 4] = [
+    ("/conversations", "All", Which::All),
+    ("/conversations?show=open", "Open", Which::Open),
+    ("/conversations?show=ended", "Ended", Which::Ended),
+    ("/conversations?show=test", "Test", Which::Test),
+];
+
+pub(in crate::web) async fn show(
+    State(console): State<Console>,
+    operator: Operator,
+    Asked(asks): Asked<Asks>,
+) -> Shown {
+    let which = match asks.show.as_str() {
+        "open" => Which::Open,
+        "ended" => Which::Ended,
+        "test" => Which::Test,
+        _ => Which::All,
+    };
+    let tab =
+        |(path, name, of): (&'static str, &'static str, Which)| Tab { path, name, is_here: of == which };
+    let mut content = Page {
+        frame: Frame::new(&operator, Place::Conversations, "Conversations"),
+        said: asks.said.as_deref().and_then(Outcome::read),
+        typed: asks.q.chars().take(100).collect(),
+        is_search: false,
+        found: Vec::new(),
+        tabs: TABS.into_iter().map(tab).collect(),
+        talks: Vec::new(),
+        next: None,
+    };
+    if let Some(wanted) = Wanted::read(&content.typed) {
+        let below = Below {
+            received: asks.received.unwrap_or(Below::NOTHING.received),
+            sent: asks.sent.unwrap_or(Below::NOTHING.sent),
+        };
+        let (found, next) = console.db.read(move |conn| search::search(conn, &wanted, below)).await?;
+        content.is_search = true;
+        content.found = found.into_iter().map(|found| hit(&console, found)).collect();
+        content.next = next.map(|below| {
+            let typed = &content.typed;
+            let query = [
+                ("q", typed.clone()),
+                ("received", below.received.to_string()),
+                ("sent", below.sent.to_string()),
+            ];
+            // Strings always can be written so.
+            format!("/conversations?{}", serde_urlencoded::to_string(query).unwrap_or_default())
+        });
+    } else {
+        let before = asks.before.unwrap_or(NEWEST);
+        let Listed { rows, older } =
+            console.db.read(move |conn| conversations::list(conn, which, before)).await?;
+        content.talks = rows.into_iter().map(|talk| line(&console, talk)).collect();
+        content.next = older.map(|before| match which {
+            Which::All => format!("/conversations?before={before}"),
+            Which::Open => format!("/conversations?show=open&before={before}"),
+            Which::Ended => format!("/conversations?show=ended&before={before}"),
+            Which::Test => format!("/conversations?show=test&before={before}"),
+        });
+    }
+    Ok(page(&content))
+}
+
+fn line(console: &Console, talk: Talk) -> Line {
+    Line {
+        id: talk.id.0,
+        name: talk.name,
+        with: Named::from(&talk.with),
+        when: console.when(talk.last_activity_at),
+        state: match talk.state {
+            TalkState::Live => Badge { words: "Working", class: "warn" },
+            TalkState::Open => Badge { words: "Open", class: "good" },
+            TalkState::Ended => Badge { words: "Ended", class: "" },
+        },
+        last: talk.last.map(|last| match last {
+            LastWords::Theirs(words) => ("They", words),
+            LastWords::Ours(words) => ("Dialarr", words),
+        }),
+    }
+}
+
+fn hit(console: &Console, found: Found) -> Hit {
+    let with = Named::from(&found.with);
+    Hit {
+        path: format!(
+            "/conversations/{}?before={}#turn-{}",
+            found.conversation,
+            found.turn.0 + 1,
+            found.turn
+        ),
+        name: found.name,
+        by: match found.said {
+            Said::ByThem => with.name,
+            Said::ByUs => format!("Dialarr to {}", with.name),
+        },
+        is_test: with.is_test,
+        when: console.when(found.at),
+        pieces: found.pieces,
+    }
+}

@@ -1,0 +1,184 @@
+//! `GET /conversations/{id}/live`: a conversation as it happens, as HTML. Each event carries a whole entry, or all that
+//! stands above or below the thread, so that a repeat changes nothing. `after` or `Last-Event-ID` tells where the page is.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::Event;
+use axum::response::{IntoResponse, Response};
+use futures_util::{Stream, stream};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::pieces;
+use super::turns::{self, Setting};
+use crate::conversation::stream::{Event as Logged, Seq, What};
+use crate::conversation::transcript::{ConversationId, EventId, OutboxId};
+use crate::engine::stream::reader::{Batch, Reader};
+use crate::store::console::thread::head::{self, Head, Tail};
+use crate::store::console::thread::{self, Entry, texts};
+use crate::store::stream::snapshot;
+use crate::store::{Conn, QueryResult};
+use crate::web::auth::Operator;
+use crate::web::console::Console;
+use crate::web::console::answers::{Failure, Id};
+use crate::web::sse::{self, Cursor};
+
+/// Pieces of an answer that come within this time are told together.
+const TOGETHER: Duration = Duration::from_millis(80);
+
+pub(in crate::web) async fn follow(
+    State(console): State<Console>,
+    operator: Operator,
+    Id(id): Id,
+    Query(cursor): Query<Cursor>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let Ok(after) = sse::place(&cursor, &headers) else {
+        return Ok((StatusCode::BAD_REQUEST, "after is the number of an event").into_response());
+    };
+    let id = ConversationId(id);
+    if !console.db.read(move |conn| snapshot::exists(conn, id)).await? {
+        return Err(Failure::Missing);
+    }
+    let Some(permit) = console.streams.take() else {
+        return Ok((StatusCode::SERVICE_UNAVAILABLE, "as many streams are open as may be").into_response());
+    };
+    // A page that does not say where it is has nothing to go on from: it is told to read itself anew.
+    let after = after.unwrap_or(Seq(-1));
+    let reader = console.engine.connect(id, Some(after), |_| Ok(()));
+    let token = operator.form_token().to_owned();
+    let begin = VecDeque::from([Event::default().retry(sse::RETRY)]);
+    let telling = Telling { console, reader, token, waiting: begin, _permit: permit };
+    Ok(sse::sent(telling.stream()))
+}
+
+struct Telling {
+    console: Console,
+    reader: Reader<()>,
+    token: String,
+    waiting: VecDeque<Event>,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// What is to be drawn anew.
+#[derive(Debug, Default)]
+struct Touched {
+    turns: BTreeSet<i64>,
+    notices: BTreeSet<i64>,
+    texts: BTreeSet<i64>,
+    /// What stands above and below the thread.
+    frame: bool,
+}
+
+impl Telling {
+    /// Ends with the listener, and when the log cannot be read: the page comes back and says where it was.
+    fn stream(self) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
+        stream::unfold(self, |mut this| async move {
+            let stop = this.console.stop.clone();
+            loop {
+                if let Some(event) = this.waiting.pop_front() {
+                    return Some((Ok(event), this));
+                }
+                let next = tokio::select! {
+                    next = this.next() => next,
+                    () = stop.cancelled() => return None,
+                };
+                match next {
+                    Ok(events) => this.waiting.extend(events),
+                    Err(error) => {
+                        tracing::warn!(error = format!("{error:#}"), "a page's stream ended early");
+                        return None;
+                    }
+                }
+            }
+        })
+    }
+
+    async fn next(&mut self) -> anyhow::Result<Vec<Event>> {
+        match self.reader.next().await? {
+            Batch::Reset | Batch::Snapshot(..) => Ok(vec![Event::default().event("reset").data("reload")]),
+            Batch::CaughtUp => Ok(Vec::new()),
+            Batch::Events(events) => {
+                let mut touched = Touched::default();
+                let only_words = events.iter().fold(true, |only, event| touched.add(event) && only);
+                if only_words {
+                    tokio::time::sleep(TOGETHER).await;
+                }
+                let Some(last) = events.last() else { return Ok(Vec::new()) };
+                self.draw(touched, last.seq).await
+            }
+        }
+    }
+
+    /// As it stands now, which may be later than the last event: the next ones then repeat it.
+    async fn draw(&self, touched: Touched, seq: Seq) -> anyhow::Result<Vec<Event>> {
+        let id = self.reader.conversation();
+        let Drawn { head, tail, entries } = self.console.db.read(move |conn| touched.read(conn, id)).await?;
+        let setting = Setting { token: self.token.clone(), is_test: head.with.is_test };
+        let mut events = Vec::new();
+        for entry in entries {
+            let html = turns::entry(&self.console, entry, &setting)?;
+            events.push(Event::default().event("turn").data(html));
+        }
+        if let Some(tail) = tail {
+            events.push(Event::default().event("head").data(pieces::head(&self.console, &head, &setting)?));
+            let tail = pieces::tail(&self.console, &head, tail, &setting)?;
+            events.push(Event::default().event("head").data(tail));
+        }
+        // The place counts once all of it was told.
+        if let Some(last) = events.pop() {
+            events.push(last.id(seq.to_string()));
+        }
+        Ok(events)
+    }
+}
+
+struct Drawn {
+    head: Head,
+    tail: Option<Tail>,
+    entries: Vec<Entry>,
+}
+
+impl Touched {
+    /// Whether it was no more than a piece of an answer.
+    fn add(&mut self, event: &Logged) -> bool {
+        self.turns.extend(event.turn.map(|turn| turn.0));
+        match &event.what {
+            What::BlockStart(_) | What::BlockDelta(..) | What::BlockEnd(_) => return true,
+            What::TextOut(OutboxId(id), _) if event.turn.is_none() => {
+                self.notices.insert(*id);
+            }
+            What::TextIn(EventId(id)) if event.turn.is_none() => {
+                self.texts.insert(*id);
+            }
+            What::Turn(_)
+            | What::StepAbandoned { .. }
+            | What::ToolCall(..)
+            | What::TextIn(_)
+            | What::TextOut(..)
+            | What::Question(..)
+            | What::Reaction(..)
+            | What::Conversation(_) => {}
+        }
+        self.frame = true;
+        false
+    }
+
+    fn read(self, conn: &mut Conn, id: ConversationId) -> QueryResult<Drawn> {
+        let head = head::read(conn, id)?;
+        let tail = if self.frame { Some(head::tail(conn, &head)?) } else { None };
+        let turns: Vec<i64> = self.turns.into_iter().collect();
+        let mut entries: Vec<Entry> = thread::turns_of(conn, &turns)?.into_iter().map(Entry::Turn).collect();
+        for notice in self.notices {
+            entries.extend(texts::notice(conn, OutboxId(notice))?.map(Entry::Notice));
+        }
+        for text in self.texts {
+            entries.extend(texts::unanswered_text(conn, EventId(text))?.map(Entry::Unanswered));
+        }
+        entries.sort_by_key(Entry::at);
+        Ok(Drawn { head, tail, entries })
+    }
+}

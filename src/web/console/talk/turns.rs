@@ -1,0 +1,256 @@
+//! An entry of a thread as HTML: the same for the page and for the stream, so that a repeat changes nothing.
+
+use askama::Template;
+use serde_json::Value;
+
+use super::wording::{self, Badge};
+use crate::conversation::stream::TurnState;
+use crate::conversation::transcript::{Arguments, Brain, ChannelKind, Media, Tier, Way};
+use crate::store::console::thread::steps::{Attempt, AttemptState, Call};
+use crate::store::console::thread::texts::{Received, Sent};
+use crate::store::console::thread::{Entry, Turn};
+use crate::web::console::Console;
+use crate::web::console::frame::When;
+
+/// What forms in an entry need.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    /// What forms must send back.
+    pub(super) token: String,
+    /// Nothing goes to a phone.
+    pub(super) is_test: bool,
+}
+
+#[derive(Template)]
+#[template(path = "turn.html")]
+struct Article {
+    /// `turn-12`, by which the page and the stream know it.
+    id: String,
+    /// In milliseconds: entries stand in this order.
+    at_ms: i64,
+    token: String,
+    turn: Option<TurnView>,
+    received: Vec<ReceivedView>,
+    sent: Vec<SentView>,
+}
+
+struct TurnView {
+    id: i64,
+    when: When,
+    state: Badge,
+    is_running: bool,
+    is_ending: bool,
+    has_failed: bool,
+    summary: String,
+    took: Option<String>,
+    steps: Vec<StepView>,
+    carries_out: Vec<CallView>,
+    /// What the running step has said so far.
+    partial: String,
+}
+
+struct StepView {
+    number: u32,
+    attempts: Vec<AttemptView>,
+    calls: Vec<CallView>,
+}
+
+struct AttemptView {
+    number: u32,
+    by: String,
+    is_running: bool,
+    abandoned: Option<String>,
+    tokens: Option<String>,
+    took: Option<String>,
+    thinking: String,
+    text: String,
+    drafts: Vec<String>,
+}
+
+struct CallView {
+    tool: String,
+    tier: &'static str,
+    state: Badge,
+    took: Option<String>,
+    arguments: String,
+    outcome: Option<String>,
+    for_model: Option<String>,
+}
+
+pub(super) struct ReceivedView {
+    pub(super) body: String,
+    pub(super) when: When,
+    pub(super) by: &'static str,
+    pub(super) media: Vec<Media>,
+    pub(super) skipped: Option<&'static str>,
+    pub(super) reactions: Vec<String>,
+}
+
+struct SentView {
+    body: String,
+    when: When,
+    state: Badge,
+    trouble: Option<String>,
+    segments: String,
+    has_picture: bool,
+    reactions: Vec<String>,
+}
+
+/// The HTML of one entry.
+pub(super) fn entry(console: &Console, entry: Entry, setting: &Setting) -> askama::Result<String> {
+    let at_ms = entry.at().as_millisecond();
+    let token = setting.token.clone();
+    let article = match entry {
+        Entry::Turn(turn) => Article {
+            id: format!("turn-{}", turn.id),
+            at_ms,
+            token,
+            received: turn.received.iter().map(|text| received(console, text, setting)).collect(),
+            sent: turn.sent.iter().map(|text| sent(console, text)).collect(),
+            turn: Some(view(console, turn)),
+        },
+        Entry::Notice(text) => Article {
+            id: format!("notice-{}", text.id),
+            at_ms,
+            token,
+            turn: None,
+            received: Vec::new(),
+            sent: vec![sent(console, &text)],
+        },
+        Entry::Unanswered(text) => Article {
+            id: format!("text-{}", text.id),
+            at_ms,
+            token,
+            turn: None,
+            received: vec![received(console, &text, setting)],
+            sent: Vec::new(),
+        },
+    };
+    article.render()
+}
+
+fn view(console: &Console, turn: Turn) -> TurnView {
+    let is_running = turn.finished_at.is_none();
+    let running = turn.steps.iter().flat_map(|step| &step.attempts);
+    let running = running.filter(|attempt| attempt.state == AttemptState::Running).next_back();
+    let partial = running.map(|attempt| attempt.text.clone()).unwrap_or_default();
+    let calls: Vec<&str> =
+        turn.steps.iter().flat_map(|step| &step.calls).map(|call| call.tool.as_str()).collect();
+    TurnView {
+        id: turn.id.0,
+        when: console.when(turn.created_at),
+        state: if turn.is_ending {
+            Badge { words: "Ending", class: "warn" }
+        } else {
+            wording::turn(turn.state)
+        },
+        is_running,
+        is_ending: turn.is_ending,
+        has_failed: !is_running && matches!(turn.state, TurnState::Failed | TurnState::Error),
+        summary: summary(turn.steps.len(), &calls, turn.carries_out.len()),
+        took: turn.finished_at.map(|end| wording::took(turn.created_at, end)),
+        partial,
+        steps: turn
+            .steps
+            .into_iter()
+            .map(|step| StepView {
+                number: step.number,
+                attempts: step.attempts.into_iter().map(attempt).collect(),
+                calls: step.calls.into_iter().map(call).collect(),
+            })
+            .collect(),
+        carries_out: turn.carries_out.into_iter().map(call).collect(),
+    }
+}
+
+/// `2 steps: search_media, add_movie`.
+fn summary(steps: usize, calls: &[&str], carried_out: usize) -> String {
+    let steps = match (steps, carried_out) {
+        (0, 0) => "Answered by code".to_owned(),
+        (0, _) => "Carries out what was asked about".to_owned(),
+        (1, _) => "1 step".to_owned(),
+        (many, _) => format!("{many} steps"),
+    };
+    if calls.is_empty() { steps } else { format!("{steps}: {}", calls.join(", ")) }
+}
+
+fn attempt(attempt: Attempt) -> AttemptView {
+    let by = match attempt.brain {
+        Brain::Model => attempt.model,
+        Brain::Keyword => "Keyword brain".to_owned(),
+    };
+    AttemptView {
+        number: attempt.number,
+        by,
+        is_running: attempt.state == AttemptState::Running,
+        abandoned: match attempt.state {
+            AttemptState::Running | AttemptState::Complete => None,
+            AttemptState::Abandoned(why) => Some(why),
+        },
+        tokens: attempt.tokens.map(|tokens| {
+            format!("{} tokens in ({} cached), {} out", tokens.input, tokens.cached, tokens.output)
+        }),
+        took: attempt.finished_at.map(|end| wording::took(attempt.started_at, end)),
+        thinking: attempt.thinking,
+        text: attempt.text,
+        drafts: attempt.drafts,
+    }
+}
+
+fn call(call: Call) -> CallView {
+    let arguments = match call.arguments {
+        Arguments::Object(map) => pretty(&Value::Object(map)),
+        Arguments::Malformed(text) => text,
+    };
+    CallView {
+        tool: call.tool,
+        tier: match call.tier {
+            Tier::Read => "reads",
+            Tier::Write => "changes something",
+            Tier::Destructive => "deletes",
+        },
+        state: wording::call(call.phase),
+        took: call.started_at.zip(call.finished_at).map(|(from, to)| wording::took(from, to)),
+        arguments,
+        outcome: call.outcome,
+        for_model: call.for_model.map(|value| pretty(&value)),
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}")
+}
+
+pub(super) fn received(console: &Console, text: &Received, setting: &Setting) -> ReceivedView {
+    let by = match text.channel {
+        // Only the operator types for somebody real, and only to answer a question.
+        ChannelKind::Console if !setting.is_test => "answered by the operator",
+        ChannelKind::Twilio | ChannelKind::Console | ChannelKind::Local => {
+            wording::channel(text.channel, text.via)
+        }
+    };
+    ReceivedView {
+        body: text.body.clone(),
+        when: console.when(text.at),
+        by,
+        media: text.media.clone(),
+        skipped: text.skipped.as_deref().map(wording::skipped),
+        reactions: text.reactions.clone(),
+    }
+}
+
+fn sent(console: &Console, text: &Sent) -> SentView {
+    SentView {
+        body: text.body.clone(),
+        when: console.when(text.at),
+        state: wording::delivery(text.way, text.delivery),
+        trouble: text.trouble.clone(),
+        segments: match text.way {
+            Way::Console | Way::Terminal => String::new(),
+            Way::Carrier if text.segments == 1 => "1 segment".to_owned(),
+            Way::Carrier => format!("{} segments", text.segments),
+        },
+        has_picture: text.picture.is_some(),
+        reactions: text.reactions.clone(),
+    }
+}

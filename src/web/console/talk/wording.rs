@@ -1,0 +1,123 @@
+//! States in the words of the pages.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::conversation::stream::{CallPhase, Delivery, TurnState};
+use crate::conversation::transcript::{ChannelKind, Via, Way};
+use crate::store::conversations::EndReason;
+
+/// A state as a badge: its words and its colour, which never stands for the words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Badge {
+    pub(super) words: &'static str,
+    pub(super) class: &'static str,
+}
+
+const fn plain(words: &'static str) -> Badge {
+    Badge { words, class: "" }
+}
+
+const fn good(words: &'static str) -> Badge {
+    Badge { words, class: "good" }
+}
+
+const fn warn(words: &'static str) -> Badge {
+    Badge { words, class: "warn" }
+}
+
+const fn bad(words: &'static str) -> Badge {
+    Badge { words, class: "bad" }
+}
+
+/// How far a text of ours has come.
+pub(super) fn delivery(way: Way, delivery: Delivery) -> Badge {
+    match (way, delivery) {
+        (Way::Console, Delivery::Accepted) => plain("Shown here, not sent"),
+        (Way::Terminal, Delivery::Accepted) => plain("Shown in the terminal"),
+        (_, Delivery::Queued) => plain("Waiting to be sent"),
+        (_, Delivery::Attempting) => plain("Being sent"),
+        (_, Delivery::Unknown) => warn("Not known whether it was sent"),
+        (Way::Carrier, Delivery::Accepted) => plain("Taken by the carrier"),
+        (_, Delivery::Scheduled) => plain("Held by the carrier for later"),
+        (_, Delivery::Sending) => plain("Sending"),
+        (_, Delivery::Sent) => plain("Sent"),
+        (_, Delivery::Delivered) => good("Delivered"),
+        (_, Delivery::Read) => good("Read"),
+        (_, Delivery::Undelivered) => bad("Not delivered"),
+        (_, Delivery::Failed) => bad("Failed"),
+        (_, Delivery::Canceled) => bad("Canceled by the carrier"),
+        (_, Delivery::Suppressed) => warn("Not sent: opted out or blocked"),
+    }
+}
+
+pub(super) fn turn(state: TurnState) -> Badge {
+    match state {
+        TurnState::Created | TurnState::InProgress => plain("Working"),
+        TurnState::WaitingForTools => plain("Working: waiting for tools"),
+        TurnState::Completed => good("Answered"),
+        TurnState::Canceled => warn("Taken back"),
+        TurnState::Failed => bad("Failed"),
+        TurnState::Error => warn("An attempt failed"),
+    }
+}
+
+pub(super) fn call(phase: CallPhase) -> Badge {
+    match phase {
+        CallPhase::Created => plain("Not started"),
+        CallPhase::Held => warn("Waits for a yes"),
+        CallPhase::Running => plain("Running"),
+        CallPhase::Unknown => warn("Not known whether it was done"),
+        CallPhase::Complete => good("Done"),
+        CallPhase::Error => bad("Failed"),
+        CallPhase::Canceled => plain("Not run"),
+    }
+}
+
+/// How a text reached us.
+pub(super) fn channel(channel: ChannelKind, via: Via) -> &'static str {
+    match (channel, via) {
+        (ChannelKind::Twilio, Via::Webhook | Via::Local) => "by phone",
+        (ChannelKind::Twilio, Via::Fallback) => "by phone, at the second try",
+        (ChannelKind::Twilio, Via::Recovery) => "by phone, fetched later",
+        (ChannelKind::Console, _) => "typed in the console",
+        (ChannelKind::Local, _) => "typed in the terminal",
+    }
+}
+
+/// Why a text got no answer.
+pub(super) fn skipped(reason: &str) -> &'static str {
+    match reason {
+        "blocked" => "not answered: blocked",
+        "opted_out" => "not answered: opted out",
+        "opt_out" => "opted out",
+        "opted_in" => "opted in",
+        "carrier_help" => "answered by the carrier",
+        "reaction" => "a reaction",
+        "small_talk" => "not answered: small talk",
+        "empty" => "not answered: empty",
+        "rate_limited" => "not answered: too many texts at once",
+        "reacted" => "answered with a reaction",
+        _ => "not answered",
+    }
+}
+
+pub(super) fn end(reason: EndReason) -> &'static str {
+    match reason {
+        EndReason::Idle => "ended by silence",
+        EndReason::Cleared => "ended by the user",
+        EndReason::Blocked => "ended by a block",
+        EndReason::Operator => "ended by the operator",
+    }
+}
+
+/// `480 ms`, `12.4 s`.
+pub(super) fn took(from: Timestamp, to: Timestamp) -> String {
+    let took = Duration::try_from(to.duration_since(from)).unwrap_or_default();
+    if took < Duration::from_secs(1) {
+        format!("{} ms", took.as_millis())
+    } else {
+        format!("{:.1} s", took.as_secs_f64())
+    }
+}
