@@ -69,6 +69,7 @@ pub(super) struct WholeConversation {
 #[into_params(parameter_in = Query)]
 pub(super) struct Filter {
     /// Only those with this person: a user's id, or a phone number (write its `+` as `%2B`).
+    #[param(pattern = r"^(\+[1-9][0-9]{6,14}|[0-9]{1,18})$")]
     user: Option<String>,
     /// Only those that go on (`true`), or that are over (`false`).
     open: Option<bool>,
