@@ -9,15 +9,18 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::config::Config;
 use crate::conversation::transcript::{Address, PhoneNumber, Received};
+use crate::doctor::checkup::Checkup;
 pub(crate) use crate::engine::Pictures;
 use crate::engine::{Engine, Parts, Settings};
 use crate::failpoint;
 use crate::llm::Model;
 use crate::llm::keyword::KeywordBrain;
-use crate::messaging::outbox::{Channels, Doorbell, Relay, Waits};
+use crate::messaging::outbox::{self, Channels, Doorbell, Relay, Waits};
 use crate::messaging::recovery::{Inbox, Next};
 use crate::messaging::twilio::Twilio;
+use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::store::db::{Db, DbError};
 use crate::store::deliveries::Terms;
@@ -47,6 +50,7 @@ use crate::tools::why_missing::WhyMissing;
 use crate::upkeep::Upkeep;
 use crate::web::auth::{Access, PasswordError, Rules};
 use crate::web::console::Console;
+use crate::web::health::Health;
 use crate::web::sse::Places;
 use crate::web::{Trust, Webhooks};
 
@@ -74,6 +78,8 @@ pub struct Blueprint {
     pub trust: Option<Arc<Trust>>,
     /// What Sonarr and Radarr must present when they report; `None`: nothing they report is taken in.
     pub report_secret: Option<SecretString>,
+    /// What the health page tests things by; `None` among simulated peers.
+    pub config: Option<Arc<Config>>,
     /// Where texts that never reached us are found; `None` without an account.
     pub missed: Option<Missed>,
     /// Who is let in to the console.
@@ -107,6 +113,31 @@ struct Tasks {
     retries: JoinHandle<()>,
 }
 
+impl Tasks {
+    async fn begin(
+        engine: &Engine,
+        relay: &Relay,
+        inbox: Option<Inbox>,
+        pace: Pace,
+        upkeep: &Upkeep,
+    ) -> Result<Self, DbError> {
+        let stop = &upkeep.stop;
+        let relay = tokio::spawn({
+            let (relay, stop) = (relay.clone(), stop.clone());
+            async move { relay.run(stop).await }
+        });
+        let inbox = match inbox {
+            None => {
+                engine.recover().await?;
+                None
+            }
+            Some(inbox) => Some(tokio::spawn(fetch_missed(inbox, engine.clone(), pace, stop.clone()))),
+        };
+        let retries = tokio::spawn(engine.clone().retry(stop.clone()));
+        Ok(Self { relay, inbox, upkeep: tokio::spawn(upkeep.clone().run()), retries })
+    }
+}
+
 /// The program could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -120,18 +151,15 @@ impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
     pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
         let Blueprint { db, clock, settings, admin, members, missed, .. } = blueprint;
+        let checkup = Checkup::new(blueprint.config, &blueprint.library);
         let library = Arc::new(blueprint.library);
         let now = clock.now();
         let pace = settings.pace;
         let tools = tools(&library, settings.pictures);
+        let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
         let zone = settings.zone.clone();
         let terms = Terms { confirm_for: blueprint.confirm_for, zone: settings.zone.clone() };
-        let waits = Waits { terms: terms.clone(), looks: pace.looks };
-        db.write(move |conn| {
-            know(conn, admin.as_ref(), &members, now)?;
-            boot::begin(conn, now)
-        })
-        .await?;
+        db.write(move |conn| begin(conn, admin.as_ref(), &members, now)).await?;
         let access = Arc::new(Access::prepare(blueprint.console, &db, now).await?);
         let doorbell = Doorbell::default();
         let engine = Engine::new(Parts {
@@ -141,26 +169,23 @@ impl App {
             model: blueprint.model,
             keyword: Arc::new(KeywordBrain),
             tools: Registry::new(tools),
+            metrics: metrics.clone(),
             library,
             outbox: doorbell.clone(),
         });
-        let relay = Relay::new(db.clone(), clock.clone(), blueprint.channels, doorbell, waits);
-        let stop = CancellationToken::new();
-        let relay_task = tokio::spawn({
-            let (relay, stop) = (relay.clone(), stop.clone());
-            async move { relay.run(stop).await }
+        let relay = Relay::new(outbox::Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            channels: blueprint.channels,
+            doorbell,
+            waits: Waits { terms: terms.clone(), looks: pace.looks },
+            metrics: metrics.clone(),
         });
-        let inbox_task = match missed {
-            None => {
-                engine.recover().await?;
-                None
-            }
-            Some(Missed { twilio, number }) => {
-                let too_young = pace.too_young;
-                let inbox = Inbox { twilio, number, db: db.clone(), clock: clock.clone(), too_young };
-                Some(tokio::spawn(fetch_missed(inbox, engine.clone(), pace, stop.clone())))
-            }
-        };
+        let stop = CancellationToken::new();
+        let inbox = missed.map(|Missed { twilio, number }| {
+            let too_young = pace.too_young;
+            Inbox { twilio, number, db: db.clone(), clock: clock.clone(), too_young }
+        });
         let upkeep = Upkeep {
             engine: engine.clone(),
             db: db.clone(),
@@ -168,13 +193,9 @@ impl App {
             retention: blueprint.retention,
             stop: stop.clone(),
         };
-        let tasks = Tasks {
-            relay: relay_task,
-            inbox: inbox_task,
-            upkeep: tokio::spawn(upkeep.clone().run()),
-            retries: tokio::spawn(engine.clone().retry(stop.clone())),
-        };
+        let tasks = Tasks::begin(&engine, &relay, inbox, pace, &upkeep).await?;
         engine.give_notice();
+        let health = Health::new(db.clone(), clock.clone());
         let webhooks = Webhooks {
             engine: engine.clone(),
             db: db.clone(),
@@ -182,6 +203,8 @@ impl App {
             terms,
             twilio: blueprint.trust,
             reports: blueprint.report_secret,
+            metrics: metrics.clone(),
+            health: health.clone(),
         };
         let console = Console {
             engine: engine.clone(),
@@ -192,6 +215,9 @@ impl App {
             retention: blueprint.retention,
             stop: stop.clone(),
             streams: Places::default(),
+            metrics,
+            health,
+            checkup,
         };
         Ok(Self { engine, relay, webhooks, console, db, clock, stop, upkeep, tasks })
     }
@@ -238,8 +264,8 @@ impl App {
     }
 }
 
-/// The people of the configuration.
-fn know(
+/// The people of the configuration are known, and a run begins.
+fn begin(
     conn: &mut Conn,
     admin: Option<&PhoneNumber>,
     members: &[PhoneNumber],
@@ -251,7 +277,7 @@ fn know(
     for phone in members {
         users::ensure(conn, phone, Newcomer::Member, now)?;
     }
-    Ok(())
+    boot::begin(conn, now)
 }
 
 /// Admits what the list holds and we do not.
