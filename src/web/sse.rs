@@ -12,7 +12,8 @@ use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::stream::unfold;
+use futures_util::{Stream, StreamExt};
 use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa::IntoParams;
@@ -23,9 +24,11 @@ use super::auth::Caller;
 use super::console::Console;
 use super::problem::Problem;
 use super::sse_wire as wire;
-use crate::conversation::stream::Seq;
+use crate::conversation::stream::{self, Seq};
 use crate::conversation::transcript::ConversationId;
 use crate::engine::stream::reader::{Batch, Reader};
+use crate::store::db::{Db, DbError};
+use crate::store::stream::details;
 use crate::store::stream::snapshot::{self, Snapshot};
 
 /// Streams that are open at the same time.
@@ -97,7 +100,8 @@ pub(super) async fn events(
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "as many streams are open as may be"));
     };
     let reader = console.engine.connect(conversation, after, move |conn| snapshot::read(conn, conversation));
-    let told = Telling { reader, waiting: VecDeque::from([Event::default().retry(RETRY)]), _permit: permit };
+    let waiting = VecDeque::from([Event::default().retry(RETRY)]);
+    let told = Telling { db: console.db, reader, waiting, _permit: permit };
     Ok(sent(told.stream().take_until(console.stop.cancelled_owned())))
 }
 
@@ -128,6 +132,7 @@ pub(in crate::web) fn sent(
 
 /// One client, and what it is still to be told of the last batch.
 struct Telling {
+    db: Db,
     reader: Reader<Snapshot>,
     waiting: VecDeque<Event>,
     _permit: OwnedSemaphorePermit,
@@ -136,7 +141,7 @@ struct Telling {
 impl Telling {
     /// Ends when the log cannot be read: the client comes back and says where it was.
     fn stream(self) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
-        stream::unfold(self, |mut this| async move {
+        unfold(self, |mut this| async move {
             loop {
                 if let Some(event) = this.waiting.pop_front() {
                     return Some((Ok(event), this));
@@ -152,6 +157,16 @@ impl Telling {
         })
     }
 
+    /// The words behind each event, where there are any. Most batches are deltas, which carry theirs.
+    async fn words(&self, events: &[Arc<stream::Event>]) -> Result<Vec<Option<String>>, DbError> {
+        if !events.iter().any(|event| details::has(event)) {
+            return Ok(vec![None; events.len()]);
+        }
+        let events = events.to_vec();
+        let read = move |conn: &mut _| events.iter().map(|event| details::of(conn, event)).collect();
+        self.db.read(read).await
+    }
+
     async fn next(&mut self) -> anyhow::Result<Vec<Event>> {
         Ok(match self.reader.next().await? {
             // Without an id: who is cut off here says the old place again, and gets the same answer.
@@ -161,8 +176,9 @@ impl Telling {
                 vec![Event::default().event("snapshot").id(seq.to_string()).json_data(data)?]
             }
             Batch::Events(events) => {
-                let told = events.iter().map(|event| {
-                    let (name, data) = wire::told(event);
+                let words = self.words(&events).await?;
+                let told = events.iter().zip(words).map(|(event, words)| {
+                    let (name, data) = wire::told(event, words);
                     Event::default().event(name).id(event.seq.to_string()).json_data(data)
                 });
                 told.collect::<Result<_, _>>()?

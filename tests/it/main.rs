@@ -24,6 +24,7 @@ mod metrics;
 mod missed;
 mod more;
 mod notices;
+mod pages;
 mod people;
 mod plans;
 mod posters;
