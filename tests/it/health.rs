@@ -136,7 +136,7 @@ async fn the_page_tells_how_things_stand_and_tests_a_library_when_asked() {
     ] {
         assert!(tested.html.contains(words) && !page.html.contains(words), "{words}: {}", tested.html);
     }
-    app.radarr().down(true);
+    app.radarr().fail_next(401);
     let down = browser.submit("/health-checks", &[("connection", "radarr")]).await;
     assert!(down.html.contains("badge bad"), "{}", down.html);
     assert_eq!(browser.submit("/health-checks", &[("connection", "elsewhere")]).await.status, 404);
