@@ -31,23 +31,42 @@ const fn warn(word: &'static str, words: &'static str) -> Outcome {
     Outcome { word, words, class: "warn" }
 }
 
-const NO_NUMBER: Outcome = warn("no-number", "Every test number is in an open conversation. They end by themselves after a silence.");
-const NOT_HERE: Outcome = warn("not-here", "Nothing was texted: this conversation has ended. Open it again first.");
+const NO_NUMBER: Outcome = warn(
+    "no-number",
+    "Every test number is in an open conversation. They end by themselves after a silence.",
+);
+const NOT_HERE: Outcome =
+    warn("not-here", "Nothing was texted: this conversation has ended. Open it again first.");
 const REOPENED: Outcome = good("reopened", "Open again. The next text goes on here.");
 const WAS_OPEN: Outcome = warn("was-open", "It was open already.");
-const IN_ANOTHER: Outcome = warn("in-another", "A text is being answered in another conversation right now. Try again in a moment.");
-const NOT_ACTIVE: Outcome = warn("not-active", "Only a conversation of somebody who may text can be opened again.");
+const IN_ANOTHER: Outcome =
+    warn("in-another", "A text is being answered in another conversation right now. Try again in a moment.");
+const NOT_ACTIVE: Outcome =
+    warn("not-active", "Only a conversation of somebody who may text can be opened again.");
 const TAKEN: Outcome = good("taken", "Answered. What came of it is told below and to the user.");
 const CLOSED: Outcome = warn("closed", "That question is closed: nothing was done.");
 const NOT_ASKED: Outcome = warn("not-asked", "The question has not been sent yet. Try again in a moment.");
 const ENDING: Outcome = good("ending", "It ends before its next effect. What was done is told.");
 const OVER: Outcome = warn("over", "It was over already.");
 const RESUMED: Outcome = good("resumed", "It goes on from where it failed.");
-const NOT_RESUMED: Outcome =
-    warn("not-resumed", "It cannot go on: only the newest turn of an open conversation can, if it failed and nothing else runs.");
+const NOT_RESUMED: Outcome = warn(
+    "not-resumed",
+    "It cannot go on: only the newest turn of an open conversation can, if it failed and nothing else runs.",
+);
 
 const ALL: [Outcome; 13] = [
-    NO_NUMBER, NOT_HERE, REOPENED, WAS_OPEN, IN_ANOTHER, NOT_ACTIVE, TAKEN, CLOSED, NOT_ASKED, ENDING, OVER, RESUMED,
+    NO_NUMBER,
+    NOT_HERE,
+    REOPENED,
+    WAS_OPEN,
+    IN_ANOTHER,
+    NOT_ACTIVE,
+    TAKEN,
+    CLOSED,
+    NOT_ASKED,
+    ENDING,
+    OVER,
+    RESUMED,
     NOT_RESUMED,
 ];
 

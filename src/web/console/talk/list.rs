@@ -85,7 +85,8 @@ pub(in crate::web) async fn show(
         "test" => Which::Test,
         _ => Which::All,
     };
-    let tab = |(path, name, of): (&'static str, &'static str, Which)| Tab { path, name, is_here: of == which };
+    let tab =
+        |(path, name, of): (&'static str, &'static str, Which)| Tab { path, name, is_here: of == which };
     let mut content = Page {
         frame: Frame::new(&operator, Place::Conversations, "Conversations"),
         said: asks.said.as_deref().and_then(Outcome::read),
@@ -106,7 +107,11 @@ pub(in crate::web) async fn show(
         content.found = found.into_iter().map(|found| hit(&console, found)).collect();
         content.next = next.map(|below| {
             let typed = &content.typed;
-            let query = [("q", typed.clone()), ("received", below.received.to_string()), ("sent", below.sent.to_string())];
+            let query = [
+                ("q", typed.clone()),
+                ("received", below.received.to_string()),
+                ("sent", below.sent.to_string()),
+            ];
             // Strings always can be written so.
             format!("/conversations?{}", serde_urlencoded::to_string(query).unwrap_or_default())
         });
@@ -146,7 +151,12 @@ fn line(console: &Console, talk: Talk) -> Line {
 fn hit(console: &Console, found: Found) -> Hit {
     let with = Named::from(&found.with);
     Hit {
-        path: format!("/conversations/{}?before={}#turn-{}", found.conversation, found.turn.0 + 1, found.turn),
+        path: format!(
+            "/conversations/{}?before={}#turn-{}",
+            found.conversation,
+            found.turn.0 + 1,
+            found.turn
+        ),
         name: found.name,
         by: match found.said {
             Said::ByThem => with.name,
