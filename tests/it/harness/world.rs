@@ -29,6 +29,7 @@ use dialarr::store::privacy::forget::{Forgetting, forget};
 use dialarr::store::privacy::sweep::{Swept, sweep};
 use dialarr::store::users::{self, Newcomer};
 use dialarr::store::{Conn, QueryResult};
+use dialarr::web::auth::SignIn;
 use dialarr::web::{self, console::Console};
 use http::Request;
 use jiff::tz::TimeZone;
@@ -102,6 +103,8 @@ impl World {
         let mut blueprint = self.peers.blueprint(db, settings, Some(self.model.clone())).unwrap();
         blueprint.report_secret = Some(SECRET.into());
         blueprint.missed = Some(self.peers.missed());
+        // Who is let in is not what is simulated here.
+        blueprint.console.sign_in = SignIn::Open;
         self.app = Some(App::start(blueprint).await.unwrap());
     }
 
