@@ -232,6 +232,10 @@ async fn no_statement_reads_a_growing_table_from_end_to_end() {
 
     let history = include_str!("../data/long_history.sql").replace("50000", "3000");
     conn.batch_execute(&history).unwrap();
+    let talks = "WITH RECURSIVE n(n) AS (SELECT 100 UNION ALL SELECT n + 1 FROM n WHERE n < 3000)
+        INSERT INTO conversations(id, user_id, name, started_at, last_activity_at, ended_at, end_reason)
+        SELECT n, (SELECT id FROM users LIMIT 1), 'old', n, n, n, 'idle' FROM n";
+    conn.batch_execute(talks).unwrap();
     conn.batch_execute("ANALYZE").unwrap();
     let in_a_long_history = slow_reads(&mut conn, &statements);
     assert!(in_a_long_history.is_empty(), "{in_a_long_history:#?}");
