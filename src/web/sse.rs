@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -16,7 +16,10 @@ use futures_util::stream::unfold;
 use futures_util::{Stream, StreamExt};
 use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use utoipa::IntoParams;
 
+use super::api::extract::{Id, Params};
+use super::api::unavailable;
 use super::auth::Caller;
 use super::console::Console;
 use super::problem::Problem;
@@ -52,42 +55,54 @@ impl Places {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(in crate::web) struct Cursor {
+    /// The number of the last event that was seen.
     after: Option<i64>,
 }
 
+/// Follow a conversation as it happens
+///
+/// Each event has a number, a name and data as JSON. Who comes back with the last number, as `after` or as
+/// `Last-Event-ID`, gets what came since, or a `snapshot` where that is no longer known.
+#[utoipa::path(
+    get,
+    path = "/conversations/{id}/events",
+    tag = "conversations",
+    operation_id = "follow_conversation",
+    params(
+        ("id" = i64, Path, description = "A conversation's id"),
+        Cursor,
+        ("Last-Event-ID" = Option<i64>, Header, description = "As browsers say it when they come back"),
+    ),
+    responses(
+        (status = 200, description = "Server-sent events", body = String, content_type = "text/event-stream"),
+        (status = 404, description = "No conversation has this id"),
+    )
+)]
 pub(super) async fn events(
     State(console): State<Console>,
     _caller: Caller,
-    Path(conversation): Path<i64>,
-    Query(cursor): Query<Cursor>,
+    Id(conversation): Id,
+    Params(cursor): Params<Cursor>,
     headers: HeaderMap,
-) -> Response {
-    let Ok(after) = place(&cursor, &headers) else {
-        return Problem::new(StatusCode::BAD_REQUEST, "Last-Event-ID is the number of an event.")
-            .into_response();
-    };
+) -> Result<Response, Problem> {
+    let after = place(&cursor, &headers).map_err(|NotANumber| {
+        Problem::new(StatusCode::BAD_REQUEST, "Last-Event-ID is the number of an event")
+    })?;
     let conversation = ConversationId(conversation);
-    match console.db.read(move |conn| snapshot::exists(conn, conversation)).await {
-        Ok(true) => {}
-        Ok(false) => {
-            return Problem::new(StatusCode::NOT_FOUND, "There is no such conversation.").into_response();
-        }
-        Err(error) => {
-            tracing::error!(%error, "a conversation could not be looked up");
-            return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.")
-                .into_response();
-        }
+    let exists = console.db.read(move |conn| snapshot::exists(conn, conversation)).await;
+    if !exists.map_err(unavailable)? {
+        return Err(Problem::new(StatusCode::NOT_FOUND, "no conversation has this id"));
     }
     let Some(permit) = console.streams.take() else {
-        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "As many streams are open as may be.")
-            .into_response();
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "as many streams are open as may be"));
     };
     let reader = console.engine.connect(conversation, after, move |conn| snapshot::read(conn, conversation));
     let waiting = VecDeque::from([Event::default().retry(RETRY)]);
     let told = Telling { db: console.db, reader, waiting, _permit: permit };
-    sent(told.stream().take_until(console.stop.cancelled_owned()))
+    Ok(sent(told.stream().take_until(console.stop.cancelled_owned())))
 }
 
 /// Where the client is; `None` at the beginning.

@@ -33,7 +33,7 @@ struct Conversation {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct Turn {
+pub(super) struct Turn {
     id: i64,
     state: &'static str,
     created_at: String,
@@ -89,7 +89,7 @@ struct Content {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct Question {
+pub(super) struct Question {
     id: i64,
     tool_call: i64,
     text: String,
@@ -201,12 +201,6 @@ pub(super) fn told(event: &Event, words: Option<String>) -> (&'static str, Told)
 
 impl Snapshot {
     pub(super) fn of(seq: Seq, conversation: ConversationId, snapshot: snapshot::Snapshot) -> Self {
-        let question = snapshot.question.map(|question| Question {
-            id: question.id,
-            tool_call: question.call.0,
-            text: question.words,
-            expires_at: question.expires_at.map(iso),
-        });
         Self {
             seq: seq.0,
             conversation: Conversation {
@@ -217,12 +211,21 @@ impl Snapshot {
             },
             turns: snapshot.turns.into_iter().map(turn).collect(),
             older_turns: snapshot.cut,
-            question,
+            question: snapshot.question.map(question),
         }
     }
 }
 
-fn turn(turn: snapshot::Turn) -> Turn {
+pub(super) fn question(question: snapshot::Question) -> Question {
+    Question {
+        id: question.id,
+        tool_call: question.call.0,
+        text: question.words,
+        expires_at: question.expires_at.map(iso),
+    }
+}
+
+pub(super) fn turn(turn: snapshot::Turn) -> Turn {
     let text = |text: snapshot::Received| Text { id: text.id.0, body: text.body, at: iso(text.at) };
     let message = |sent: snapshot::Sent| Message {
         id: sent.id.0,
@@ -275,7 +278,7 @@ fn key(block: Block) -> BlockKey {
     BlockKey { step: block.step, attempt: block.attempt, kind, ord: block.ord }
 }
 
-fn iso(at: Timestamp) -> String {
+pub(super) fn iso(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
