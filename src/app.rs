@@ -76,6 +76,8 @@ pub struct Blueprint {
     pub report_secret: Option<SecretString>,
     /// Where texts that never reached us are found; `None` without an account.
     pub missed: Option<Missed>,
+    /// Tokens that the model can read at once, where somebody said.
+    pub context_window: Option<u64>,
     /// Who is let in to the console.
     pub console: Rules,
 }
@@ -192,6 +194,7 @@ impl App {
             retention: blueprint.retention,
             stop: stop.clone(),
             streams: Places::default(),
+            context_window: blueprint.context_window,
         };
         Ok(Self { engine, relay, webhooks, console, db, clock, stop, upkeep, tasks })
     }

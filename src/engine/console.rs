@@ -129,12 +129,8 @@ fn reopen(conn: &mut Conn, id: ConversationId, by: By, now: Timestamp) -> QueryR
     if turns::live(conn, user)?.is_some() {
         return Ok(Reopened::Busy);
     }
-    let entry = Entry {
-        by,
-        kind: "reopen",
-        subject: Subject::User(user),
-        detail: json!({ "conversation": id.0 }),
-    };
+    let entry =
+        Entry { by, kind: "reopen", subject: Subject::User(user), detail: json!({ "conversation": id.0 }) };
     audit::record(conn, &entry, now)?;
     if let Some(other) = conversations::open(conn, user)? {
         conversations::end(conn, other.id, EndReason::Operator, now)?;
@@ -170,8 +166,12 @@ fn answer(
     match ledger::admit(conn, &text, AT_ONCE)? {
         Admission::Duplicate => Ok((Answered::Taken, None)),
         Admission::New { .. } => {
-            let entry =
-                Entry { by: By::Console, kind, subject: Subject::Call(call), detail: json!({ "user": user.0 }) };
+            let entry = Entry {
+                by: By::Console,
+                kind,
+                subject: Subject::Call(call),
+                detail: json!({ "user": user.0 }),
+            };
             audit::record(conn, &entry, now)?;
             Ok((Answered::Taken, Some(user)))
         }

@@ -37,6 +37,7 @@ mod shelf;
 mod spend;
 mod stream;
 mod texts;
+mod threads;
 mod tidy;
 mod tools;
 mod turns;

@@ -103,11 +103,7 @@ const OUT: &str = "SELECT `outbox`.id AS id, turns.id AS turn_id, turns.conversa
     WHERE words_out MATCH ? AND words_out.rowid < ? ORDER BY words_out.rowid DESC LIMIT ?";
 
 /// One page of what was found, and where the next begins, if there is more.
-pub fn search(
-    conn: &mut Conn,
-    wanted: &Wanted,
-    below: Below,
-) -> QueryResult<(Vec<Found>, Option<Below>)> {
+pub fn search(conn: &mut Conn, wanted: &Wanted, below: Below) -> QueryResult<(Vec<Found>, Option<Below>)> {
     let received = rows(conn, IN, wanted, below.received)?.into_iter().map(|row| (Said::ByThem, row));
     let sent = rows(conn, OUT, wanted, below.sent)?.into_iter().map(|row| (Said::ByUs, row));
     let mut all: Vec<(Said, Row)> = received.chain(sent).collect();
@@ -192,7 +188,11 @@ mod tests {
         conn.batch_execute(SAID).unwrap();
         let wanted = Wanted::read(typed).unwrap();
         let (found, next) = search(&mut conn, &wanted, Below::NOTHING).unwrap();
-        assert_eq!((in_short(&found), next), (expected.iter().map(|&line| line.to_owned()).collect(), None), "{typed}");
+        assert_eq!(
+            (in_short(&found), next),
+            (expected.iter().map(|&line| line.to_owned()).collect(), None),
+            "{typed}"
+        );
     }
 
     #[test]
@@ -205,7 +205,9 @@ mod tests {
 
     #[test]
     fn what_is_typed_is_never_a_query_of_its_own() {
-        for typed in ["dune\"", "\"", "dune*", "body:dune", "dune AND (", "NEAR(dune", "-dune", "{a} : b", "a\0b"] {
+        for typed in
+            ["dune\"", "\"", "dune*", "body:dune", "dune AND (", "NEAR(dune", "-dune", "{a} : b", "a\0b"]
+        {
             let mut conn = scratch();
             conn.batch_execute(SAID).unwrap();
             if let Some(wanted) = Wanted::read(typed) {

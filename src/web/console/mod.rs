@@ -46,4 +46,6 @@ pub struct Console {
     /// Ends the streams, so that the listener can close.
     pub stop: CancellationToken,
     pub streams: Places,
+    /// Tokens that the model can read at once, where somebody said.
+    pub context_window: Option<u64>,
 }

@@ -95,13 +95,7 @@ pub fn turns_of(conn: &mut Conn, ids: &[i64]) -> QueryResult<Vec<Turn>> {
     let rows: Vec<Row> = turns::table
         .filter(turns::id.eq_any(ids))
         .order(turns::id)
-        .select((
-            turns::id,
-            turns::state,
-            turns::created_at,
-            turns::finished_at,
-            turns::cancel_requested_at,
-        ))
+        .select((turns::id, turns::state, turns::created_at, turns::finished_at, turns::cancel_requested_at))
         .load(conn)?;
     let mut received = texts::received(conn, ids)?;
     let mut sent = texts::sent(conn, ids)?;

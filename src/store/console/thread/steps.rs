@@ -220,12 +220,7 @@ fn streamed(conn: &mut Conn, (turn, step, attempt): Key) -> QueryResult<Words> {
         .filter(stream_events::step.eq(step).and(stream_events::attempt.eq(attempt)))
         .filter(stream_events::kind.eq_any(["block_delta", "step_abandoned"]))
         .order(stream_events::seq)
-        .select((
-            stream_events::kind,
-            stream_events::block_type,
-            stream_events::ord,
-            stream_events::delta,
-        ))
+        .select((stream_events::kind, stream_events::block_type, stream_events::ord, stream_events::delta))
         .load(conn)?;
     let mut words = Words::default();
     for (kind, word, ord, delta) in rows {

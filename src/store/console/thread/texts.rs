@@ -172,12 +172,8 @@ pub(super) fn unanswered(conn: &mut Conn, span: &Span) -> QueryResult<Vec<Receiv
 /// One text of theirs that got no turn.
 pub fn unanswered_text(conn: &mut Conn, id: EventId) -> QueryResult<Option<Received>> {
     let over = inbound_events::turn_id.is_null().and(inbound_events::outcome.is_not_null());
-    let row: Option<InRow> = inbound_events::table
-        .find(id.0)
-        .filter(over)
-        .select(InRow::as_select())
-        .first(conn)
-        .optional()?;
+    let row: Option<InRow> =
+        inbound_events::table.find(id.0).filter(over).select(InRow::as_select()).first(conn).optional()?;
     row.map(|row| row.read(Vec::new())).transpose()
 }
 

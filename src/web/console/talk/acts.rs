@@ -14,6 +14,7 @@ use crate::store::turns;
 use crate::web::auth::SignedForm;
 use crate::web::console::Console;
 use crate::web::console::answers::{Failure, Id, Shown};
+use crate::web::console::home::Press;
 
 /// What came of a form, named in the address by a word: no link can have our pages say something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,23 +32,42 @@ const fn warn(word: &'static str, words: &'static str) -> Outcome {
     Outcome { word, words, class: "warn" }
 }
 
-const NO_NUMBER: Outcome = warn("no-number", "Every test number is in an open conversation. They end by themselves after a silence.");
-const NOT_HERE: Outcome = warn("not-here", "Nothing was texted: this conversation has ended. Open it again first.");
+const NO_NUMBER: Outcome = warn(
+    "no-number",
+    "Every test number is in an open conversation. They end by themselves after a silence.",
+);
+const NOT_HERE: Outcome =
+    warn("not-here", "Nothing was texted: this conversation has ended. Open it again first.");
 const REOPENED: Outcome = good("reopened", "Open again. The next text goes on here.");
 const WAS_OPEN: Outcome = warn("was-open", "It was open already.");
-const IN_ANOTHER: Outcome = warn("in-another", "A text is being answered in another conversation right now. Try again in a moment.");
-const NOT_ACTIVE: Outcome = warn("not-active", "Only a conversation of somebody who may text can be opened again.");
+const IN_ANOTHER: Outcome =
+    warn("in-another", "A text is being answered in another conversation right now. Try again in a moment.");
+const NOT_ACTIVE: Outcome =
+    warn("not-active", "Only a conversation of somebody who may text can be opened again.");
 const TAKEN: Outcome = good("taken", "Answered. What came of it is told below and to the user.");
 const CLOSED: Outcome = warn("closed", "That question is closed: nothing was done.");
 const NOT_ASKED: Outcome = warn("not-asked", "The question has not been sent yet. Try again in a moment.");
 const ENDING: Outcome = good("ending", "It ends before its next effect. What was done is told.");
 const OVER: Outcome = warn("over", "It was over already.");
 const RESUMED: Outcome = good("resumed", "It goes on from where it failed.");
-const NOT_RESUMED: Outcome =
-    warn("not-resumed", "It cannot go on: only the newest turn of an open conversation can, if it failed and nothing else runs.");
+const NOT_RESUMED: Outcome = warn(
+    "not-resumed",
+    "It cannot go on: only the newest turn of an open conversation can, if it failed and nothing else runs.",
+);
 
 const ALL: [Outcome; 13] = [
-    NO_NUMBER, NOT_HERE, REOPENED, WAS_OPEN, IN_ANOTHER, NOT_ACTIVE, TAKEN, CLOSED, NOT_ASKED, ENDING, OVER, RESUMED,
+    NO_NUMBER,
+    NOT_HERE,
+    REOPENED,
+    WAS_OPEN,
+    IN_ANOTHER,
+    NOT_ACTIVE,
+    TAKEN,
+    CLOSED,
+    NOT_ASKED,
+    ENDING,
+    OVER,
+    RESUMED,
     NOT_RESUMED,
 ];
 
@@ -61,10 +81,7 @@ impl Outcome {
     }
 }
 
-#[derive(Debug, Deserialize)]
-pub(in crate::web) struct Nothing {}
-
-pub(in crate::web) async fn begin(State(console): State<Console>, _form: SignedForm<Nothing>) -> Shown {
+pub(in crate::web) async fn begin(State(console): State<Console>, _form: SignedForm<Press>) -> Shown {
     Ok(match console.engine.begin_trial().await? {
         Trial::Begun(id) => Redirect::to(&format!("/conversations/{id}#box")).into_response(),
         Trial::NoNumberFree => {
@@ -98,7 +115,7 @@ pub(in crate::web) async fn text(
 pub(in crate::web) async fn reopen(
     State(console): State<Console>,
     Id(id): Id,
-    _form: SignedForm<Nothing>,
+    _form: SignedForm<Press>,
 ) -> Shown {
     let id = known(&console, id).await?;
     let outcome = match console.engine.reopen(id, By::Console).await? {
@@ -144,7 +161,7 @@ pub(in crate::web) async fn answer(
 pub(in crate::web) async fn cancel(
     State(console): State<Console>,
     Id(turn): Id,
-    _form: SignedForm<Nothing>,
+    _form: SignedForm<Press>,
 ) -> Shown {
     let outcome = match console.engine.cancel_turn(TurnId(turn)).await? {
         Cancellation::Requested => ENDING,
@@ -157,7 +174,7 @@ pub(in crate::web) async fn cancel(
 pub(in crate::web) async fn resume(
     State(console): State<Console>,
     Id(turn): Id,
-    _form: SignedForm<Nothing>,
+    _form: SignedForm<Press>,
 ) -> Shown {
     let outcome = match console.engine.resume_turn(TurnId(turn)).await? {
         Resumption::Resumed => RESUMED,

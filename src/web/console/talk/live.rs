@@ -12,8 +12,8 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, stream};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::turns::{self, Setting};
 use super::pieces;
+use super::turns::{self, Setting};
 use crate::conversation::stream::{Event as Logged, Seq, What};
 use crate::conversation::transcript::{ConversationId, EventId, OutboxId};
 use crate::engine::stream::reader::{Batch, Reader};
@@ -171,8 +171,7 @@ impl Touched {
         let head = head::read(conn, id)?;
         let tail = if self.frame { Some(head::tail(conn, &head)?) } else { None };
         let turns: Vec<i64> = self.turns.into_iter().collect();
-        let mut entries: Vec<Entry> =
-            thread::turns_of(conn, &turns)?.into_iter().map(Entry::Turn).collect();
+        let mut entries: Vec<Entry> = thread::turns_of(conn, &turns)?.into_iter().map(Entry::Turn).collect();
         for notice in self.notices {
             entries.extend(texts::notice(conn, OutboxId(notice))?.map(Entry::Notice));
         }

@@ -36,7 +36,6 @@ struct Article {
 
 struct TurnView {
     id: i64,
-    when: When,
     state: Badge,
     is_running: bool,
     is_ending: bool,
@@ -134,11 +133,15 @@ fn view(console: &Console, turn: Turn) -> TurnView {
     let running = turn.steps.iter().flat_map(|step| &step.attempts);
     let running = running.filter(|attempt| attempt.state == AttemptState::Running).next_back();
     let partial = running.map(|attempt| attempt.text.clone()).unwrap_or_default();
-    let calls: Vec<&str> = turn.steps.iter().flat_map(|step| &step.calls).map(|call| call.tool.as_str()).collect();
+    let calls: Vec<&str> =
+        turn.steps.iter().flat_map(|step| &step.calls).map(|call| call.tool.as_str()).collect();
     TurnView {
         id: turn.id.0,
-        when: console.when(turn.created_at),
-        state: if turn.is_ending { Badge { words: "Ending", class: "warn" } } else { wording::turn(turn.state) },
+        state: if turn.is_ending {
+            Badge { words: "Ending", class: "warn" }
+        } else {
+            wording::turn(turn.state)
+        },
         is_running,
         is_ending: turn.is_ending,
         has_failed: !is_running && matches!(turn.state, TurnState::Failed | TurnState::Error),
@@ -220,7 +223,9 @@ pub(super) fn received(console: &Console, text: &Received, setting: &Setting) ->
     let by = match text.channel {
         // Only the operator types for somebody real, and only to answer a question.
         ChannelKind::Console if !setting.is_test => "answered by the operator",
-        ChannelKind::Twilio | ChannelKind::Console | ChannelKind::Local => wording::channel(text.channel, text.via),
+        ChannelKind::Twilio | ChannelKind::Console | ChannelKind::Local => {
+            wording::channel(text.channel, text.via)
+        }
     };
     ReceivedView {
         body: text.body.clone(),
