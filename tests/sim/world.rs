@@ -245,7 +245,6 @@ impl World {
                 console: Arc::new(Sink),
             },
             missed: Some(Missed { twilio: carrier, number: Address::new(OUR_NUMBER) }),
-            context_window: None,
             ..usual
         }
     }
