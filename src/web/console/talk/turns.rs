@@ -106,7 +106,7 @@ pub(super) fn entry(console: &Console, entry: Entry, setting: &Setting) -> askam
             token,
             received: turn.received.iter().map(|text| received(console, text, setting)).collect(),
             sent: turn.sent.iter().map(|text| sent(console, text)).collect(),
-            turn: Some(view(console, turn)),
+            turn: Some(view(turn)),
         },
         Entry::Notice(text) => Article {
             id: format!("notice-{}", text.id),
@@ -128,7 +128,7 @@ pub(super) fn entry(console: &Console, entry: Entry, setting: &Setting) -> askam
     article.render()
 }
 
-fn view(console: &Console, turn: Turn) -> TurnView {
+fn view(turn: Turn) -> TurnView {
     let is_running = turn.finished_at.is_none();
     let running = turn.steps.iter().flat_map(|step| &step.attempts);
     let running = running.filter(|attempt| attempt.state == AttemptState::Running).next_back();
@@ -152,8 +152,8 @@ fn view(console: &Console, turn: Turn) -> TurnView {
             .steps
             .into_iter()
             .map(|step| StepView {
-                number: step.number,
-                attempts: step.attempts.into_iter().map(attempt).collect(),
+                number: step.number + 1,
+                attempts: (1..).zip(step.attempts).map(attempt).collect(),
                 calls: step.calls.into_iter().map(call).collect(),
             })
             .collect(),
@@ -172,13 +172,13 @@ fn summary(steps: usize, calls: &[&str], carried_out: usize) -> String {
     if calls.is_empty() { steps } else { format!("{steps}: {}", calls.join(", ")) }
 }
 
-fn attempt(attempt: Attempt) -> AttemptView {
+fn attempt((number, attempt): (u32, Attempt)) -> AttemptView {
     let by = match attempt.brain {
         Brain::Model => attempt.model,
         Brain::Keyword => "Keyword brain".to_owned(),
     };
     AttemptView {
-        number: attempt.number,
+        number,
         by,
         is_running: attempt.state == AttemptState::Running,
         abandoned: match attempt.state {
