@@ -7,7 +7,6 @@ mod access;
 mod asks;
 mod cli;
 mod confirmation;
-mod console;
 mod copies;
 mod details;
 mod doctor;

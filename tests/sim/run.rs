@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dialarr::app::App;
-use dialarr::conversation::transcript::{Role, UserId};
+use dialarr::conversation::transcript::Role;
+use dialarr::store::audit::By;
 use dialarr::store::household;
 
 use crate::checker;
@@ -167,8 +168,8 @@ impl Stage {
         let lost = self.lost_rights.iter().any(|(who, _)| *who == ANN);
         match &self.app {
             Some(app) if lost => {
-                let (admin, now) = (UserId(1), self.world.now());
-                app.db.write(move |conn| household::end_pause(conn, admin, now)).await.unwrap();
+                let now = self.world.now();
+                app.db.write(move |conn| household::end_pause(conn, By::Shell, now)).await.unwrap();
                 app.engine.recover().await.unwrap();
             }
             _ => {
