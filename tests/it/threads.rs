@@ -205,7 +205,7 @@ async fn texts_are_found_by_their_words_and_lead_to_where_they_stand() {
     let app = TestApp::start().await;
     app.model_plays([says("It is on page <1>."), says("Fine.")]);
     app.sms("where is the recipe for pancakes?").await;
-    app.sms("thank you very much for that").await;
+    app.sms("and what about waffles").await;
     let mut browser = app.browser().await;
     let found = browser.get("/conversations?q=pancak").await;
     assert!(found.html.contains("recipe for <mark>pancakes</mark>"), "{}", found.html);
