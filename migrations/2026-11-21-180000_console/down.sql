@@ -15,7 +15,6 @@ DROP INDEX ix_audit_kind;
 DROP INDEX ix_tool_unknown;
 DROP INDEX ix_turn_failed;
 DROP INDEX ix_outbox_failed;
-DROP INDEX ix_conversation_activity;
 DROP TABLE api_keys;
 DROP TABLE sign_in_links;
 DROP TABLE sessions;

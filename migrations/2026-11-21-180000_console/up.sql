@@ -166,8 +166,7 @@ CREATE TABLE api_keys (
   revoked_at INTEGER
 ) STRICT;
 
--- What the pages list: conversations by their last words, and what went wrong among much that did not.
-CREATE INDEX ix_conversation_activity ON conversations(last_activity_at DESC, id DESC);
+-- What the pages list: what went wrong among much that did not.
 CREATE INDEX ix_outbox_failed ON outbox(id) WHERE state = 'failed' OR delivery IN ('undelivered','failed');
 CREATE INDEX ix_turn_failed ON turns(id) WHERE state IN ('FAILED','ERROR');
 CREATE INDEX ix_tool_unknown ON tool_calls(id) WHERE state = 'unknown';

@@ -29,7 +29,7 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
     let serving = bound.serve(&app);
     tracing::info!(%address, "listening");
     match console {
-        Some(bind) => tracing::info!(address = console::address(bind), "the console is open"),
+        Some(bind) => tracing::info!(address = %console::address(bind), "the console is open"),
         None => tracing::info!("there is no console, since CONSOLE_BIND is empty"),
     }
     wiring::tell_what_is_missing(config);

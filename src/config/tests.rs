@@ -10,6 +10,7 @@ use secrecy::ExposeSecret;
 use super::environment::load_from;
 use super::{Config, ConfirmCode, LogFormat, Problems, TokenField};
 use crate::conversation::quiet::Quiet;
+use crate::web::auth::{Hosts, Password, SignIn, host};
 
 const TWILIO: &str = "
     TWILIO_ACCOUNT_SID=AC00000000000000000000000000000001
@@ -170,6 +171,58 @@ fn a_url_with_a_password_is_refused_since_logs_would_show_it() {
 }
 
 #[test]
+fn an_empty_address_turns_the_console_off_and_none_is_the_usual_one() {
+    let bind = |lines: &str| good(lines).console.bind.map(|address| address.to_string());
+    assert_eq!(bind("").as_deref(), Some("127.0.0.1:3001"));
+    assert_eq!(bind("CONSOLE_BIND=[::]:80").as_deref(), Some("[::]:80"));
+    assert_eq!(bind("CONSOLE_BIND="), None);
+    check(
+        "CONSOLE_BIND=3001",
+        "CONSOLE_BIND: not an IP address and a port, e.g. CONSOLE_BIND=127.0.0.1:3001",
+    );
+}
+
+#[test]
+fn a_console_without_sign_in_is_for_this_machine_alone() {
+    let sign_in = |lines: &str| good(lines).console.rules.sign_in;
+    assert!(matches!(sign_in(""), SignIn::Links));
+    assert!(matches!(sign_in("CONSOLE_PASSWORD=correct horse"), SignIn::Password(Password::Plain(_))));
+    assert!(matches!(sign_in("CONSOLE_AUTH=None"), SignIn::Open));
+    assert!(matches!(sign_in("CONSOLE_AUTH=none\nCONSOLE_BIND=[::1]:3001"), SignIn::Open));
+    for bind in ["0.0.0.0:3001", "[::]:3001", "192.168.1.9:3001"] {
+        check(
+            &format!("CONSOLE_AUTH=none\nCONSOLE_BIND={bind}"),
+            &format!(
+                "CONSOLE_AUTH: none is for a console on loopback, but CONSOLE_BIND is {bind}, e.g. CONSOLE_AUTH=password"
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_hash_in_place_of_the_console_password_must_be_whole() {
+    check(
+        "CONSOLE_PASSWORD=$argon2id$v=19$m=19456,t=2,p=1",
+        "CONSOLE_PASSWORD: not a whole argon2id hash, e.g. CONSOLE_PASSWORD=four words you remember",
+    );
+}
+
+#[test]
+fn further_host_names_of_the_console_come_beside_those_of_this_machine() {
+    let known = |lines: &str| good(lines).console.rules.hosts;
+    let beside = |names: &[&str]| Hosts::local().and(names.iter().map(|name| host(name).unwrap()));
+    assert_eq!(
+        known("CONSOLE_BIND=192.168.1.9:3001\nCONSOLE_HOSTS=Dialarr.home.lan, nas:3001"),
+        beside(&["192.168.1.9", "dialarr.home.lan", "nas"])
+    );
+    assert_eq!(known("CONSOLE_BIND="), Hosts::local());
+    check(
+        "CONSOLE_HOSTS=nas,https://nas",
+        "CONSOLE_HOSTS: entry 2 is not a host name, e.g. CONSOLE_HOSTS=dialarr.home.lan,dialarr.example.org",
+    );
+}
+
+#[test]
 fn choices_are_read_in_any_case() {
     let config = good(
         "
@@ -205,10 +258,12 @@ fn debug_output_shows_no_secret_and_no_whole_phone_number() {
         SONARR_URL=http://sonarr:8989
         SONARR_API_KEY=sonarrsecret
         NOTIFICATION_SECRET=reportsecret
+        CONSOLE_PASSWORD=consolesecret
         PHONE_WHITELIST=+15550100124,+15550100125"
     ));
     let shown = format!("{config:#?}");
-    let kept = ["firsttoken", "keysecret", "llmsecret", "sonarrsecret", "reportsecret", "5550100"];
+    let kept =
+        ["firsttoken", "keysecret", "llmsecret", "sonarrsecret", "reportsecret", "consolesecret", "5550100"];
     let leaked: Vec<&str> = kept.into_iter().filter(|secret| shown.contains(secret)).collect();
     assert_eq!(leaked, Vec::<&str>::new(), "{shown}");
 }

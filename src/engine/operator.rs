@@ -12,6 +12,7 @@ use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::db::DbError;
 use crate::store::household::{self, Change};
 use crate::store::ledger::{self, Admission, Pace};
+use crate::store::resending::{self, Again};
 use crate::store::{Conn, QueryResult, roster, users};
 
 /// What came of the wish to let somebody in or to block them.
@@ -95,6 +96,14 @@ impl Engine {
             Said::TooLate => Word::TooLate,
             Said::NoAdmin => Word::NoAdmin,
         })
+    }
+
+    /// Sends the words of a text again that surely did not arrive.
+    pub async fn send_again(&self, text: i64) -> Result<Again, DbError> {
+        let now = self.now();
+        let again = self.0.parts.db.write(move |conn| resending::again(conn, text, By::Console, now)).await?;
+        self.0.parts.outbox.ring();
+        Ok(again)
     }
 
     /// Ends the pause: everyone's waiting texts are worked on.

@@ -2,7 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -83,7 +83,12 @@ pub struct Db {
 #[derive(Clone)]
 enum Writer {
     /// A thread of its own, which commits what has gathered in one go.
-    Thread { jobs: mpsc::Sender<Job>, thread: Arc<Mutex<Option<JoinHandle<()>>>> },
+    Thread {
+        jobs: mpsc::Sender<Job>,
+        /// Whether the thread is to end once the queue is empty.
+        closing: Arc<AtomicBool>,
+        thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+    },
     /// The caller, for a simulation: a paused clock waits for no thread.
     Caller { pen: Arc<Mutex<Pen>>, waits: Arc<Waits>, _lock: Arc<File> },
 }
@@ -120,11 +125,15 @@ impl Db {
         let watched = Watched::default();
         let pen = Pen { conn, announcer: Announcer::new(watched.clone()) };
         let (jobs, queue) = mpsc::channel(QUEUE);
+        let closing = Arc::new(AtomicBool::new(false));
         let thread = std::thread::Builder::new()
             .name("db-writer".into())
-            .spawn(move || write_until_closed(pen, queue, &lock))
+            .spawn({
+                let closing = closing.clone();
+                move || write_until_closed(pen, queue, &closing, &lock)
+            })
             .map_err(OpenError::Thread)?;
-        let writer = Writer::Thread { jobs, thread: Arc::new(Mutex::new(Some(thread))) };
+        let writer = Writer::Thread { jobs, closing, thread: Arc::new(Mutex::new(Some(thread))) };
         Ok(Self { writer, readers, watched })
     }
 
@@ -200,12 +209,16 @@ impl Db {
         }
     }
 
-    /// Waits until everything queued is on disk and the write-ahead log is folded in. Call when no handle is used any more.
+    /// Waits until everything queued is on disk and the write-ahead log is folded in. Handles that are left
+    /// are of no use afterwards.
     pub async fn close(self) {
         let Self { writer, readers, .. } = self;
         readers.permits.close();
         drop(readers);
-        let Writer::Thread { jobs, thread } = writer else { return };
+        let Writer::Thread { jobs, closing, thread } = writer else { return };
+        closing.store(true, Ordering::Release);
+        // A connection that somebody keeps open may hold a handle for ever, so the thread is woken to look.
+        let _ = jobs.send(job(|_| Ok(())).0).await;
         drop(jobs);
         let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
@@ -343,10 +356,14 @@ fn connect(path: &str, pragmas: &str) -> Result<Conn, OpenError> {
     Ok(conn)
 }
 
-fn write_until_closed(mut pen: Pen, mut queue: mpsc::Receiver<Job>, _lock: &File) {
+fn write_until_closed(mut pen: Pen, mut queue: mpsc::Receiver<Job>, closing: &AtomicBool, _lock: &File) {
     let mut jobs = Vec::with_capacity(BATCH);
     while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
         pen.commit(&mut jobs);
+        if closing.load(Ordering::Acquire) {
+            // What is queued is still done; nothing more is taken.
+            queue.close();
+        }
     }
     if let Err(error) = pen.conn.batch_execute("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
         tracing::warn!(%error, "could not fold in the write-ahead log");

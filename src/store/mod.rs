@@ -28,6 +28,7 @@ pub mod privacy;
 pub mod quotas;
 pub mod reactions;
 pub mod requests;
+pub mod resending;
 pub mod resuming;
 pub mod roster;
 mod schema;

@@ -109,6 +109,7 @@ pub fn console_router(console: Console) -> Router {
         .route("/users/{id}/forget", post(changing::forget))
         .route("/users/{id}/export", post(changing::export))
         .route("/deliveries", get(deliveries::show))
+        .route("/deliveries/{id}/again", post(deliveries::send_again))
         .route("/spend", get(spend::show))
         .route("/memory", get(memory::show))
         .route("/audit", get(audit::show))

@@ -418,6 +418,9 @@ async fn over_tls_the_cookie_is_secure_and_for_this_host_alone() {
     );
     let held = cookie.split(';').next().unwrap();
     assert_eq!(app.stranger_at_the_console().with_cookie(held).get("/").await.status, 200);
+    app.pass(3600);
+    let prolonged = ask(&app, to(Method::GET, "/").header(COOKIE, held)).await;
+    assert_eq!(prolonged.headers()[SET_COOKIE], cookie);
 }
 
 #[tokio::test]

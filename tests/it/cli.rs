@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::harness::cli::Cli;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+
+use crate::harness::cli::{Cli, exchange};
 
 /// Everything configured, nobody at the other end.
 const NOBODY_THERE: [(&str, &str); 14] = [
@@ -32,15 +35,16 @@ fn help_names_the_commands() {
     Usage: dialarr <COMMAND>
 
     Commands:
-      demo    Try everything on this machine, with a made-up library and no account or key
-      serve   Answer texts: listen for webhooks and finish what a crash left open
-      chat    Talk in the terminal, with the real configuration and libraries
-      doctor  Check everything that has to work, and tell what to do about what does not
-      setup   Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
-      users   List, change, export and forget the people who text, also while the service runs
-      backup  Write a consistent copy of the database, also while the service runs
-      eval    Play files of scenarios and tell which scenarios end as they should
-      help    Print this message or the help of the given subcommand(s)
+      demo          Try everything on this machine, with a made-up library and no account or key
+      serve         Answer texts: listen for webhooks and finish what a crash left open
+      chat          Talk in the terminal, with the real configuration and libraries
+      doctor        Check everything that has to work, and tell what to do about what does not
+      setup         Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
+      users         List, change, export and forget the people who text, also while the service runs
+      backup        Write a consistent copy of the database, also while the service runs
+      console-link  Print a link that signs in to the console, once and within ten minutes; also while the service runs
+      eval          Play files of scenarios and tell which scenarios end as they should
+      help          Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help
@@ -81,6 +85,75 @@ fn it_serves_while_nobody_else_does_and_ends_when_asked() {
     assert_eq!(code, Some(0));
     assert!(took < Duration::from_secs(10), "{took:?}");
     assert_eq!(cli.serve(&NOBODY_THERE).terminate().0, Some(0));
+}
+
+#[test]
+fn a_link_from_the_shell_signs_in_at_the_console_of_the_running_service() {
+    let cli = Cli::new();
+    let mut environment = NOBODY_THERE.to_vec();
+    environment.push(("CONSOLE_BIND", "127.0.0.1:0"));
+    let mut served = cli.serve(&environment);
+    let console = served.console();
+
+    let ended = cli.run(&["console-link"], &[("CONSOLE_BIND", "127.0.0.1:3001")]);
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    let token = ended.output.trim_end().strip_prefix("http://127.0.0.1:3001/sign-in/link?token=").unwrap();
+    let body = format!("token={token}");
+    let sign_in = format!(
+        "POST /sign-in/link HTTP/1.1\r\nHost: {console}\r\nOrigin: http://{console}\r\nConnection: close\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    assert_eq!(exchange(&console, &sign_in).0, "HTTP/1.1 303 See Other");
+    assert_eq!(exchange(&console, &sign_in).0, "HTTP/1.1 410 Gone");
+    assert_eq!(served.get("/sign-in").0, "HTTP/1.1 404 Not Found");
+
+    // Whoever drips a request does not hold up the end.
+    let mut slow = TcpStream::connect(&console).unwrap();
+    slow.write_all(b"GET / HTTP/1.1\r\nHost: local").unwrap();
+    let (code, took) = served.terminate();
+    assert_eq!(code, Some(0));
+    assert!(took < Duration::from_secs(10), "{took:?}");
+}
+
+#[test]
+fn a_console_whose_port_is_taken_stops_the_start_with_a_hint() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut environment = NOBODY_THERE.to_vec();
+    environment.push(("CONSOLE_BIND", &address));
+
+    let ended = Cli::new().run(&["serve"], &environment);
+
+    assert_eq!(ended.code, Some(1));
+    let said = ended.errors.lines().find(|line| line.starts_with("error:")).unwrap_or_default();
+    assert_eq!(
+        said,
+        format!(
+            "error: failed to listen on {address} for the console; hint: set CONSOLE_BIND, or leave it empty for none"
+        )
+    );
+}
+
+#[test]
+fn without_a_console_there_is_no_link_to_it() {
+    let ended = Cli::new().run(&["console-link"], &[]);
+    assert_eq!(
+        (ended.code, ended.errors.as_str()),
+        (
+            Some(1),
+            "error: failed to make a link: CONSOLE_BIND is empty, so there is no console; hint: set it and restart\n"
+        )
+    );
+}
+
+#[test]
+fn the_demo_says_where_its_console_is_and_how_to_sign_in() {
+    let line = Cli::new().demo_greets();
+    let (address, link) = line.strip_prefix("Console at ").unwrap().split_once("; sign in with ").unwrap();
+    let (before, token) = link.split_once("/sign-in/link?token=").unwrap();
+    assert!(address.starts_with("http://127.0.0.1:"), "{line}");
+    assert_eq!((before, token.len()), (address, 43));
 }
 
 #[test]

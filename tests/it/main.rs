@@ -21,6 +21,7 @@ mod lifecycle;
 mod missed;
 mod more;
 mod notices;
+mod pages;
 mod people;
 mod plans;
 mod posters;

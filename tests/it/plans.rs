@@ -6,16 +6,22 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use dialarr::arr::fake::item::movie;
-use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::conversation::rate::Rate;
+use dialarr::conversation::transcript::{ConversationId, PhoneNumber};
 use dialarr::messaging::fake::Delivery;
+use dialarr::store::console::conversations::{self, Which as Listing};
+use dialarr::store::console::deliveries::Which;
+use dialarr::store::console::search::{self, Below, Wanted};
+use dialarr::store::console::{NEWEST, audit, deliveries, figures, home, people, spending, talks, thread};
 use dialarr::store::db::Db;
 use dialarr::store::users::{self, Newcomer};
+use dialarr::store::{Conn, resending};
 use diesel::connection::{
     Instrumentation, InstrumentationEvent, SimpleConnection, set_default_instrumentation,
 };
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::harness::ANN;
@@ -43,7 +49,7 @@ const GROWING: [&str; 16] = [
 ];
 
 /// Indexes of what is open alone: these may be read from end to end.
-const OF_OPEN: [&str; 7] = [
+const OF_OPEN: [&str; 8] = [
     "ix_event_pending",
     "ix_outbox_open",
     "ux_turn_live",
@@ -51,6 +57,7 @@ const OF_OPEN: [&str; 7] = [
     "ix_arr_event_open",
     "ux_follow_open",
     "ix_request_due",
+    "ix_tool_unknown",
 ];
 
 thread_local! {
@@ -120,6 +127,7 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     world.sms("no").await;
     world.sms("quiet 21-7").await;
     world.gives_notice().await;
+    looks_at_every_page(&world).await;
     world.sms("notify off").await;
     world.sms("reset").await;
     world.sms("STOP").await;
@@ -127,6 +135,40 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     world.erases_all_that_ann_said().await;
     world.is_killed().await;
     STATEMENTS.take().unwrap()
+}
+
+/// The operator looks at every page of the console, and at the next one of every list.
+async fn looks_at_every_page(world: &World) {
+    let (now, ann) = (world.now(), PhoneNumber::parse(ANN).unwrap());
+    let (long_ago, rate) = (now - SignedDuration::from_hours(24 * 30), Rate::parse("10/7d"));
+    let looks = move |conn: &mut Conn| {
+        let ann = users::by_phone(conn, &ann)?.unwrap().id;
+        home::needs(conn, long_ago, now)?;
+        figures::since(conn, long_ago)?;
+        spending::since(conn, "2026-10-20")?;
+        spending::of_person(conn, ann, "2026-10-20")?;
+        talks::latest(conn, 15)?;
+        people::everyone(conn, (rate, rate), now)?;
+        people::one(conn, ann, (rate, rate), now)?;
+        let words = Wanted::read("arrival dune").unwrap();
+        search::search(conn, &words, Below::NOTHING)?;
+        for before in [NEWEST, 3] {
+            thread::read(conn, ConversationId(1), before)?;
+            for which in [Listing::All, Listing::Open, Listing::Ended, Listing::Test] {
+                conversations::list(conn, which, before)?;
+            }
+            talks::of_person(conn, ann, before, 1)?;
+            people::wanted(conn, ann, before, 1)?;
+            for which in [Which::All, Which::Waiting, Which::Failed, Which::To(ann)] {
+                deliveries::list(conn, which, before, 1)?;
+            }
+            for kind in [None, Some("write")] {
+                audit::list(conn, kind, before, 1)?;
+            }
+        }
+        resending::may_be(conn, 1)
+    };
+    world.reads(looks).await;
 }
 
 async fn a_database_that_knows_ann(path: &Path) -> SqliteConnection {
@@ -167,6 +209,18 @@ fn slow_reads(conn: &mut SqliteConnection, statements: &BTreeSet<String>) -> Vec
         slow.extend(found.map(|line| format!("{}: {statement}", line.detail)));
     }
     slow
+}
+
+#[tokio::test]
+async fn failed_texts_are_found_among_all_others_by_their_own_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut conn = a_database_that_knows_ann(&folder.path().join("test.db")).await;
+    let failed = "(outbox.state = 'failed' OR outbox.delivery IN ('undelivered','failed'))";
+    let statement = format!("SELECT body FROM outbox WHERE {failed} AND id < ? ORDER BY id DESC LIMIT 51");
+    let plan: Vec<Line> =
+        diesel::sql_query(format!("EXPLAIN QUERY PLAN {statement}")).load(&mut conn).unwrap();
+    let steps: Vec<String> = plan.into_iter().map(|line| line.detail).collect();
+    assert_eq!(steps, ["SEARCH outbox USING INDEX ix_outbox_failed (id<?)"]);
 }
 
 #[tokio::test(start_paused = true)]

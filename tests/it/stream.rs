@@ -219,7 +219,7 @@ async fn every_state_that_a_day_ends_with_was_told() {
 
 /// The stream of a conversation as a client reads it, up to and with the event of this name.
 async fn read_up_to(world: &World, path: &str, last_event_id: Option<&str>, last: &str) -> String {
-    let mut request = Request::get(path);
+    let mut request = Request::get(path).header("host", "localhost");
     if let Some(id) = last_event_id {
         request = request.header("last-event-id", id);
     }
@@ -262,7 +262,7 @@ async fn a_stream_ends_when_the_program_stops_and_there_are_so_many_at_most() {
     world.sms("one").await;
     let console = world.console();
     let open = async || {
-        let request = Request::get("/api/v1/conversations/1/events");
+        let request = Request::get("/api/v1/conversations/1/events").header("host", "localhost");
         let router = web::console_router(console.clone());
         router.oneshot(request.body(axum::body::Body::empty()).unwrap()).await.unwrap()
     };

@@ -10,7 +10,7 @@ use crate::conversation::transcript::{ConversationId, UserId};
 use crate::store::codec::{from_json, number, time};
 use crate::store::schema::{delivery_events, outbox, turns, users};
 use crate::store::written::Written;
-use crate::store::{Conn, QueryResult, outbox as texts};
+use crate::store::{Conn, QueryResult, outbox as texts, resending};
 
 const FAILED: Written = Written("(outbox.state = 'failed' OR outbox.delivery IN ('undelivered','failed'))");
 
@@ -32,6 +32,7 @@ pub struct Delivery {
     pub has_picture: bool,
     pub segments: u32,
     pub state: State,
+    pub may_be_sent_again: bool,
     pub at: Timestamp,
 }
 
@@ -101,6 +102,8 @@ fn read(conn: &mut Conn, (text, fate, who): Row) -> QueryResult<Delivery> {
         Some(turn) => Some(turns::table.find(turn).select(turns::conversation_id).first(conn)?),
         None => None,
     };
+    let state = state(conn, fate)?;
+    let may_be_sent_again = matches!(state, State::Failed(_)) && resending::may_be(conn, id)?;
     Ok(Delivery {
         id,
         to: who.read()?,
@@ -108,7 +111,8 @@ fn read(conn: &mut Conn, (text, fate, who): Row) -> QueryResult<Delivery> {
         body,
         has_picture: picture.is_some(),
         segments: number(segments)?,
-        state: state(conn, fate)?,
+        state,
+        may_be_sent_again,
         at: time(at)?,
     })
 }

@@ -4,6 +4,7 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
+use super::NEWEST;
 use crate::store::codec::{ms, time};
 use crate::store::schema::{inbound_events, outbox, users};
 use crate::store::{Conn, QueryResult};
@@ -29,6 +30,7 @@ pub enum Outcome {
 
 pub fn since(conn: &mut Conn, from: Timestamp) -> QueryResult<Texts> {
     let newest: Option<i64> = inbound_events::table
+        .filter(inbound_events::id.lt(NEWEST))
         .order(inbound_events::id.desc())
         .select(inbound_events::id)
         .first(conn)
@@ -46,8 +48,12 @@ pub fn since(conn: &mut Conn, from: Timestamp) -> QueryResult<Texts> {
         .filter(inbound_events::channel.ne("console"))
         .select(inbound_events::received_at)
         .load(conn)?;
-    let newest: Option<i64> =
-        outbox::table.order(outbox::id.desc()).select(outbox::id).first(conn).optional()?;
+    let newest: Option<i64> = outbox::table
+        .filter(outbox::id.lt(NEWEST))
+        .order(outbox::id.desc())
+        .select(outbox::id)
+        .first(conn)
+        .optional()?;
     let first = first_since(newest.unwrap_or(0), ms(from), |id| {
         outbox::table
             .filter(outbox::id.ge(id))

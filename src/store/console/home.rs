@@ -3,10 +3,11 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
+use super::NEWEST;
 use super::who::{self, Who};
 use crate::conversation::transcript::{ConversationId, User};
 use crate::store::approvals::{self, Approval, Matter};
-use crate::store::codec::{ms, time};
+use crate::store::codec::time;
 use crate::store::schema::{conversations, outbox, pauses, tool_calls, turns, users};
 use crate::store::written::Written;
 use crate::store::{Conn, QueryResult, joining, outbox as texts, users as people};
@@ -80,12 +81,10 @@ pub fn needs(conn: &mut Conn, since: Timestamp, now: Timestamp) -> QueryResult<N
 fn unknown(conn: &mut Conn) -> QueryResult<Vec<Unknown>> {
     let lost: Vec<(i64, Option<i64>)> = outbox::table
         .filter(texts::OPEN.and(outbox::state.eq("unknown")))
-        .order(outbox::id.desc())
         .select((outbox::unknown_at.assume_not_null(), outbox::turn_id))
         .load(conn)?;
     let calls: Vec<(i64, i64, String)> = tool_calls::table
         .filter(UNKNOWN_CALL)
-        .order(tool_calls::id.desc())
         .select((tool_calls::unknown_at.assume_not_null(), tool_calls::turn_id, tool_calls::tool_name))
         .load(conn)?;
     let lost = lost.into_iter().map(|(at, turn)| (at, turn, UnknownWhat::Text));
@@ -98,6 +97,7 @@ fn unknown(conn: &mut Conn) -> QueryResult<Vec<Unknown>> {
         };
         unknown.push(Unknown { what, since: time(at)?, conversation: conversation.map(ConversationId) });
     }
+    unknown.sort_by_key(|unknown| std::cmp::Reverse(unknown.since));
     Ok(unknown)
 }
 
@@ -106,7 +106,7 @@ fn broken(conn: &mut Conn, since: Timestamp) -> QueryResult<Vec<Broken>> {
     let rows: Vec<Row> = turns::table
         .inner_join(conversations::table.on(conversations::id.eq(turns::conversation_id)))
         .inner_join(users::table.on(users::id.eq(turns::user_id)))
-        .filter(FAILED_TURN.and(turns::updated_at.ge(ms(since))))
+        .filter(FAILED_TURN.and(turns::id.lt(NEWEST)))
         .order(turns::id.desc())
         .limit(TURNS)
         .select((conversations::id, conversations::name, turns::updated_at, who::Row::as_select()))
@@ -114,5 +114,6 @@ fn broken(conn: &mut Conn, since: Timestamp) -> QueryResult<Vec<Broken>> {
     let read = |(id, name, at, who): Row| {
         Ok(Broken { conversation: ConversationId(id), name, who: who.read()?, at: time(at)? })
     };
-    rows.into_iter().map(read).collect()
+    let broken: Vec<Broken> = rows.into_iter().map(read).collect::<QueryResult<_>>()?;
+    Ok(broken.into_iter().filter(|turn| turn.at >= since).collect())
 }

@@ -6,7 +6,7 @@ use diesel::sqlite::Sqlite;
 use jiff::Timestamp;
 
 use super::who::{self, Who};
-use super::{Listed, one_more};
+use super::{Listed, NEWEST, one_more};
 use crate::conversation::transcript::{ConversationId, UserId};
 use crate::store::codec::time;
 use crate::store::schema::{conversations, inbound_events, outbox, turns, users};
@@ -38,16 +38,31 @@ pub enum LastWords {
 
 pub(super) type Row = (i64, String, i64, Option<i64>, who::Row);
 
-/// The conversations that were active last.
+/// The conversations that began last, behind those in which a turn runs, however old.
 pub fn latest(conn: &mut Conn, fits: usize) -> QueryResult<Vec<Talk>> {
+    let live: Vec<i64> =
+        turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id).load(conn)?;
+    let mut talks = Vec::with_capacity(fits);
+    for id in live.iter().copied().take(fits) {
+        let row: Row = conversations::table
+            .inner_join(users::table.on(users::id.eq(conversations::user_id)))
+            .filter(conversations::id.eq(id))
+            .select(columns())
+            .first(conn)?;
+        talks.push(read(conn, row)?);
+    }
     let rows: Vec<Row> = conversations::table
         .inner_join(users::table.on(users::id.eq(conversations::user_id)))
-        .filter(conversations::last_activity_at.lt(i64::MAX))
-        .order((conversations::last_activity_at.desc(), conversations::id.desc()))
+        .filter(conversations::id.lt(NEWEST))
+        .order(conversations::id.desc())
         .limit(i64::try_from(fits).unwrap_or(i64::MAX))
         .select(columns())
         .load(conn)?;
-    rows.into_iter().map(|row| read(conn, row)).collect()
+    for row in rows.into_iter().filter(|row| !live.contains(&row.0)) {
+        talks.push(read(conn, row)?);
+    }
+    talks.truncate(fits);
+    Ok(talks)
 }
 
 /// The conversations of one person, newest first, below `before`.

@@ -6,33 +6,62 @@ use axum::http::header::COOKIE;
 use super::origin::is_encrypted;
 use super::token::Token;
 
-/// Over TLS: a browser keeps it for this very host, and takes it from nobody else.
-const SECURE: &str = "__Host-dialarr";
-const PLAIN: &str = "dialarr";
 /// How long a browser keeps it after it was last given.
 pub(super) const SECONDS: i64 = 7 * 24 * 3600;
 
+/// How much a browser is told to look after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Care {
+    /// Over TLS: it keeps it for this very host, and takes it from nobody else.
+    Secure,
+    Plain,
+}
+
+impl Care {
+    pub(super) fn of(request: &HeaderMap) -> Self {
+        if is_encrypted(request) { Self::Secure } else { Self::Plain }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Secure => "__Host-dialarr",
+            Self::Plain => "dialarr",
+        }
+    }
+
+    fn attribute(self) -> &'static str {
+        match self {
+            Self::Secure => "; Secure",
+            Self::Plain => "",
+        }
+    }
+}
+
 /// What a browser is given. Lax, not strict: whoever comes by a link in a message is to be signed in.
-pub(super) fn give(token: &Token, request: &HeaderMap) -> String {
-    let (name, secure) = if is_encrypted(request) { (SECURE, "; Secure") } else { (PLAIN, "") };
-    let value = token.as_str();
-    format!("{name}={value}; Path=/; Max-Age={SECONDS}; HttpOnly; SameSite=Lax{secure}")
+pub(super) fn give(token: &Token, care: Care) -> String {
+    let (name, value, attribute) = (care.name(), token.as_str(), care.attribute());
+    format!("{name}={value}; Path=/; Max-Age={SECONDS}; HttpOnly; SameSite=Lax{attribute}")
 }
 
 /// What makes a browser forget it, by whichever name.
 pub(super) fn take_back() -> [String; 2] {
-    [(PLAIN, ""), (SECURE, "; Secure")]
-        .map(|(name, secure)| format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax{secure}"))
+    [Care::Plain, Care::Secure].map(|care| {
+        let (name, attribute) = (care.name(), care.attribute());
+        format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax{attribute}")
+    })
 }
 
 /// The session that a request comes with.
-pub(super) fn held(headers: &HeaderMap) -> Option<Token> {
+pub(super) fn held(headers: &HeaderMap) -> Option<(Token, Care)> {
     let cookies = || {
         let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
         lines.flat_map(|line| line.split(';')).filter_map(|cookie| cookie.trim().split_once('='))
     };
-    let named = |wanted: &str| cookies().find(|(name, _)| *name == wanted).map(|(_, value)| value);
-    Token::read(named(SECURE).or_else(|| named(PLAIN))?)
+    let (value, care) = [Care::Secure, Care::Plain].into_iter().find_map(|care| {
+        let (_, value) = cookies().find(|(name, _)| *name == care.name())?;
+        Some((value, care))
+    })?;
+    Some((Token::read(value)?, care))
 }
 
 #[cfg(test)]
@@ -40,7 +69,7 @@ mod tests {
     use axum::http::HeaderMap;
     use axum::http::header::{COOKIE, HeaderValue, ORIGIN};
 
-    use super::{give, held};
+    use super::{Care, give, held};
     use crate::web::auth::token::Token;
 
     #[test]
@@ -48,7 +77,7 @@ mod tests {
         let token = Token::read(&"a".repeat(43)).unwrap();
         let given = |origin: &'static str| {
             let headers = HeaderMap::from_iter([(ORIGIN, HeaderValue::from_static(origin))]);
-            give(&token, &headers).replace(token.as_str(), "TOKEN")
+            give(&token, Care::of(&headers)).replace(token.as_str(), "TOKEN")
         };
         assert_eq!(
             [given("http://localhost:3001"), given("https://dialarr.example.org")],
@@ -64,6 +93,7 @@ mod tests {
         let (ours, theirs) = ("b".repeat(43), "c".repeat(43));
         let line = format!("other=1; dialarr={theirs}; __Host-dialarr={ours}");
         let headers = HeaderMap::from_iter([(COOKIE, HeaderValue::from_str(&line).unwrap())]);
-        assert_eq!(held(&headers).unwrap().as_str(), ours);
+        let (token, care) = held(&headers).unwrap();
+        assert_eq!((token.as_str(), care), (ours.as_str(), Care::Secure));
     }
 }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use super::cookie;
+use super::cookie::{self, Care};
 use super::password::{PasswordError, Typed};
 use super::throttle::{self, Try};
 use super::token::Token;
@@ -44,7 +44,7 @@ pub(in crate::web) async fn by_password(
         Typed::Right => {
             let failed_before = console.access.throttle().succeeded();
             let token = Token::random();
-            let (new, old) = (token.hash(), cookie::held(headers).map(|old| old.hash()));
+            let (new, old) = (token.hash(), cookie::held(headers).map(|(old, _)| old.hash()));
             let enter = move |conn: &mut Conn| {
                 // The password may have been another one for the time it took to compare.
                 if access::password(conn)?.as_ref() != Some(&hash) {
@@ -80,7 +80,7 @@ pub(in crate::web) async fn by_link(
 ) -> Result<Entering, DbError> {
     let Some(link) = Token::read(link) else { return Ok(Entering::Refused) };
     let (token, now) = (Token::random(), console.clock.now());
-    let (link, new, old) = (link.hash(), token.hash(), cookie::held(headers).map(|old| old.hash()));
+    let (link, new, old) = (link.hash(), token.hash(), cookie::held(headers).map(|(old, _)| old.hash()));
     let enter = move |conn: &mut Conn| {
         match access::use_link(conn, link, now)? {
             LinkUse::Dead => return Ok(LinkUse::Dead),
@@ -108,7 +108,7 @@ pub(in crate::web) async fn link_stands(console: &Console, link: &str) -> Result
 
 /// Ends the session that a request comes with, and returns what makes the browser forget it.
 pub(in crate::web) async fn leave(console: &Console, headers: &HeaderMap) -> Result<[String; 2], DbError> {
-    if let Some(token) = cookie::held(headers) {
+    if let Some((token, _)) = cookie::held(headers) {
         let (token, now) = (token.hash(), console.clock.now());
         let leave = move |conn: &mut Conn| {
             record(conn, "sign_out", json!({}), now)?;
@@ -120,7 +120,7 @@ pub(in crate::web) async fn leave(console: &Console, headers: &HeaderMap) -> Res
 }
 
 fn given(token: &Token, headers: &HeaderMap) -> Entering {
-    Entering::Entered(cookie::give(token, headers))
+    Entering::Entered(cookie::give(token, Care::of(headers)))
 }
 
 fn record(conn: &mut Conn, kind: &'static str, detail: Value, now: Timestamp) -> QueryResult<()> {

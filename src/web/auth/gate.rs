@@ -9,9 +9,10 @@ use axum::response::{IntoResponse, Redirect, Response};
 use jiff::{SignedDuration, Timestamp};
 use url::form_urlencoded;
 
+use super::cookie::{self, Care};
 use super::entering::SESSION;
 use super::token::Token;
-use super::{SignIn, cookie, keys, origin};
+use super::{SignIn, keys, origin};
 use crate::store::access;
 use crate::store::db::DbError;
 use crate::web::console::Console;
@@ -124,15 +125,15 @@ async fn recognise(
         SignIn::Links | SignIn::Password(_) => {}
     }
     match cookie::held(headers) {
-        Some(token) => by_session(console, headers, &token).await,
+        Some((token, care)) => by_session(console, &token, care).await,
         None => Ok((Visitor::Stranger, None)),
     }
 }
 
 async fn by_session(
     console: &Console,
-    headers: &HeaderMap,
     token: &Token,
+    care: Care,
 ) -> Result<(Visitor, Option<String>), DbError> {
     let (hash, now) = (token.hash(), console.clock.now());
     let Some(seen) = console.db.read(move |conn| access::session_seen(conn, hash, now)).await? else {
@@ -143,7 +144,8 @@ async fn by_session(
         return Ok((visitor, None));
     }
     console.db.write(move |conn| access::prolong_session(conn, hash, now, now + SESSION)).await?;
-    Ok((visitor, Some(cookie::give(token, headers))))
+    // By its name of before: a request that only reads may not tell that it came over TLS.
+    Ok((visitor, Some(cookie::give(token, care))))
 }
 
 async fn by_key(console: &Console, presented: &str) -> Result<Visitor, DbError> {

@@ -19,7 +19,11 @@ impl Hosts {
 
     #[must_use]
     pub fn and(mut self, further: impl IntoIterator<Item = Host>) -> Self {
-        self.0.extend(further);
+        for host in further {
+            if !self.0.contains(&host) {
+                self.0.push(host);
+            }
+        }
         self
     }
 

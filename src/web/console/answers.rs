@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::frame::page;
 use super::said::Said;
+use super::trouble::trouble;
 use crate::store::db::DbError;
 
 /// Why there is no page.
@@ -23,23 +24,15 @@ pub(in crate::web) enum Failure {
 pub(in crate::web) type Shown = Result<Response, Failure>;
 
 #[derive(Template)]
-#[template(path = "problem.html")]
-struct Problem {
-    title: &'static str,
-    text: &'static str,
-}
+#[template(path = "missing.html")]
+struct Missing;
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let (status, title, text) = match self {
-            Self::Missing => (StatusCode::NOT_FOUND, "Not found", "There is nothing at this address."),
-            Self::Database(error) => {
-                tracing::error!(%error, "a page could not be read from the database");
-                let text = "The database did not answer. Try again in a moment.";
-                (StatusCode::SERVICE_UNAVAILABLE, "Not available", text)
-            }
-        };
-        (status, page(&Problem { title, text })).into_response()
+        match self {
+            Self::Missing => (StatusCode::NOT_FOUND, page(&Missing)).into_response(),
+            Self::Database(error) => trouble(error),
+        }
     }
 }
 

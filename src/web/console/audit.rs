@@ -16,7 +16,7 @@ use crate::web::auth::Operator;
 const FITS: usize = 50;
 
 /// The kinds of changes, in words.
-const KINDS: [(&str, &str); 23] = [
+const KINDS: [(&str, &str); 25] = [
     ("write", "Began a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Found a change made"),
@@ -36,8 +36,10 @@ const KINDS: [(&str, &str); 23] = [
     ("forget_all", "Erased what was said"),
     ("export", "Exported"),
     ("send_again", "Sent a text again"),
+    ("sign_in_link", "Made a sign-in link"),
     ("sign_in", "Signed in"),
     ("sign_in_failed", "Failed to sign in"),
+    ("password", "Changed the password"),
     ("key_made", "Made an API key"),
     ("key_revoked", "Revoked an API key"),
 ];

@@ -118,11 +118,11 @@ fn labels(days: &[(String, Vec<u64>)]) -> Vec<Label> {
     places.into_iter().filter_map(|(at, x, anchor)| Some(Label { x, anchor, text: named(at)? })).collect()
 }
 
-/// The next larger of 4, 10, 20, 40, 100 and so on, so that the lines stand at plain numbers.
+/// The next larger of 4, 6, 8, 10, 20, 30, 40, 60 and so on, so that the lines stand at plain numbers.
 fn round_up(value: u64) -> u64 {
     let mut step = 1_u64;
     loop {
-        for times in [4, 10, 20] {
+        for times in [4, 6, 8, 10, 20, 30] {
             if step.saturating_mul(times) >= value {
                 return step.saturating_mul(times);
             }
@@ -198,7 +198,7 @@ mod tests {
     fn lines_stand_at_plain_numbers() {
         assert_eq!(
             [0, 3, 4, 5, 17, 21, 41, 900, 1_500].map(round_up),
-            [4, 4, 4, 10, 20, 40, 100, 1_000, 2_000]
+            [4, 4, 4, 6, 20, 30, 60, 1_000, 2_000]
         );
         assert_eq!([0, 950, 1_500, 20_000, 4_000_000].map(short), ["0", "950", "1.5k", "20k", "4M"]);
     }

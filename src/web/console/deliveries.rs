@@ -5,16 +5,18 @@ use axum::extract::State;
 use serde::Deserialize;
 
 use super::Console;
-use super::answers::{Asked, Failure, Shown};
+use super::answers::{Asked, Failure, Id, Shown, back};
 use super::frame::{Frame, Place, When, page};
+use super::home::Press;
 use super::said::{self, Said};
 use super::words::Named;
 use crate::conversation::transcript::UserId;
 use crate::messaging::error_codes;
 use crate::store::console::deliveries::{self, Delivery, State as Fate, Which, Why};
 use crate::store::console::{NEWEST, who};
+use crate::store::resending::Again;
 use crate::store::roster;
-use crate::web::auth::Operator;
+use crate::web::auth::{Operator, SignedForm};
 
 const FITS: usize = 50;
 
@@ -50,6 +52,7 @@ struct Deliveries {
 }
 
 struct Text {
+    id: i64,
     at: When,
     to: Named,
     body: String,
@@ -59,6 +62,7 @@ struct Text {
     /// Its class, its sign and its word.
     state: (&'static str, &'static str, &'static str),
     why: Option<String>,
+    may_be_sent_again: bool,
 }
 
 pub(in crate::web) async fn show(
@@ -110,6 +114,8 @@ pub(in crate::web) async fn show(
 impl Text {
     fn of(text: &Delivery, console: &Console) -> Self {
         Self {
+            id: text.id,
+            may_be_sent_again: text.may_be_sent_again,
             at: console.when(text.at),
             to: Named::from(&text.to),
             body: text.body.clone(),
@@ -127,6 +133,18 @@ impl Text {
                 Fate::Queued | Fate::Sending | Fate::Sent | Fate::Delivered | Fate::Read => None,
             },
         }
+    }
+}
+
+pub(in crate::web) async fn send_again(
+    State(console): State<Console>,
+    Id(id): Id,
+    SignedForm(Press {}): SignedForm<Press>,
+) -> Shown {
+    match console.engine.send_again(id).await? {
+        Again::Queued => Ok(back("/deliveries", Said::SentAgain)),
+        Again::No => Ok(back("/deliveries", Said::NotSentAgain)),
+        Again::Unknown => Err(Failure::Missing),
     }
 }
 

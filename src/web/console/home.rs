@@ -28,7 +28,7 @@ use crate::web::auth::{Operator, SignedForm};
 /// How long failures are told of here.
 const LATELY: SignedDuration = SignedDuration::from_hours(72);
 const TALKS: usize = 15;
-const FAILED_TEXTS: usize = 5;
+const FAILED_TEXTS: usize = 3;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(in crate::web) struct Query {
@@ -44,6 +44,8 @@ struct Home {
     newcomers: Vec<Newcomer>,
     wishes: Vec<Wish>,
     troubles: Vec<Trouble>,
+    /// Texts that did not arrive, beyond those among the troubles.
+    more_failed: bool,
     figures: Vec<(&'static str, String)>,
     talks: Vec<TalkLine>,
 }
@@ -110,7 +112,7 @@ pub(in crate::web) async fn show(
     let day = Day::of(now, &console.zone).to_string();
     let read = console.db.read(move |conn| {
         let since = now - LATELY;
-        let failed = deliveries::list(conn, Which::Failed, NEWEST, FAILED_TEXTS)?;
+        let failed = deliveries::list(conn, Which::Failed, NEWEST, FAILED_TEXTS + 1)?;
         Ok(Read {
             needs: needs(conn, since, now)?,
             failed: failed.rows.into_iter().filter(|text| text.at >= since).collect(),
@@ -127,6 +129,7 @@ pub(in crate::web) async fn show(
         newcomers: needs.newcomers.iter().map(Newcomer::of).collect(),
         wishes: wishes.collect(),
         troubles: troubles(&needs, &failed, &console),
+        more_failed: failed.len() > FAILED_TEXTS,
         figures: figures_of(&today, spent),
         talks: talks.iter().map(|talk| TalkLine::of(talk, &console)).collect(),
     }))
@@ -171,7 +174,7 @@ impl Wish {
 
 fn troubles(needs: &Needs, failed: &[Delivery], console: &Console) -> Vec<Trouble> {
     let unknown = needs.unknown.iter().map(|unknown| Trouble::unknown(unknown, console));
-    let failed = failed.iter().map(|text| Trouble {
+    let failed = failed.iter().take(FAILED_TEXTS).map(|text| Trouble {
         what: "A text did not arrive",
         who: Some(Named::from(&text.to)),
         about: text.body.clone(),

@@ -103,7 +103,9 @@ impl Said {
             }
             Self::Busy => "Nothing was erased: a text of theirs is being worked on. Try again in a moment.",
             Self::SentAgain => "It is being sent again.",
-            Self::NotSentAgain => "It was not sent again: it was already, or it may have arrived.",
+            Self::NotSentAgain => {
+                "It was not sent again: it was already, it may have arrived, or nothing is left of it."
+            }
         }
     }
 

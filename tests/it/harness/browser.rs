@@ -77,7 +77,7 @@ impl Browser<'_> {
 
     /// Sends a form of one of our pages, with the token that the pages carry.
     pub(crate) async fn submit(&mut self, path: &str, fields: &[(&str, &str)]) -> Page {
-        let token = self.get("/").await.field("token").unwrap_or_default();
+        let token = self.get("/keys").await.field("token").unwrap_or_default();
         let mut all = vec![("token", token.as_str())];
         all.extend(fields);
         self.post(path, &all).await
@@ -124,9 +124,9 @@ impl Page {
             words.push_str(text);
             words.push(' ');
         }
-        let plain =
-            words.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", "\"").replace("&#39;", "'");
-        plain.replace("&amp;", "&").split_whitespace().collect::<Vec<_>>().join(" ")
+        let escapes = [("&#60;", "<"), ("&#62;", ">"), ("&#34;", "\""), ("&#39;", "'"), ("&#38;", "&")];
+        let plain = escapes.into_iter().fold(words, |words, (escape, sign)| words.replace(escape, sign));
+        plain.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     /// The value of a field of a form.

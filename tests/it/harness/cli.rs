@@ -45,6 +45,16 @@ impl Cli {
         ended(&child.wait_with_output().unwrap())
     }
 
+    /// Runs the demo without a prompt until it has said where its console is, and returns that line.
+    pub(crate) fn demo_greets(&self) -> String {
+        let mut child = self.spawn(&["demo", "--no-prompt"], &[], Stdio::null());
+        let said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let line = { said }.find(|line| line.starts_with("Console at")).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        line
+    }
+
     /// Starts `serve` and returns once it listens.
     pub(crate) fn serve(&self, environment: &[(&str, &str)]) -> Served {
         let mut child = self.spawn(&["serve"], environment, Stdio::null());
@@ -106,12 +116,15 @@ pub(crate) struct Served {
 impl Served {
     /// The status line and the body of the answer.
     pub(crate) fn get(&self, path: &str) -> (String, String) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: dialarr\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head.lines().next().unwrap().to_owned(), body.to_owned())
+        exchange(&self.address, &format!("GET {path} HTTP/1.1\r\nHost: dialarr\r\nConnection: close\r\n\r\n"))
+    }
+
+    /// The address of the console, which it tells after that of the webhooks.
+    pub(crate) fn console(&mut self) -> String {
+        let mut line = String::new();
+        self.log.read_line(&mut line).unwrap();
+        let (_, address) = line.split_once("the console is open address=").unwrap();
+        address.trim().trim_start_matches("http://").to_owned()
     }
 
     /// Asks it to end, and returns its exit code and how long it took.
@@ -123,6 +136,16 @@ impl Served {
         self.log.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap().code(), started.elapsed())
     }
+}
+
+/// Sends a request as it is, and returns the status line and the body of the answer.
+pub(crate) fn exchange(address: &str, request: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.lines().next().unwrap().to_owned(), body.to_owned())
 }
 
 impl Drop for Served {

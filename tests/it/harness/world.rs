@@ -28,10 +28,11 @@ use dialarr::store::privacy::erase_talk;
 use dialarr::store::privacy::forget::{Forgetting, forget};
 use dialarr::store::privacy::sweep::{Swept, sweep};
 use dialarr::store::users::{self, Newcomer};
+use dialarr::store::{Conn, QueryResult};
 use dialarr::web::{self, console::Console};
 use http::Request;
-use jiff::SignedDuration;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 
 use super::reports::{SECRET, report};
 use super::{ANN, PUBLIC_URL, stored};
@@ -101,6 +102,8 @@ impl World {
         let mut blueprint = self.peers.blueprint(db, settings, Some(self.model.clone())).unwrap();
         blueprint.report_secret = Some(SECRET.into());
         blueprint.missed = Some(self.peers.missed());
+        // Who is let in is not what is simulated here.
+        blueprint.console.sign_in = SignIn::Open;
         self.app = Some(App::start(blueprint).await.unwrap());
     }
 
@@ -169,6 +172,18 @@ impl World {
             Message::User(_) | Message::Assistant { .. } => None,
         };
         requests.last().and_then(|request| request.messages.iter().rev().find_map(shown)).unwrap_or_default()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.peers.clock.now()
+    }
+
+    /// What the database says to some question.
+    pub(crate) async fn reads<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> R {
+        self.app.as_ref().unwrap().db.read(work).await.unwrap()
     }
 
     fn text(&self, body: &str) -> InboundForm {

@@ -1,0 +1,170 @@
+// Drives the console in a browser as its operator would: signs in, watches an answer come, approves a deletion.
+// Started by main.rs, which serves the pages; ends with 1 and one line per fault.
+import { readFileSync, mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const { BASE, PASSWORD, STORY, SHOTS, MODULES, CHROMIUM } = process.env;
+const need = createRequire(`${MODULES}/`);
+const { chromium } = need("playwright-core");
+const axe = readFileSync(need.resolve("axe-core/axe.min.js"), "utf8");
+
+const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } };
+const PAGES = ["/", "/conversations", "/users", "/deliveries", "/spend", "/memory", "/health-checks", "/audit", "/keys"];
+// Chromium looks for its maker's hosts otherwise.
+const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync"];
+
+const faults = [];
+const check = (holds, what) => { if (!holds) faults.push(what); };
+mkdirSync(SHOTS, { recursive: true });
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+
+/** A browser window of a person: `size`, `scheme`, with or without script. */
+async function person(size, scheme, javaScriptEnabled = true) {
+  const context = await browser.newContext({
+    viewport: SIZES[size], colorScheme: scheme, javaScriptEnabled, reducedMotion: "reduce", bypassCSP: false,
+  });
+  const page = await context.newPage();
+  const name = `${size} ${scheme}${javaScriptEnabled ? "" : " without script"}`;
+  page.on("pageerror", (error) => faults.push(`${name}: script error at ${page.url()}: ${error.message}`));
+  page.on("console", (line) => {
+    if (line.type() === "error") faults.push(`${name}: ${page.url()}: ${line.text()}`);
+  });
+  return { page, name, size, scheme, close: () => context.close() };
+}
+
+async function signIn({ page }) {
+  await page.goto(`${BASE}/users`);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL(`${BASE}/users`);
+}
+
+/** Nothing is wider than the window, and no serious accessibility fault is found. */
+async function inspect(who, what) {
+  const { page, name } = who;
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  check(wide <= 0, `${name}: ${what} is ${wide} px wider than the window`);
+  // The page's own policy forbids foreign script; the inspection is not part of the page.
+  const { violations } = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] })`);
+  for (const { id, impact, nodes } of violations) {
+    if (impact === "serious" || impact === "critical") {
+      faults.push(`${name}: ${what}: ${impact}: ${id}: ${nodes.map((node) => node.target.join(" ")).slice(0, 3).join(", ")}`);
+    }
+  }
+  await page.screenshot({ path: `${SHOTS}/${what}-${who.size}-${who.scheme}.png`, fullPage: true });
+}
+
+async function send(page, text) {
+  await page.getByLabel(/^Text as /).fill(text);
+  await page.getByRole("button", { name: "Text", exact: true }).click();
+}
+
+/** What the last bubble of ours says. */
+const lastAnswer = (page) => page.locator(".bubble.ours .spoken").last().textContent({ timeout: 10_000 }).then((text) => text.trim());
+
+async function watchStory(who) {
+  const { page, name } = who;
+  await send(page, "tell me a story");
+  await page.getByText("Once there was").first().waitFor();
+  const seen = new Set();
+  for (let look = 0; look < 12; look += 1) {
+    seen.add(await lastAnswer(page));
+    await page.waitForTimeout(150);
+  }
+  check(seen.size >= 4, `${name}: the answer was seen in ${seen.size} stages only`);
+  for (const text of seen) check(STORY.startsWith(text), `${name}: a stage is no beginning of the story: ${text}`);
+  await inspect(who, "while-streaming");
+  await page.reload();
+  const after = await lastAnswer(page);
+  check(after.length > 0 && after.length < STORY.length, `${name}: the reload did not fall into the stream`);
+  check(STORY.startsWith(after), `${name}: after the reload: ${after}`);
+  await page.getByText(STORY.slice(-30)).first().waitFor({ timeout: 30_000 });
+  const whole = await page.locator("main").innerText();
+  check(whole.split("Once there was").length === 2, `${name}: the story stands ${whole.split("Once there was").length - 1} times`);
+  check((await lastAnswer(page)) === STORY, `${name}: the story is not whole: ${await lastAnswer(page)}`);
+}
+
+async function approveDeletion(who, title) {
+  const { page } = who;
+  await send(page, `remove ${title}`);
+  await page.getByRole("button", { name: "Approve" }).waitFor();
+  await inspect(who, "question");
+  await page.getByRole("button", { name: "Approve" }).click();
+  await page.getByText(new RegExp(`^Deleted ${title}`)).first().waitFor();
+  await page.getByRole("button", { name: "Approve" }).waitFor({ state: "detached" });
+  await inspect(who, "conversation");
+}
+
+/** Signed in, watching, deciding: everything that an operator does with script. */
+async function useConsole(size, scheme, title) {
+  const who = await person(size, scheme);
+  await signIn(who);
+  await who.page.goto(`${BASE}/`);
+  await who.page.getByRole("button", { name: "New test conversation" }).click();
+  await who.page.waitForURL(/\/conversations\/\d+$/);
+  await watchStory(who);
+  await approveDeletion(who, title);
+  await lookAround(who);
+  await who.close();
+}
+
+async function lookAround(who) {
+  for (const path of PAGES) {
+    const response = await who.page.goto(`${BASE}${path}`);
+    check(response.status() === 200, `${who.name}: ${path} answers ${response.status()}`);
+    await inspect(who, path === "/" ? "home" : path.slice(1));
+  }
+}
+
+async function useWithoutScript() {
+  const who = await person("phone", "light", false);
+  const { page, name } = who;
+  await signIn(who);
+  await page.goto(`${BASE}/`);
+  await page.getByRole("button", { name: "New test conversation" }).click();
+  await send(page, "status");
+  for (let look = 0; look < 20; look += 1) {
+    if (await page.locator(".bubble.ours").count()) break;
+    await page.waitForTimeout(200);
+    await page.reload();
+  }
+  check((await page.locator(".bubble.ours").count()) > 0, `${name}: no answer after reloads`);
+  await who.close();
+}
+
+async function useKeyboard() {
+  const who = await person("desktop", "light");
+  const { page } = who;
+  await page.goto(`${BASE}/sign-in`);
+  await inspect(who, "sign-in");
+  await signIn(who);
+  await page.goto(`${BASE}/`);
+  await page.keyboard.press("Tab");
+  const first = await page.evaluate(() => document.activeElement.textContent.trim());
+  check(first === "Skip to content", `the first stop of the Tab key is "${first}"`);
+  await page.keyboard.press("Enter");
+  const at = await page.evaluate(() => document.activeElement.id);
+  check(at === "main", `the link to the content leads to "${at}"`);
+  await who.close();
+}
+
+const steps = [
+  ["keyboard", useKeyboard],
+  ["phone, light", () => useConsole("phone", "light", "Heat")],
+  ["desktop, dark", () => useConsole("desktop", "dark", "Alien")],
+  ["phone, dark", async () => { const who = await person("phone", "dark"); await signIn(who); await lookAround(who); await who.close(); }],
+  ["desktop, light", async () => { const who = await person("desktop", "light"); await signIn(who); await lookAround(who); await who.close(); }],
+  ["without script", useWithoutScript],
+];
+for (const [name, step] of steps) {
+  try {
+    await step();
+    console.log(`  ${name}`);
+  } catch (error) {
+    faults.push(`${name}: ${error.message}`);
+  }
+}
+await browser.close();
+faults.forEach((fault) => console.error(fault));
+process.exit(faults.length ? 1 : 0);

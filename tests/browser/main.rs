@@ -1,0 +1,97 @@
+//! The console in a browser: a program among simulated peers is served here, and `console.mjs` uses it as its operator
+//! would. Run by name: it needs Node.js with playwright-core and axe-core, and Chromium.
+
+mod typist;
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::{env, fs};
+
+use anyhow::{Context, Result, ensure};
+use dialarr::app::App;
+use dialarr::arr::fake::demo_library::demo_library;
+use dialarr::clock::Clock;
+use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::http::{Http, install_tls};
+use dialarr::messaging::fake::FakeTwilio;
+use dialarr::simulation::{self, Peers};
+use dialarr::store::db::Db;
+use dialarr::web;
+use dialarr::web::auth::{Hosts, Password, Rules, SignIn};
+use jiff::tz::TimeZone;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use typist::{STORY, Typist};
+
+const ANN: &str = "+15550100002";
+const PASSWORD: &str = "a horse and a battery";
+/// What the household said before anybody looked, so that no page is empty. The stranger's name is hostile.
+const DAY: [(&str, &str); 9] = [
+    (ANN, "status"),
+    (ANN, "add fight club"),
+    (ANN, "have heat"),
+    ("+15550100003", "hello"),
+    ("+15550100003", "Bobby Tables"),
+    ("+15550100004", "hi <script>alert(1)</script>"),
+    (ANN, "upcoming"),
+    (ANN, "remove the matrix"),
+    (ANN, "no"),
+];
+
+/// The folder with the modules of Node.js, where the environment names one.
+const MODULES: &str = "DIALARR_NODE_MODULES";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
+    let modules = env::var(MODULES).with_context(|| format!("failed to read {MODULES}"))?;
+    let shots = env::current_dir()?.join("target/browser");
+    fs::create_dir_all(&shots)?;
+    install_tls();
+    let (radarr, sonarr) = demo_library(Clock::System.now());
+    let peers = Peers::new(Clock::System, radarr.clone(), sonarr, "https://sms.example.org");
+    let folder = tempfile::tempdir()?;
+    let database = folder.path().join("browser.db");
+    let mut blueprint = peers.blueprint(
+        Db::open(database.to_str().context("a path that is not UTF-8")?)?,
+        simulation::settings(TimeZone::UTC),
+        Some(Arc::new(Typist)),
+    )?;
+    blueprint.admin = Some(PhoneNumber::parse(ANN)?);
+    let password = Password::read(PASSWORD).map_err(anyhow::Error::msg)?;
+    blueprint.console = Rules { sign_in: SignIn::Password(password), hosts: Hosts::local() };
+    let app = App::start(blueprint).await?;
+    spend_a_day(&app, &peers).await?;
+
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let base = format!("http://{}", listener.local_addr()?);
+    let stop = CancellationToken::new();
+    let server = tokio::spawn(web::serve(listener, web::console_router(app.console.clone()), stop.clone()));
+    let mut script = Command::new("node");
+    script
+        .arg("tests/browser/console.mjs")
+        .envs([("BASE", base.as_str()), ("PASSWORD", PASSWORD), ("STORY", STORY), ("MODULES", &modules)])
+        .env("SHOTS", &shots)
+        .stdin(Stdio::null());
+    let status = tokio::task::spawn_blocking(move || script.status()).await?.context("failed to run node")?;
+    let deleted = radarr.removals().len();
+    app.drain().await;
+    stop.cancel();
+    server.await??;
+    app.close().await;
+
+    ensure!(status.success(), "the browser found faults; its pictures are in {}", shots.display());
+    assert_eq!(deleted, 2, "each approval deletes one film");
+    Ok(())
+}
+
+async fn spend_a_day(app: &App, peers: &Peers) -> Result<()> {
+    let webhook = Http::in_process(web::in_process(web::webhook_router(app.webhooks.clone())));
+    for (from, body) in DAY {
+        let answer = FakeTwilio::deliver(peers.twilio.text(from, body).arrive()?, &webhook).await?;
+        ensure!(answer.status() == 200, "the webhook answers {}", answer.status());
+        app.engine.settled().await;
+        app.relay.settled().await?;
+    }
+    Ok(())
+}

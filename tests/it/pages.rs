@@ -1,0 +1,424 @@
+//! What the pages of the console say, and that their buttons do what a text does.
+
+use dialarr::arr::fake::item::movie;
+use dialarr::messaging::fake::Delivery;
+use serde_json::{Value, json};
+
+use crate::harness::browser::Page;
+use crate::harness::model::{calls, finds, says};
+use crate::harness::{ANN, BOB, Has, TestApp};
+
+const SAM: &str = "+15550100009";
+const HOSTILE: &str = "<script>alert(1)</script> \"><img src=x onerror=alert(1)> \u{202e}txet";
+const PAGES: [&str; 7] = ["/", "/users", "/users/1", "/deliveries", "/spend", "/memory", "/audit"];
+
+/// Sam has told the name, and nobody has answered.
+async fn app_with_sam_at_the_door() -> TestApp {
+    let app = TestApp::start_without_model().await;
+    app.sms_from(SAM, "hi").await;
+    app.sms_from(SAM, "Sam").await;
+    app
+}
+
+/// Bob, who may not delete, has asked for the end of a film.
+async fn app_with_a_wish(title: &str) -> (TestApp, i64) {
+    let app = TestApp::start().await;
+    app.knows_as("Ann", ANN, Has::EveryRight).await;
+    app.knows_as("Bob", BOB, Has::AddRight).await;
+    let film = app.radarr().add(movie(title).year(2021).size_gb(21.4));
+    let wish = calls("request_removal", json!({ "type": "movie", "id": film }));
+    app.model_plays([finds(title), wish, says("I asked the admins.")]);
+    app.sms_from(BOB, &format!("delete {title}")).await;
+    (app, film)
+}
+
+/// Presses a button, and what the page says to which it leads.
+async fn presses(app: &TestApp, path: &str, fields: &[(&str, &str)]) -> (String, Page) {
+    let mut browser = app.browser().await;
+    let answer = browser.submit(path, fields).await;
+    assert_eq!(answer.status, 303, "{}", answer.says());
+    let location = answer.location.unwrap();
+    app.settle().await;
+    let page = browser.get(&location).await;
+    (location, page)
+}
+
+/// What was changed, without who came to the console.
+async fn changes(app: &TestApp) -> Vec<String> {
+    let audit = app.audit().await;
+    audit.into_iter().filter(|line| !line.contains(" console by ")).collect()
+}
+
+#[track_caller]
+fn check_says(page: &Page, words: &[&str]) {
+    let said = page.says();
+    for word in words {
+        assert!(said.contains(word), "{word:?} is not in: {said}");
+    }
+}
+
+#[tokio::test]
+async fn where_nothing_is_open_the_home_page_says_so_in_one_line() {
+    let app = TestApp::start_without_model().await;
+
+    let page = app.browser().await.get("/").await;
+
+    let calm = "Home Needs you \u{2713} Nothing needs you. Today Texts in 0 Texts out 0 Segments 0 Tokens 0 \
+                Conversations New test conversation Nobody has texted yet.";
+    assert_eq!((page.status, page.says().as_str()), (200, calm));
+}
+
+#[tokio::test]
+async fn the_home_page_shows_what_was_said_last_and_what_today_came_to() {
+    let app = TestApp::start_without_model().await;
+    app.knows_as("Ann", ANN, Has::EveryRight).await;
+    app.sms("status").await;
+
+    let page = app.browser().await.get("/").await;
+
+    check_says(
+        &page,
+        &["Texts in 1 Texts out 1 Segments 1", "Ann", "Open", "Dialarr: Nothing is downloading."],
+    );
+}
+
+#[tokio::test]
+async fn a_newcomer_approved_by_button_is_let_in_as_by_text() {
+    let (by_text, by_button) = (app_with_sam_at_the_door().await, app_with_sam_at_the_door().await);
+    check_says(&by_button.browser().await.get("/").await, &["New number Sam +1 555 010 0009 Approve Block"]);
+
+    by_text.sms("approve 4747").await;
+    let (location, page) = presses(&by_button, "/users/2/approve", &[("from", "home")]).await;
+
+    assert_eq!((location.as_str(), by_button.people().await), ("/?said=let-in", by_text.people().await));
+    assert_eq!(by_button.heard_by(SAM), by_text.heard_by(SAM));
+    assert_eq!(changes(&by_button).await, ["approve user:2 by console"]);
+    check_says(&page, &["They can text now.", "Nothing needs you."]);
+}
+
+#[tokio::test]
+async fn a_newcomer_blocked_by_button_gets_silence() {
+    let app = app_with_sam_at_the_door().await;
+
+    let (location, page) = presses(&app, "/users/2/block", &[]).await;
+
+    assert_eq!(location, "/users/2?said=blocked");
+    check_says(&page, &["Sam Blocked", "Let in again"]);
+    assert_eq!(app.sms_from(SAM, "hello?").await, "");
+    assert_eq!(app.sms("approve 4747").await, "That number was blocked already.");
+}
+
+#[tokio::test]
+async fn a_wish_approved_by_button_deletes_once_and_everyone_hears_of_it() {
+    let (app, dune) = app_with_a_wish("Dune").await;
+    check_says(
+        &app.browser().await.get("/").await,
+        &["Wish to delete Dune (2021) asked for by Bob , 21.4 GB"],
+    );
+
+    let (location, page) = presses(&app, "/wishes/1/approve", &[]).await;
+    let (again, _) = presses(&app, "/wishes/1/approve", &[]).await;
+
+    assert_eq!((location.as_str(), again.as_str()), ("/?said=approved", "/?said=too-late"));
+    check_says(&page, &["It is being deleted", "Nothing needs you."]);
+    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.last_to(BOB), "An admin agreed: Dune (2021) is deleted.");
+    assert_eq!(app.last_to(ANN), "Deleted Dune (2021). Freed 21.4 GB.");
+    assert_eq!(
+        changes(&app).await[2..],
+        [
+            "approve_deletion approval:1 by console",
+            "approve_deletion approval:1 by +15550100002",
+            "delete tool_call:3 by +15550100002",
+            "delete_done tool_call:3 by +15550100002",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_wish_whose_code_is_dead_can_still_be_approved_by_button() {
+    let (app, dune) = app_with_a_wish("Dune").await;
+    for wrong in ["approve 1111", "approve 2222", "approve 3333"] {
+        app.sms(wrong).await;
+    }
+
+    presses(&app, "/wishes/1/approve", &[]).await;
+
+    assert_eq!(app.radarr().removals(), [dune]);
+}
+
+#[tokio::test]
+async fn a_wish_denied_by_button_is_denied_as_by_text() {
+    let (app, _) = app_with_a_wish("Dune").await;
+
+    let (location, _) = presses(&app, "/wishes/1/deny", &[]).await;
+
+    assert_eq!(location, "/?said=denied");
+    assert_eq!(app.last_to(BOB), "An admin would like to keep Dune (2021), so it stays.");
+    assert_eq!(app.sms("approve 4747").await, "That was denied already.");
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn without_an_admin_who_takes_texts_no_wish_is_carried_out() {
+    let (app, _) = app_with_a_wish("Dune").await;
+    app.sms("STOP").await;
+
+    let (location, page) = presses(&app, "/wishes/1/approve", &[]).await;
+
+    assert_eq!(location, "/?said=no-admin");
+    check_says(&page, &["Nothing was done", "Wish to delete Dune (2021)", "An admin has opted out Ann"]);
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn a_wish_that_is_over_is_not_carried_out() {
+    let (app, _) = app_with_a_wish("Dune").await;
+    app.pass(24 * 60 * 60);
+
+    let (location, page) = presses(&app, "/wishes/1/approve", &[]).await;
+
+    assert_eq!(location, "/?said=too-late");
+    check_says(&page, &["Nothing needs you."]);
+}
+
+#[tokio::test]
+async fn a_pause_is_shown_and_ended_by_button() {
+    let app = TestApp::start_without_model().await;
+    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.sms("pause").await;
+    app.sms_from(BOB, "status").await;
+    check_says(&app.browser().await.get("/").await, &["Paused since 21:04"]);
+
+    let (location, page) = presses(&app, "/resume", &[]).await;
+
+    assert_eq!(location, "/?said=resumed");
+    check_says(&page, &["Nothing needs you."]);
+    assert_eq!(app.last_to(BOB), "Nothing is downloading.");
+    assert_eq!(changes(&app).await, ["pause household by +15550100002", "resume household by console"]);
+    assert_eq!(presses(&app, "/resume", &[]).await.0, "/?said=not-paused");
+}
+
+#[tokio::test]
+async fn a_text_that_was_refused_is_told_with_what_its_code_means() {
+    let app = TestApp::start_without_model().await;
+    app.twilio().fail_next(400, 21614);
+    app.sms("status").await;
+    app.sms("upcoming").await;
+    let report = app.twilio().status_callback(app.twilio().sent().last().unwrap(), Delivery::Delivered);
+    app.request(report.unwrap().unwrap()).await;
+    let mut browser = app.browser().await;
+
+    let reason = "the number is not a mobile number (code 21614)";
+    check_says(
+        &browser.get("/").await,
+        &["A text did not arrive +1 555 010 0002 21:04 Nothing is downloading.", reason],
+    );
+    let failed = browser.get("/deliveries?which=failed").await;
+    check_says(&failed, &["\u{00d7} Failed", reason]);
+    assert!(!failed.says().contains("Delivered"));
+    check_says(&browser.get("/deliveries").await, &["\u{2713}\u{2713} Delivered", "\u{00d7} Failed"]);
+    check_says(&browser.get("/deliveries?which=waiting").await, &["No text waits"]);
+}
+
+#[tokio::test]
+async fn a_text_that_was_refused_is_sent_again_once() {
+    let app = TestApp::start_without_model().await;
+    app.twilio().fail_next(400, 21614);
+    app.sms("status").await;
+    check_says(&app.browser().await.get("/deliveries").await, &["Send again"]);
+
+    let (location, page) = presses(&app, "/deliveries/1/again", &[]).await;
+
+    assert_eq!(location, "/deliveries?said=sent-again");
+    assert!(!page.says().contains("Send again"), "{}", page.says());
+    assert_eq!(presses(&app, "/deliveries/1/again", &[]).await.0, "/deliveries?said=not-sent-again");
+    assert_eq!(app.heard_by(ANN), ["Nothing is downloading."]);
+    assert_eq!(changes(&app).await, ["send_again user:1 by console"]);
+}
+
+#[tokio::test]
+async fn what_has_arrived_and_what_asks_for_a_yes_is_not_sent_again() {
+    let app = TestApp::start_without_model().await;
+    app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.sms("status").await;
+    app.twilio().fail_next(400, 21614);
+    app.sms("remove dune").await;
+
+    for text in ["/deliveries/1/again", "/deliveries/2/again"] {
+        assert_eq!(presses(&app, text, &[]).await.0, "/deliveries?said=not-sent-again", "{text}");
+    }
+    assert_eq!(app.heard_by(ANN), ["Nothing is downloading."]);
+}
+
+#[tokio::test]
+async fn a_person_is_changed_as_at_the_shell() {
+    let app = TestApp::start_without_model().await;
+    app.knows_as("Bob", BOB, Has::AddRight).await;
+    let settings = [("name", "Robert"), ("role", "admin"), ("add", "on"), ("movies", "3"), ("seasons", "")];
+
+    let (location, page) = presses(&app, "/users/2/settings", &settings).await;
+
+    assert_eq!(location, "/users/2?said=saved");
+    check_says(&page, &["Saved.", "Robert Active", "Role Admin"]);
+    assert_eq!(changes(&app).await, ["set user:2 by console"]);
+    let audit = app.browser().await.get("/audit?kind=set").await;
+    check_says(&audit, &["Operator, in the console Changed settings Robert", "\"movies\": 3"]);
+    assert_eq!(presses(&app, "/users/2/settings", &settings).await.0, "/users/2?said=unchanged");
+    assert_eq!(changes(&app).await.len(), 1);
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_refused_and_changes_nothing() {
+    let app = TestApp::start_without_model().await;
+    let with = |name: &'static str, role: &'static str, movies: &'static str| {
+        [
+            ("name", name),
+            ("role", role),
+            ("add", "on"),
+            ("delete", "on"),
+            ("four_k", "on"),
+            ("movies", movies),
+            ("seasons", ""),
+        ]
+    };
+    for (settings, said) in [
+        (with("", "member", ""), "last-admin"),
+        (with("<b>", "admin", ""), "bad-name"),
+        (with("", "admin", "many"), "bad-limit"),
+    ] {
+        let (location, page) = presses(&app, "/users/1/settings", &settings).await;
+        assert_eq!(location, format!("/users/1?said={said}"));
+        check_says(&page, &["Role Admin"]);
+    }
+    assert_eq!(presses(&app, "/users/1/block", &[]).await.0, "/users/1?said=last-admin");
+    assert_eq!(changes(&app).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_person_is_forgotten_only_with_the_word_typed() {
+    let app = TestApp::start_without_model().await;
+    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.sms_from(BOB, "status").await;
+
+    assert_eq!(presses(&app, "/users/2/forget", &[("word", "forget")]).await.0, "/users/2?said=not-typed");
+    let (location, page) = presses(&app, "/users/2/forget", &[("word", "FORGET")]).await;
+
+    assert_eq!(location, "/users?said=forgotten");
+    assert!(!page.says().contains("Bob"), "{}", page.says());
+    assert_eq!(app.browser().await.get("/users/2").await.status, 404);
+    check_says(
+        &app.browser().await.get("/deliveries").await,
+        &["Somebody forgotten", "The words are erased."],
+    );
+    assert_eq!(presses(&app, "/users/1/forget", &[("word", "FORGET")]).await.0, "/users/1?said=last-admin");
+}
+
+#[tokio::test]
+async fn what_is_kept_of_a_person_can_be_downloaded() {
+    let app = TestApp::start_without_model().await;
+    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.sms_from(BOB, "status").await;
+
+    let answer = app.browser().await.submit("/users/2/export", &[]).await;
+
+    let export: Value = serde_json::from_str(&answer.html).unwrap();
+    assert_eq!(export, app.exports(BOB));
+    assert_eq!(changes(&app).await, ["export user:2 by console"]);
+}
+
+#[tokio::test]
+async fn who_has_opted_out_is_told_to_text_start_themselves() {
+    let app = TestApp::start_without_model().await;
+    app.knows_as("Bob", BOB, Has::AddRight).await;
+    app.sms_from(BOB, "STOP").await;
+    let mut browser = app.browser().await;
+    check_says(&browser.get("/users").await, &["Bob +1 555 010 0003 Member Active Opted out"]);
+    check_says(
+        &browser.get("/users/2").await,
+        &["until they text START themselves: nobody can do that for them"],
+    );
+}
+
+#[tokio::test]
+async fn what_is_hostile_comes_out_as_words_on_every_page() {
+    let (app, _) = app_with_a_wish(HOSTILE).await;
+    app.model_plays([says(HOSTILE), says(&"x".repeat(300))]);
+    app.sms(HOSTILE).await;
+    app.sms(&"w".repeat(500)).await;
+    let mut browser = app.browser().await;
+    for path in PAGES {
+        let page = browser.get(path).await;
+        assert_eq!(page.status, 200, "{path}");
+        assert_eq!(page.html.matches("<h1").count(), 1, "{path} has one heading above all");
+        for dangerous in ["<script>alert", "<img src=x", " style=", "onerror=alert(1)>"] {
+            assert!(!page.html.contains(dangerous), "{dangerous} on {path}: {}", page.html);
+        }
+    }
+    check_says(&browser.get("/deliveries").await, &["<script>alert(1)</script>", &"x".repeat(300)]);
+    check_says(&browser.get("/").await, &["<script>alert(1)</script>"]);
+}
+
+#[tokio::test]
+async fn an_address_of_nothing_is_a_plain_page_that_says_so() {
+    let app = TestApp::start_without_model().await;
+    let mut browser = app.browser().await;
+    for path in ["/users/99", "/users/x", "/users/-1", "/deliveries?user=99", "/deliveries?before=x"] {
+        let page = browser.get(path).await;
+        assert_eq!(
+            (page.status, page.says().as_str()),
+            (404, "Dialarr Not found There is nothing at this address. Home"),
+            "{path}"
+        );
+    }
+    for path in ["/users/99/approve", "/users/99/block", "/users/99/export"] {
+        assert_eq!(browser.submit(path, &[]).await.status, 404, "{path}");
+    }
+    let page = browser.get("/?said=%3Cscript%3E").await;
+    assert!(page.says().starts_with("Home Needs you"), "{}", page.says());
+}
+
+#[tokio::test]
+async fn going_down_a_list_shows_each_row_once() {
+    let app = TestApp::start_without_model().await;
+    for number in 0..57 {
+        app.sms(&format!("quota Nobody{number}")).await;
+        app.pass(60);
+    }
+    let mut browser = app.browser().await;
+    let mut path = Some("/deliveries".to_owned());
+    let mut seen = Vec::new();
+    while let Some(here) = path {
+        let page = browser.get(&here).await;
+        let said = page.says();
+        seen.extend((0..57).filter(|number| said.contains(&format!("called Nobody{number}."))));
+        path = page.html.split_once("class=\"onwards\" href=\"").map(|(_, rest)| {
+            rest.split('"').next().unwrap_or_default().replace("&amp;", "&").replace("&#38;", "&")
+        });
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, (0..57).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn the_spend_of_a_month_is_drawn_and_told_in_numbers() {
+    let app = TestApp::start().await;
+    app.knows_as("Ann", ANN, Has::EveryRight).await;
+    app.model_plays([says("Hello.")]);
+    app.sms("hello, who are you?").await;
+
+    let page = app.browser().await.get("/spend").await;
+
+    check_says(
+        &page,
+        &["Texts per day", "Tokens per day", "Segments per day", "What became of our texts", "Ann 1"],
+    );
+    assert!(page.html.contains("aria-label=\"Texts per day: 1 received, 1 sent.\""), "{}", page.html);
+}
+
+#[tokio::test]
+async fn the_memory_page_says_what_is_kept_and_for_how_long() {
+    let app = TestApp::start_without_model().await;
+    let page = app.browser().await.get("/memory").await;
+    check_says(&page, &["Words of texts and of answers 365 days"]);
+}
