@@ -9,15 +9,18 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::config::Config;
 use crate::conversation::transcript::{Address, PhoneNumber, Received};
+use crate::doctor::checkup::Checkup;
 pub(crate) use crate::engine::Pictures;
 use crate::engine::{Engine, Parts, Settings};
 use crate::failpoint;
 use crate::llm::Model;
 use crate::llm::keyword::KeywordBrain;
-use crate::messaging::outbox::{Channels, Doorbell, Relay, Waits};
+use crate::messaging::outbox::{self, Channels, Doorbell, Relay, Waits};
 use crate::messaging::recovery::{Inbox, Next};
 use crate::messaging::twilio::Twilio;
+use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::store::db::{Db, DbError};
 use crate::store::deliveries::Terms;
@@ -47,6 +50,7 @@ use crate::tools::why_missing::WhyMissing;
 use crate::upkeep::Upkeep;
 use crate::web::auth::{Access, PasswordError, Rules};
 use crate::web::console::Console;
+use crate::web::health::Health;
 use crate::web::sse::Places;
 use crate::web::{Trust, Webhooks};
 
@@ -74,6 +78,8 @@ pub struct Blueprint {
     pub trust: Option<Arc<Trust>>,
     /// What Sonarr and Radarr must present when they report; `None`: nothing they report is taken in.
     pub report_secret: Option<SecretString>,
+    /// What the health page tests things by; `None` among simulated peers.
+    pub config: Option<Arc<Config>>,
     /// Where texts that never reached us are found; `None` without an account.
     pub missed: Option<Missed>,
     /// Tokens that the model can read at once, where somebody said.
@@ -122,10 +128,12 @@ impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
     pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
         let Blueprint { db, clock, settings, admin, members, missed, .. } = blueprint;
+        let checkup = Checkup::new(blueprint.config, &blueprint.library);
         let library = Arc::new(blueprint.library);
         let now = clock.now();
         let pace = settings.pace;
         let tools = tools(&library, settings.pictures);
+        let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
         let zone = settings.zone.clone();
         let terms = Terms { confirm_for: blueprint.confirm_for, zone: settings.zone.clone() };
         let waits = Waits { terms: terms.clone(), looks: pace.looks };
@@ -143,10 +151,18 @@ impl App {
             model: blueprint.model,
             keyword: Arc::new(KeywordBrain),
             tools: Registry::new(tools),
+            metrics: metrics.clone(),
             library,
             outbox: doorbell.clone(),
         });
-        let relay = Relay::new(db.clone(), clock.clone(), blueprint.channels, doorbell, waits);
+        let relay = Relay::new(outbox::Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            channels: blueprint.channels,
+            doorbell,
+            waits,
+            metrics: metrics.clone(),
+        });
         let stop = CancellationToken::new();
         let relay_task = tokio::spawn({
             let (relay, stop) = (relay.clone(), stop.clone());
@@ -177,6 +193,7 @@ impl App {
             retries: tokio::spawn(engine.clone().retry(stop.clone())),
         };
         engine.give_notice();
+        let health = Health::new(db.clone(), clock.clone());
         let webhooks = Webhooks {
             engine: engine.clone(),
             db: db.clone(),
@@ -184,6 +201,8 @@ impl App {
             terms,
             twilio: blueprint.trust,
             reports: blueprint.report_secret,
+            metrics: metrics.clone(),
+            health: health.clone(),
         };
         let console = Console {
             engine: engine.clone(),
@@ -195,6 +214,9 @@ impl App {
             stop: stop.clone(),
             streams: Places::default(),
             context_window: blueprint.context_window,
+            metrics,
+            health,
+            checkup,
         };
         Ok(Self { engine, relay, webhooks, console, db, clock, stop, upkeep, tasks })
     }

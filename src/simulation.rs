@@ -112,6 +112,7 @@ impl Peers {
             },
             trust: Some(Arc::new(Trust { verifier, public_url: self.public_url.clone() })),
             report_secret: None,
+            config: None,
             missed: None,
             context_window: None,
             console: Rules { sign_in: SignIn::Links, hosts: Hosts::local() },

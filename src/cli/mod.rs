@@ -7,9 +7,9 @@ mod doctor;
 mod eval;
 mod listeners;
 mod serve;
-mod setup;
+pub(crate) mod setup;
 mod users;
-mod wiring;
+pub(crate) mod wiring;
 
 use std::path::{Path, PathBuf};
 

@@ -57,6 +57,7 @@ pub(super) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
         },
         trust: config.twilio.as_ref().map(|twilio| Arc::new(trust(twilio))),
         report_secret: config.notifications.secret.clone(),
+        config: Some(Arc::new(config.clone())),
         missed: twilio
             .zip(config.twilio.as_ref())
             .map(|(twilio, account)| Missed { twilio, number: Address::new(account.phone_number.as_str()) }),
@@ -112,7 +113,7 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
     })
 }
 
-pub(super) fn model(llm: &config::Llm) -> anyhow::Result<Arc<dyn Model>> {
+pub(crate) fn model(llm: &config::Llm) -> anyhow::Result<Arc<dyn Model>> {
     let settings = OpenAiSettings {
         base_url: llm.base_url.clone(),
         key: llm.api_key.clone(),
@@ -129,11 +130,11 @@ pub(super) fn model(llm: &config::Llm) -> anyhow::Result<Arc<dyn Model>> {
 }
 
 /// A configured Sonarr or Radarr, as setup and doctor see it.
-pub(super) struct Peer {
+pub(crate) struct Peer {
     /// As in [`Instance::name`].
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// The name that people know.
-    pub(super) label: &'static str,
+    pub(crate) label: &'static str,
     client: Client,
 }
 
@@ -143,14 +144,14 @@ enum Client {
 }
 
 impl Peer {
-    pub(super) fn app(&self) -> App {
+    pub(crate) fn app(&self) -> App {
         match self.client {
             Client::Sonarr(_) => App::Sonarr,
             Client::Radarr(_) => App::Radarr,
         }
     }
 
-    pub(super) fn server(&self) -> Server<'_> {
+    pub(crate) fn server(&self) -> Server<'_> {
         match &self.client {
             Client::Sonarr(sonarr) => sonarr.server(),
             Client::Radarr(radarr) => radarr.server(),
@@ -158,7 +159,7 @@ impl Peer {
     }
 }
 
-pub(super) fn peers(libraries: &config::Libraries, http: &Http) -> Vec<Peer> {
+pub(crate) fn peers(libraries: &config::Libraries, http: &Http) -> Vec<Peer> {
     let all = [
         ("sonarr", "Sonarr", App::Sonarr, &libraries.sonarr),
         ("radarr", "Radarr", App::Radarr, &libraries.radarr),
@@ -176,8 +177,29 @@ pub(super) fn peers(libraries: &config::Libraries, http: &Http) -> Vec<Peer> {
     configured.collect()
 }
 
+/// The same of the libraries that a program works with.
+pub(crate) fn peers_of(library: &Library) -> Vec<Peer> {
+    let label = |app, four_k| match (app, four_k) {
+        (App::Sonarr, false) => "Sonarr",
+        (App::Sonarr, true) => "Sonarr 4K",
+        (App::Radarr, false) => "Radarr",
+        (App::Radarr, true) => "Radarr 4K",
+    };
+    let series = library.series.iter().map(|place| Peer {
+        name: place.name,
+        label: label(App::Sonarr, place.four_k),
+        client: Client::Sonarr(place.client.clone()),
+    });
+    let movies = library.movies.iter().map(|place| Peer {
+        name: place.name,
+        label: label(App::Radarr, place.four_k),
+        client: Client::Radarr(place.client.clone()),
+    });
+    series.chain(movies).collect()
+}
+
 /// Where a server is to report; `None` if nobody said with which secret, or where we are.
-pub(super) fn hook(config: &Config, peer: &Peer) -> Option<Hook> {
+pub(crate) fn hook(config: &Config, peer: &Peer) -> Option<Hook> {
     let notifications = &config.notifications;
     let (base, secret) = notifications.url.as_ref().zip(notifications.secret.clone())?;
     let mut address = base.clone();
@@ -220,7 +242,7 @@ fn library(libraries: &config::Libraries, http: &Http) -> Library {
     }
 }
 
-pub(super) fn carrier(twilio: &config::Twilio, http: &Http) -> Twilio {
+pub(crate) fn carrier(twilio: &config::Twilio, http: &Http) -> Twilio {
     let account = TwilioAccount {
         api_url: twilio.api_url.as_str().to_owned(),
         account_sid: twilio.account_sid.clone(),

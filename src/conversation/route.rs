@@ -8,7 +8,7 @@ use super::quiet::Wish;
 use super::reaction::{self, Quoted};
 use super::text;
 use super::transcript::{
-    Brain, ChannelKind, EventId, InboundEvent, OptWord, OutboxId, Received, Role, Status, User, Via,
+    Brain, ChannelKind, EventId, InboundEvent, OptWord, OutboxId, Received, Role, Status, User, Via, Wants,
 };
 use super::triage::{self, Opinion, Routing};
 use super::words::{self, Command};
@@ -83,6 +83,8 @@ pub enum Route {
     OptOut,
     /// Only lifts an opt-out.
     OptIn,
+    /// It becomes part of the conversation, and nothing is answered.
+    Remember,
     /// The open question is claimed and carried out.
     Confirm,
     Deny,
@@ -204,6 +206,9 @@ pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     }
     if situation.user.status == Status::Blocked {
         return Route::Skip(Skip::Blocked);
+    }
+    if event.wants == Wants::NoAnswer {
+        return Route::Remember;
     }
     match opt_word {
         Some(OptWord::In) if by_carrier => return Route::OptIn,
@@ -370,6 +375,7 @@ mod tests {
             carrier_word: None,
             sent_at: second(100),
             received_at: second(100),
+            wants: Wants::AnAnswer,
         }
     }
 
@@ -402,6 +408,18 @@ mod tests {
     fn check(user: &User, question: Option<&OpenQuestion>, event: &InboundEvent, expected: Route) {
         let situation = Situation { question, ..situation(user) };
         assert_eq!(route(&situation, event), expected, "{}", event.body);
+    }
+
+    #[test]
+    fn what_wants_no_answer_is_remembered_whatever_it_says() {
+        for body in ["yes", "no", "cancel", "/clear", "add dune", "thanks"] {
+            let event = InboundEvent { wants: Wants::NoAnswer, channel: ChannelKind::Console, ..text(body) };
+            check(&ann(), Some(&open()), &event, Route::Remember);
+            check(&ann(), None, &event, Route::Remember);
+        }
+        let blocked = User { status: Status::Blocked, ..ann() };
+        let event = InboundEvent { wants: Wants::NoAnswer, ..text("hello") };
+        check(&blocked, None, &event, Route::Skip(Skip::Blocked));
     }
 
     #[test]

@@ -239,6 +239,15 @@ pub struct InboundEvent {
     /// When it was sent, as far as the carrier tells.
     pub sent_at: Timestamp,
     pub received_at: Timestamp,
+    pub wants: Wants,
+}
+
+/// What is to become of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wants {
+    AnAnswer,
+    /// It is only remembered: whoever brought it answers it elsewhere.
+    NoAnswer,
 }
 
 /// The id by which the model knows a tool call: nine letters and digits, which every server accepts.

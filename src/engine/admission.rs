@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::conversation::route::{self, Urgency};
-use crate::conversation::transcript::Received;
+use crate::conversation::transcript::{ChannelKind, Received};
 use crate::store::db::DbError;
 use crate::store::ledger::{self, Admission, Pace};
 use crate::store::users::{self, OptChange};
@@ -16,9 +16,32 @@ const LONGEST_WAIT_MS: i64 = 4_000;
 #[error("store the text")]
 pub struct AdmitError(#[from] pub(super) DbError);
 
+impl From<AdmitError> for DbError {
+    fn from(error: AdmitError) -> Self {
+        error.0
+    }
+}
+
 impl Engine {
+    /// Stores a text that is only to be remembered, and sees to it.
+    pub async fn remember(&self, received: Received) -> Result<Admission, AdmitError> {
+        let now = Pace { quiet_ms: 0, at_most_ms: LONGEST_WAIT_MS };
+        let channel = received.channel;
+        let admit = move |conn: &mut _| {
+            let admission = ledger::admit(conn, &received, now)?;
+            if let Admission::New { event, .. } = admission {
+                ledger::want_no_answer(conn, event)?;
+            }
+            Ok(admission)
+        };
+        let admission = self.0.parts.db.write_or_busy(admit).await?;
+        self.taken_in(admission, channel);
+        Ok(admission)
+    }
+
     /// Stores a text and sees to it. When this returns, the text is on disk; nothing else was waited for.
     pub async fn admit(&self, received: Received) -> Result<Admission, AdmitError> {
+        let channel = received.channel;
         let languages = &self.0.parts.settings.languages;
         let urgency = route::urgency(&received, languages);
         let quiet_ms = match urgency {
@@ -55,9 +78,14 @@ impl Engine {
                 Ok(admission)
             })
             .await?;
+        self.taken_in(admission, channel);
+        Ok(admission)
+    }
+
+    fn taken_in(&self, admission: Admission, channel: ChannelKind) {
         if let Admission::New { user, .. } = admission {
+            self.0.parts.metrics.text_received(channel);
             self.wake(user);
         }
-        Ok(admission)
     }
 }

@@ -36,6 +36,14 @@ impl Beginning<'_> {
         self.skip(event, "opt_out")
     }
 
+    /// A turn without an answer, so that later ones have the text before them.
+    pub(super) fn remember(&mut self, user: &User, events: &[InboundEvent]) -> QueryResult<Begun> {
+        let live = self.open_turn(user, Kind::Command, &Plan::by(Brain::Keyword), events)?;
+        let end = End { turn: live.id, outcome: Outcome::Remembered, answer: None, texts: Vec::new() };
+        turns::finish(self.conn, &end, self.now)?;
+        Ok(Begun::Answered)
+    }
+
     pub(super) fn confirm(
         &mut self,
         user: &User,

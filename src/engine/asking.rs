@@ -50,14 +50,19 @@ impl Engine {
             }
         }
         let call = self.prepare(scene, past, ask);
+        let metrics = &self.0.parts.metrics;
         if self.start(scene, &call).await? != Reservation::Granted {
             return Ok(Progress::GoesOn);
+        }
+        if ask.attempt > 1 {
+            metrics.model_tried_again();
         }
         failpoint::reached("step.started");
         let answer = tokio::select! {
             answer = self.call(&call) => answer,
             () = self.taken_back(scene) => {
                 // Dropping the call closes the connection, which ends the model's work.
+                metrics.model_interrupted(call.brain);
                 let (why, charge) = (Failure::Interrupted, Charge::Input);
                 self.abandon(call.attempt, Abandoned { why, message: "taken back".to_owned(), charge }).await?;
                 return Ok(Progress::GoesOn);
@@ -65,8 +70,14 @@ impl Engine {
         };
         failpoint::reached("step.answered");
         match answer {
-            Ok(answer) => self.record_step(&call, answer).await?,
-            Err(failed) => self.record_failure(call.attempt, failed).await?,
+            Ok(answer) => {
+                metrics.model_answered(call.brain, answer.usage);
+                self.record_step(&call, answer).await?;
+            }
+            Err(failed) => {
+                metrics.model_failed(call.brain, &failed.error);
+                self.record_failure(call.attempt, failed).await?;
+            }
         }
         failpoint::reached("step.recorded");
         Ok(Progress::GoesOn)

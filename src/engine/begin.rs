@@ -10,7 +10,7 @@ use crate::conversation::lifecycle::{self, Place};
 use crate::conversation::quiet;
 use crate::conversation::reaction::{self, Quoted};
 use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Recent, Route, Situation};
-use crate::conversation::transcript::{Brain, InboundEvent, Status, User, UserId};
+use crate::conversation::transcript::{Brain, InboundEvent, Status, User, UserId, Wants};
 use crate::conversation::turn::Excuse;
 use crate::conversation::words;
 use crate::failpoint;
@@ -19,7 +19,7 @@ use crate::store::pending::{self, Closing};
 use crate::store::reactions::{self, Received};
 use crate::store::turns::{Kind, Live, Plan, Triage};
 use crate::store::users::{self, OptChange};
-use crate::store::{Conn, QueryResult, conversations, history, household, notices, outbox};
+use crate::store::{Conn, QueryResult, conversations, history, household, notices, outbox, turns};
 
 /// Texts that one turn takes up at most.
 const TEXTS_PER_TURN: i64 = 20;
@@ -40,14 +40,18 @@ impl Engine {
         let now = self.now();
         let settings = self.0.parts.settings.clone();
         let brain = self.brain(now);
-        let begun = self
-            .0
-            .parts
-            .db
-            .write(move |conn| Beginning { conn, settings: &settings, now, model: brain }.begin(user))
-            .await?;
+        let begin = move |conn: &mut _| {
+            let before = turns::newest(conn)?;
+            let begun = Beginning { conn, settings: &settings, now, model: brain }.begin(user)?;
+            Ok((begun, before, turns::newest(conn)?))
+        };
+        let (begun, before, newest) = self.0.parts.db.write(begin).await?;
         failpoint::reached("turn.begun");
         self.0.parts.outbox.ring();
+        if newest > before {
+            // What code answered by itself is over already.
+            self.account_for(newest).await;
+        }
         Ok(begun)
     }
 
@@ -129,7 +133,9 @@ impl Beginning<'_> {
         };
         let languages = &self.settings.languages;
         let is_no = |event: &InboundEvent| {
-            !route::opts_out(event) && consent::read(&event.body, None, languages) == consent::Answer::No
+            event.wants == Wants::AnAnswer
+                && !route::opts_out(event)
+                && consent::read(&event.body, None, languages) == consent::Answer::No
         };
         let denied_at = waiting.iter().skip(1).position(is_no).map(|at| at + 1);
         let question = pending.as_ref().map(|open| OpenQuestion {
@@ -190,6 +196,7 @@ impl Beginning<'_> {
             Route::Skip(skip) => self.skip(&first[0], skip.reason()),
             Route::OptOut => self.opt_out(user, &first[0]),
             Route::OptIn => self.skip(&first[0], "opted_in"),
+            Route::Remember => self.remember(user, first),
             Route::Stranger => self.receive_stranger(user, &first[0]),
             Route::Confirm => self.confirm(user, scene, first),
             Route::Deny => {

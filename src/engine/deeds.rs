@@ -8,7 +8,7 @@ use super::{Settings, ending};
 use crate::conversation::action::Action;
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::requests::Wanted;
-use crate::conversation::transcript::{Arguments, CallRow, EventId, User, UserId};
+use crate::conversation::transcript::{Arguments, CallRow, InboundEvent, User, UserId};
 use crate::conversation::{deletion, naming};
 use crate::store::approvals::{self, Matter, NewApproval};
 use crate::store::follows::{self, Followed};
@@ -21,13 +21,13 @@ use crate::tools::Deed;
 pub(super) struct Doer {
     pub(super) user: User,
     /// The last text of the turn.
-    pub(super) last: Option<EventId>,
+    pub(super) last: Option<InboundEvent>,
     pub(super) call: CallRow,
 }
 
 impl Doer {
     pub(super) fn of(scene: &Scene, call: CallRow) -> Self {
-        Self { user: scene.user.clone(), last: scene.events.last().map(|event| event.id), call }
+        Self { user: scene.user.clone(), last: scene.events.last().cloned(), call }
     }
 }
 
@@ -93,11 +93,14 @@ fn queue(
 
 /// An action that fails must not keep the answer from going out.
 fn act(conn: &mut Conn, doer: &Doer, action: &Action, settings: &Settings, now: Timestamp) {
-    let done = undone_if_failed(conn, |conn| match (action, doer.last) {
-        (Action::React(emoji), Some(on)) => reactions::react(conn, doer.user.id, on, emoji, now),
+    let done = undone_if_failed(conn, |conn| match (action, &doer.last) {
+        (Action::React(emoji), Some(on)) => reactions::react(conn, doer.user.id, on.id, emoji, now),
         (Action::React(_), None) => Ok(()),
-        (Action::SendPoster(poster), _) => {
-            let way = WayBack::to_user(conn, &doer.user, settings.number.as_ref())?;
+        (Action::SendPoster(poster), last) => {
+            let way = match last {
+                Some(event) => WayBack::without_turn(&doer.user, event),
+                None => WayBack::to_user(conn, &doer.user, settings.number.as_ref())?,
+            };
             let picture =
                 way.picture(&format!("poster:{}", doer.call), &poster.name, poster.address.as_str());
             outbox::queue_once(conn, &picture, now)

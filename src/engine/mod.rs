@@ -6,6 +6,7 @@ mod answering;
 mod asking;
 mod begin;
 mod calling;
+pub mod clearing;
 pub mod console;
 mod deeds;
 mod deleting;
@@ -49,6 +50,7 @@ use crate::conversation::triage::Routing;
 use crate::conversation::turn::Limits;
 use crate::llm::Model;
 use crate::messaging::outbox::Doorbell;
+use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::store::db::Db;
 use crate::store::quotas::Own;
@@ -175,6 +177,7 @@ pub struct Parts {
     pub model: Option<Arc<dyn Model>>,
     pub keyword: Arc<dyn Model>,
     pub tools: Registry,
+    pub metrics: Metrics,
     /// What reports are about is looked up here.
     pub library: Arc<Library>,
     pub outbox: Doorbell,

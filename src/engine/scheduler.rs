@@ -11,9 +11,9 @@ use tokio::sync::Notify;
 
 use super::Engine;
 use super::begin::{self, Begun};
-use crate::conversation::transcript::UserId;
+use crate::conversation::transcript::{EventId, TurnId, UserId};
 use crate::store::db::DbError;
-use crate::store::{ledger, steps, turns};
+use crate::store::{account, ledger, steps, turns};
 
 /// Pause after the database or a turn failed under us.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -21,6 +21,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(super) struct Scheduler {
     busy: Mutex<HashMap<UserId, Busy>>,
+    /// Something is done, or somebody's task has ended.
     settled: Notify,
 }
 
@@ -68,6 +69,10 @@ impl Scheduler {
     fn forget(&self, user: UserId) {
         self.busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&user);
         self.settled.notify_waiters();
+    }
+
+    fn is_busy(&self, user: UserId) -> bool {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&user)
     }
 
     fn is_idle(&self) -> bool {
@@ -133,6 +138,21 @@ impl Engine {
         }
     }
 
+    /// Waits until a text is over, or nothing is done about it for now: while the assistant is paused, or while the
+    /// program stops.
+    pub async fn over_or_left(&self, user: UserId, event: EventId) -> Result<(), DbError> {
+        loop {
+            let settled = self.0.scheduler.settled.notified();
+            tokio::pin!(settled);
+            settled.as_mut().enable();
+            let is_busy = self.0.scheduler.is_busy(user);
+            if self.0.parts.db.read(move |conn| ledger::is_over(conn, event)).await? || !is_busy {
+                return Ok(());
+            }
+            settled.await;
+        }
+    }
+
     async fn attend(&self, user: UserId) -> Left {
         tokio::select! {
             () = self.0.open.cancelled() => {}
@@ -141,7 +161,7 @@ impl Engine {
         loop {
             let look = std::panic::AssertUnwindSafe(self.look(user)).catch_unwind().await;
             match look {
-                Ok(Ok(Look::Worked)) => {}
+                Ok(Ok(Look::Worked)) => self.0.scheduler.settled.notify_waiters(),
                 Ok(Ok(Look::NotBefore(at))) => self.wait_until(user, at).await,
                 Ok(Ok(Look::Nothing)) => {
                     if self.0.scheduler.retire(user) {
@@ -173,6 +193,7 @@ impl Engine {
             db.read(move |conn| Ok((turns::live(conn, user)?, ledger::due_at(conn, user)?))).await?;
         if let Some(live) = live {
             self.run(user, live).await?;
+            self.account_for(live.id).await;
             return Ok(Look::Worked);
         }
         let now = self.now();
@@ -182,6 +203,7 @@ impl Engine {
             Some(_) => match self.begin(user).await? {
                 Begun::Turn(live) => {
                     self.run(user, live).await?;
+                    self.account_for(live.id).await;
                     Ok(Look::Worked)
                 }
                 Begun::Answered => Ok(Look::Worked),
@@ -191,6 +213,15 @@ impl Engine {
                 }
                 Begun::Held => Ok(Look::Nothing),
             },
+        }
+    }
+
+    /// Counts a turn that has ended. That it cannot be read is no reason to hold up the next one.
+    pub(super) async fn account_for(&self, turn: TurnId) {
+        match self.0.parts.db.read(move |conn| account::of(conn, turn)).await {
+            Ok(Some(account)) => self.0.parts.metrics.turn_ended(&account),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%turn, %error, "a turn could not be counted"),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::conversation::transcript::{Address, OutboxId};
 use crate::conversation::trouble::Pace;
 use crate::conversation::way::Way;
 use crate::failpoint;
+use crate::metrics::Metrics;
 use crate::store::agenda::{self, Agenda, Todo};
 use crate::store::db::{Db, DbError};
 use crate::store::deliveries::Terms;
@@ -60,26 +61,29 @@ pub struct Waits {
     pub looks: [Duration; 2],
 }
 
+/// What a relay works with.
+#[derive(Clone)]
+pub struct Parts {
+    pub db: Db,
+    pub clock: Clock,
+    pub channels: Channels,
+    pub doorbell: Doorbell,
+    pub waits: Waits,
+    pub metrics: Metrics,
+}
+
 #[derive(Clone)]
 pub struct Relay {
-    db: Db,
-    clock: Clock,
-    channels: Channels,
-    doorbell: Doorbell,
-    waits: Waits,
+    parts: Parts,
     places: Arc<Semaphore>,
     sending: TaskTracker,
     aborting: CancellationToken,
 }
 
 impl Relay {
-    pub fn new(db: Db, clock: Clock, channels: Channels, doorbell: Doorbell, waits: Waits) -> Self {
+    pub fn new(parts: Parts) -> Self {
         Self {
-            db,
-            clock,
-            channels,
-            doorbell,
-            waits,
+            parts,
             places: Arc::new(Semaphore::new(PARALLEL)),
             sending: TaskTracker::new(),
             aborting: CancellationToken::new(),
@@ -97,7 +101,7 @@ impl Relay {
                 }
             };
             tokio::select! {
-                () = self.doorbell.0.notified() => {}
+                () = self.parts.doorbell.0.notified() => {}
                 () = tokio::time::sleep(wait) => {}
                 () = stop.cancelled() => {}
             }
@@ -109,7 +113,7 @@ impl Relay {
     /// Sends everything that can be sent at this moment, and waits for it.
     pub async fn flush(&self) -> Result<(), DbError> {
         loop {
-            let now = self.clock.now();
+            let now = self.parts.clock.now();
             let Agenda { due, .. } = self.agenda(now).await?;
             if due.is_empty() {
                 return Ok(());
@@ -124,11 +128,11 @@ impl Relay {
     pub async fn settled(&self) -> Result<(), DbError> {
         loop {
             self.flush().await?;
-            let now = self.clock.now();
+            let now = self.parts.clock.now();
             // In one snapshot: a text that is taken between two looks would let the next one through unseen.
-            let looks = self.waits.looks;
+            let looks = self.parts.waits.looks;
             let open = move |conn: &mut _| Ok((agenda::of(conn, &looks, now)?, outbox::on_the_way(conn)?));
-            let (agenda, on_the_way) = self.db.read(open).await?;
+            let (agenda, on_the_way) = self.parts.db.read(open).await?;
             if agenda.due.is_empty() && on_the_way == 0 {
                 return Ok(());
             }
@@ -144,7 +148,7 @@ impl Relay {
     }
 
     async fn look(&self) -> Result<Option<Timestamp>, DbError> {
-        let now = self.clock.now();
+        let now = self.parts.clock.now();
         let Agenda { due, next_ms } = self.agenda(now).await?;
         for (id, todo) in due {
             let Ok(place) = self.places.clone().acquire_owned().await else { break };
@@ -157,19 +161,19 @@ impl Relay {
                     () = relay.aborting.cancelled() => {}
                 }
                 drop(place);
-                relay.doorbell.ring();
+                relay.parts.doorbell.ring();
             });
         }
         Ok(next_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()))
     }
 
     async fn agenda(&self, now: Timestamp) -> Result<Agenda, DbError> {
-        let looks = self.waits.looks;
-        self.db.read(move |conn| agenda::of(conn, &looks, now)).await
+        let looks = self.parts.waits.looks;
+        self.parts.db.read(move |conn| agenda::of(conn, &looks, now)).await
     }
 
     fn until(&self, at: Timestamp) -> Duration {
-        Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default()
+        Duration::try_from(at.duration_since(self.parts.clock.now())).unwrap_or_default()
     }
 
     async fn see_to(&self, id: OutboxId, todo: Todo) -> Result<(), DbError> {
@@ -180,15 +184,21 @@ impl Relay {
     }
 
     async fn send(&self, id: OutboxId) -> Result<(), DbError> {
-        let now = self.clock.now();
-        let due = match self.db.write(move |conn| outbox::claim(conn, id, now)).await? {
+        let now = self.parts.clock.now();
+        let due = match self.parts.db.write(move |conn| outbox::claim(conn, id, now)).await? {
             Claim::Send(due) => due,
             Claim::Dropped | Claim::Taken => return Ok(()),
         };
         failpoint::reached("outbox.claimed");
         let attempt = due.attempt;
-        let outcome = self.hand_over(due).await;
+        if attempt > 1 {
+            self.parts.metrics.text_tried_again();
+        }
+        let outcome = self.hand_over(&due).await;
         failpoint::reached("outbox.sent");
+        if outcome.is_ok() {
+            self.count(&due);
+        }
         self.record(id, attempt, outcome).await?;
         failpoint::reached("outbox.recorded");
         Ok(())
@@ -196,28 +206,34 @@ impl Relay {
 
     /// Finds out whether a text was taken, before anything is sent again.
     async fn look_for(&self, id: OutboxId) -> Result<(), DbError> {
-        let now = self.clock.now();
-        let Some(sought) = self.db.read(move |conn| outbox::sought(conn, id)).await? else { return Ok(()) };
+        let now = self.parts.clock.now();
+        let Some(sought) = self.parts.db.read(move |conn| outbox::sought(conn, id)).await? else {
+            return Ok(());
+        };
         let (attempt, looks) = (sought.due.attempt, sought.looks);
         if let Some(sid) = sought.reported {
+            self.count(&sought.due);
             return self.record(id, attempt, Ok(Accepted { sid, created_at: None })).await;
         }
         let found = match self.channel(&sought.due.from) {
-            Some(channel) => channel.find(&outgoing(sought.due), sought.since).await,
+            Some(channel) => channel.find(&outgoing(&sought.due), sought.since).await,
             None => Err(LookError("no account is configured".to_owned())),
         };
         match found {
             Ok(candidates) => {
                 let sids: Vec<String> = candidates.iter().map(|candidate| candidate.sid.clone()).collect();
-                let first = self.db.read(move |conn| outbox::unclaimed(conn, &sids)).await?;
+                let first = self.parts.db.read(move |conn| outbox::unclaimed(conn, &sids)).await?;
                 match first.and_then(|first| candidates.into_iter().nth(first)) {
-                    Some(candidate) => self.record(id, attempt, Ok(candidate)).await,
+                    Some(candidate) => {
+                        self.count(&sought.due);
+                        self.record(id, attempt, Ok(candidate)).await
+                    }
                     None => {
-                        let enough = self.waits.looks.len();
+                        let enough = self.parts.waits.looks.len();
                         let count = move |conn: &mut _| {
                             outbox::not_found(conn, id, Looks { before: looks, enough }, now)
                         };
-                        self.db.write(count).await.map(|missing| {
+                        self.parts.db.write(count).await.map(|missing| {
                             tracing::info!(outbox = %id, ?missing, "a text is not in the carrier's list");
                         })
                     }
@@ -226,25 +242,34 @@ impl Relay {
             Err(error) => {
                 tracing::warn!(outbox = %id, %error, "a text's fate could not be looked up");
                 let at = now + LOOK_PAUSE;
-                self.db.write(move |conn| outbox::look_later(conn, id, at, now)).await
+                self.parts.db.write(move |conn| outbox::look_later(conn, id, at, now)).await
             }
         }
     }
 
     fn channel(&self, from: &Address) -> Option<Arc<dyn Channel>> {
         match from.way() {
-            Way::Carrier => self.channels.carrier.clone(),
-            Way::Terminal => Some(self.channels.terminal.clone()),
-            Way::Console => Some(self.channels.console.clone()),
+            Way::Carrier => self.parts.channels.carrier.clone(),
+            Way::Terminal => Some(self.parts.channels.terminal.clone()),
+            Way::Console => Some(self.parts.channels.console.clone()),
         }
     }
 
-    async fn hand_over(&self, due: Due) -> Result<Accepted, SendError> {
+    async fn hand_over(&self, due: &Due) -> Result<Accepted, SendError> {
         let Some(channel) = self.channel(&due.from) else {
             let reason = "no account is configured".to_owned();
             return Err(SendError::Later { retry_after: Some(SEND_PACE.longest), reason });
         };
         channel.send(&outgoing(due)).await
+    }
+
+    /// A text was taken for delivery.
+    fn count(&self, due: &Due) {
+        self.parts.metrics.text_sent(due.kind);
+        match due.from.way() {
+            Way::Carrier => self.parts.metrics.segments_sent(due.segments),
+            Way::Terminal | Way::Console => {}
+        }
     }
 
     async fn record(
@@ -253,14 +278,15 @@ impl Relay {
         attempt: u32,
         outcome: Result<Accepted, SendError>,
     ) -> Result<(), DbError> {
-        let now = self.clock.now();
+        let now = self.parts.clock.now();
         if let Err(error) = &outcome {
             tracing::warn!(outbox = %id, attempt, %error, "a text was not handed over");
         }
         match outcome {
             Ok(accepted) => {
-                let terms = self.waits.terms.clone();
-                self.db
+                let terms = self.parts.waits.terms.clone();
+                self.parts
+                    .db
                     .write(move |conn| {
                         let taken = Taken { sid: &accepted.sid, created_at: accepted.created_at };
                         outbox::accepted(conn, id, &taken, &terms, now)
@@ -270,16 +296,17 @@ impl Relay {
             Err(error @ (SendError::Later { .. } | SendError::Misconfigured { .. })) => {
                 let at = now + SEND_PACE.pause(attempt, error.trouble().retry_after);
                 let reason = error.to_string();
-                self.db.write(move |conn| outbox::later(conn, id, at, &reason, now)).await
+                self.parts.db.write(move |conn| outbox::later(conn, id, at, &reason, now)).await
             }
             Err(SendError::Unknown(reason)) => {
-                self.db.write(move |conn| outbox::unknown(conn, id, &reason, now)).await
+                self.parts.db.write(move |conn| outbox::unknown(conn, id, &reason, now)).await
             }
             Err(SendError::OptedOut) => {
-                self.db.write(move |conn| outbox::opted_out(conn, id, now).map(drop)).await
+                self.parts.db.write(move |conn| outbox::opted_out(conn, id, now).map(drop)).await
             }
             Err(SendError::Permanent { code, meaning }) => {
-                self.db
+                self.parts
+                    .db
                     .write(move |conn| outbox::fail(conn, id, &Failed { code, meaning: &meaning }, now))
                     .await
             }
@@ -287,7 +314,7 @@ impl Relay {
     }
 }
 
-fn outgoing(due: Due) -> Outgoing {
-    let Due { id, attempt, to, from, body, media } = due;
+fn outgoing(due: &Due) -> Outgoing {
+    let Due { id, attempt, to, from, body, media, .. } = due.clone();
     Outgoing { id, attempt, to, from, body, media: media.into_iter().collect() }
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::conversation::deletion::ItemOutcome;
 use crate::conversation::frozen::{Afterwards, Episodes, Extent, Fingerprint};
 use crate::conversation::stream::Part;
 use crate::conversation::transcript::{
@@ -58,6 +59,10 @@ words! {
     Tier: tier_word, tier { Read = "read", Write = "write", Destructive = "destructive" }
     Brain: brain_word, brain { Model = "model", Keyword = "keyword" }
     MediaKind: kind_word, kind { Movie = "movie", Series = "series" }
+    ItemOutcome: outcome_word, outcome {
+        Deleted = "deleted", AlreadyGone = "already_gone", Changed = "changed", Failed = "failed",
+        NotPermitted = "not_permitted", Stopped = "stopped", Unknown = "unknown",
+    }
     Part: part_word, part { Text = "text", Thinking = "thinking", ToolCall = "tool_call" }
 }
 

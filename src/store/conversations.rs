@@ -153,7 +153,7 @@ pub fn last_lifecycle(conn: &mut Conn, user: UserId) -> QueryResult<Option<Lifec
 }
 
 /// What the answer of a turn says about its conversation.
-fn lifecycle(conn: &mut Conn, turn: TurnId) -> QueryResult<Lifecycle> {
+pub fn lifecycle(conn: &mut Conn, turn: TurnId) -> QueryResult<Lifecycle> {
     let id: i64 = turns::table.find(turn.0).select(turns::conversation_id).first(conn)?;
     let (name, started_at): (String, i64) =
         conversations::table.find(id).select((conversations::name, conversations::started_at)).first(conn)?;

@@ -84,6 +84,15 @@ pub fn examine(path: &str, now: Timestamp) -> Result<Examined, ExamineError> {
     Ok(Examined { tables, damage, backlog })
 }
 
+/// Whether the tables are those that this program works on.
+pub fn is_as_here(conn: &mut Conn) -> QueryResult<bool> {
+    match tables(conn) {
+        Ok(tables) => Ok(tables == Tables::AsHere),
+        Err(ExamineError::Query(error)) => Err(error),
+        Err(ExamineError::Open(_) | ExamineError::Known(_)) => Ok(false),
+    }
+}
+
 fn tables(conn: &mut Conn) -> Result<Tables, ExamineError> {
     let known = MigrationSource::<Sqlite>::migrations(&MIGRATIONS)
         .map_err(|error| ExamineError::Known(error.to_string()))?;

@@ -55,10 +55,12 @@ pub fn past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<
         .collect())
 }
 
-/// The whole answer of the last finished turn, of which the first page was sent.
+/// The whole answer of the last finished turn, of which the first page was sent. A text that was only remembered has no
+/// answer, and does not count.
 pub fn last_answer(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<String>> {
     let answer: Option<Option<String>> = turns::table
         .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
+        .filter(turns::state.ne("COMPLETED").or(turns::response_text.is_not_null()))
         .order(turns::id.desc())
         .select(turns::response_text)
         .first(conn)
@@ -70,6 +72,7 @@ pub fn last_answer(conn: &mut Conn, conversation: ConversationId) -> QueryResult
 pub fn last_list(conn: &mut Conn, conversation: ConversationId) -> QueryResult<LastList> {
     let last: Option<(i64, Option<String>)> = turns::table
         .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
+        .filter(turns::state.ne("COMPLETED").or(turns::response_text.is_not_null()))
         .order(turns::id.desc())
         .select((turns::id, turns::response_text))
         .first(conn)

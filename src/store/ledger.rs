@@ -9,7 +9,9 @@ use super::codec::{channel, channel_word, media, media_json, ms, time, unreadabl
 use super::schema::{inbound_events, turns};
 use super::users::{self, Newcomer};
 use super::written::Written;
-use crate::conversation::transcript::{Address, EventId, InboundEvent, OptWord, Received, TurnId, UserId};
+use crate::conversation::transcript::{
+    Address, EventId, InboundEvent, OptWord, Received, TurnId, UserId, Wants,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
@@ -54,6 +56,14 @@ pub fn admit(conn: &mut Conn, received: &Received, pace: Pace) -> QueryResult<Ad
     let Some(event) = event else { return Ok(Admission::Duplicate) };
     wait_for_each_other(conn, user, at, pace)?;
     Ok(Admission::New { user, event: EventId(event) })
+}
+
+/// A text that was admitted is only to be remembered.
+pub fn want_no_answer(conn: &mut Conn, event: EventId) -> QueryResult<()> {
+    diesel::update(inbound_events::table.find(event.0))
+        .set(inbound_events::wants_answer.eq(0))
+        .execute(conn)
+        .map(drop)
 }
 
 /// The texts of `received` that were never admitted, in their order.
@@ -101,6 +111,7 @@ struct Row {
     carrier_word: Option<String>,
     provider_at: i64,
     received_at: i64,
+    wants_answer: i64,
 }
 
 /// The carrier tells only these three.
@@ -131,6 +142,7 @@ impl Row {
             },
             sent_at: time(self.provider_at)?,
             received_at: time(self.received_at)?,
+            wants: if self.wants_answer == 0 { Wants::NoAnswer } else { Wants::AnAnswer },
         })
     }
 }
@@ -167,6 +179,13 @@ pub fn users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
     users.sort_unstable();
     users.dedup();
     Ok(users)
+}
+
+/// Whether nothing more comes of a text.
+pub fn is_over(conn: &mut Conn, event: EventId) -> QueryResult<bool> {
+    let outcome: Option<String> =
+        inbound_events::table.find(event.0).select(inbound_events::outcome).first(conn)?;
+    Ok(outcome.is_some())
 }
 
 /// Puts texts into a turn; they share its end.
@@ -245,7 +264,7 @@ pub fn counted_before(
 ) -> QueryResult<Vec<Timestamp>> {
     inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.lt(event.0)))
-        .filter(inbound_events::over_limit.eq(0))
+        .filter(inbound_events::over_limit.eq(0).and(inbound_events::wants_answer.eq(1)))
         .order(inbound_events::id.desc())
         .limit(most.into())
         .select(inbound_events::provider_at)
@@ -281,6 +300,8 @@ pub enum Outcome {
     Replied,
     /// A reaction is the whole answer, and nothing is sent.
     Reacted,
+    /// Nothing was to be answered.
+    Remembered,
     /// The turn failed, and the user was told so.
     FailedNotified,
     Skipped(&'static str),
@@ -290,6 +311,7 @@ pub fn end_events_of(conn: &mut Conn, turn: TurnId, outcome: Outcome, now: Times
     let (state, word, reason) = match outcome {
         Outcome::Replied => ("completed", "replied", None),
         Outcome::Reacted => ("completed", "skipped", Some("reacted")),
+        Outcome::Remembered => ("completed", "skipped", Some("remembered")),
         Outcome::FailedNotified => ("failed", "failed_notified", None),
         Outcome::Skipped(reason) => ("completed", "skipped", Some(reason)),
     };

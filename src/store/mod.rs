@@ -2,11 +2,14 @@
 //! sync functions over a [`Conn`], a file per noun, run through [`db::Db`]'s closures.
 
 pub mod access;
+pub mod account;
 pub mod agenda;
+pub mod answers;
 pub mod approvals;
 pub mod arr_events;
 pub mod asked;
 pub mod audit;
+pub mod backlog;
 pub mod boot;
 pub mod calls;
 mod codec;
@@ -15,6 +18,7 @@ pub mod conversations;
 pub mod db;
 pub mod deliveries;
 pub mod examine;
+pub mod file;
 pub mod follows;
 pub mod history;
 pub mod household;

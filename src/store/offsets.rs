@@ -27,3 +27,12 @@ pub fn set(conn: &mut Conn, source: &str, at: Timestamp, now: Timestamp) -> Quer
         .execute(conn)
         .map(drop)
 }
+
+/// A change that leaves nothing behind, to see whether the disk takes one.
+pub fn probe(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    const SOURCE: &str = "probe";
+    diesel::insert_into(offsets::table)
+        .values((offsets::source.eq(SOURCE), offsets::cursor_at.eq(ms(now)), offsets::updated_at.eq(ms(now))))
+        .execute(conn)?;
+    diesel::delete(offsets::table.find(SOURCE)).execute(conn).map(drop)
+}

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::codec::{ms, number, time};
+use super::codec::{ms, number, time, unreadable};
 use super::deliveries::Terms;
 use super::schema::{delivery_events, outbox, pending_actions, users};
 use super::spend::Day;
@@ -100,6 +100,8 @@ pub struct Due {
     pub from: Address,
     pub body: String,
     pub media: Option<String>,
+    pub kind: TextKind,
+    pub segments: u32,
 }
 
 /// What a claim of a row gave.
@@ -136,19 +138,50 @@ pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim
         return Ok(Claim::Dropped);
     }
     let epoch = super::boot::epoch(conn)?;
-    let (to, from, body, media): (String, String, String, Option<String>) =
-        diesel::update(outbox::table.find(id.0))
-            .set((
-                outbox::state.eq("attempting"),
-                outbox::attempts.eq(attempts + 1),
-                outbox::attempt_at.eq(ms(now)),
-                outbox::epoch.eq(epoch),
-                outbox::updated_at.eq(ms(now)),
-            ))
-            .returning((outbox::to_addr, outbox::from_addr, outbox::body, outbox::media_url))
-            .get_result(conn)?;
-    let attempt = number(attempts + 1)?;
-    Ok(Claim::Send(Due { id, attempt, to: Address::new(to), from: Address::new(from), body, media }))
+    let row: DueRow = diesel::update(outbox::table.find(id.0))
+        .set((
+            outbox::state.eq("attempting"),
+            outbox::attempts.eq(attempts + 1),
+            outbox::attempt_at.eq(ms(now)),
+            outbox::epoch.eq(epoch),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .returning(DueRow::as_returning())
+        .get_result(conn)?;
+    Ok(Claim::Send(row.read()?))
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = outbox)]
+struct DueRow {
+    id: i64,
+    attempts: i64,
+    kind: String,
+    to_addr: String,
+    from_addr: String,
+    body: String,
+    media_url: Option<String>,
+    segments: i64,
+}
+
+impl DueRow {
+    fn read(self) -> QueryResult<Due> {
+        Ok(Due {
+            id: OutboxId(self.id),
+            attempt: number(self.attempts)?,
+            to: Address::new(self.to_addr),
+            from: Address::new(self.from_addr),
+            body: self.body,
+            media: self.media_url,
+            kind: match self.kind.as_str() {
+                "reply" => TextKind::Reply,
+                "confirm_prompt" => TextKind::ConfirmPrompt,
+                "notice" => TextKind::Notice,
+                _ => return Err(unreadable("text kind")),
+            },
+            segments: number(self.segments)?,
+        })
+    }
 }
 
 /// What the carrier told of a text it took.
@@ -274,30 +307,19 @@ pub struct Sought {
 }
 
 pub fn sought(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<Sought>> {
-    type Row = (i64, String, String, String, Option<String>, i64, i64);
-    let row: Option<Row> = outbox::table
+    let row: Option<(DueRow, i64, i64)> = outbox::table
         .find(id.0)
         .filter(outbox::state.eq("unknown"))
-        .select((
-            outbox::attempts,
-            outbox::to_addr,
-            outbox::from_addr,
-            outbox::body,
-            outbox::media_url,
-            outbox::created_at,
-            outbox::looks,
-        ))
+        .select((DueRow::as_select(), outbox::created_at, outbox::looks))
         .first(conn)
         .optional()?;
-    let Some((attempts, to, from, body, media, created_at, looks)) = row else { return Ok(None) };
+    let Some((due, created_at, looks)) = row else { return Ok(None) };
     let reported: Option<String> = delivery_events::table
         .filter(delivery_events::outbox_id.eq(id.0))
         .select(delivery_events::provider_sid)
         .first(conn)
         .optional()?;
-    let attempt = number(attempts)?;
-    let due = Due { id, attempt, to: Address::new(to), from: Address::new(from), body, media };
-    Ok(Some(Sought { due, since: time(created_at)?, reported, looks }))
+    Ok(Some(Sought { due: due.read()?, since: time(created_at)?, reported, looks }))
 }
 
 /// The first of these ids that no other text is known by.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Conn;
 use super::codec::{
     extent, extent_json, failure_json, fingerprint, fingerprint_json, from_json, kind, kind_word, ms, number,
-    result_json, time, to_json, unreadable,
+    outcome, outcome_word, result_json, time, to_json, unreadable,
 };
 use super::ledger::Outcome;
 use super::outbox::{self, NewText};
@@ -297,7 +297,10 @@ pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
             "held" => ItemState::Held,
             "running" | "unknown" => ItemState::Running,
             "canceled" => ItemState::Canceled,
-            "complete" | "error" => ItemState::Ended(outcome(&result.unwrap_or_default())?),
+            "complete" | "error" => {
+                let word: String = from_json("outcome", &result.unwrap_or_default())?;
+                ItemState::Ended(outcome(&word)?)
+            }
             _ => return Err(unreadable("item state")),
         };
         let item = FrozenItem {
@@ -377,42 +380,18 @@ pub fn take_back_item(conn: &mut Conn, call: CallRow, ord: i64) -> QueryResult<(
         .map(drop)
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum StoredOutcome {
-    Deleted,
-    AlreadyGone,
-    Changed,
-    Failed,
-    NotPermitted,
-    Stopped,
-    Unknown,
-}
-
-fn outcome(text: &str) -> QueryResult<ItemOutcome> {
-    Ok(match from_json::<StoredOutcome>("outcome", text)? {
-        StoredOutcome::Deleted => ItemOutcome::Deleted,
-        StoredOutcome::AlreadyGone => ItemOutcome::AlreadyGone,
-        StoredOutcome::Changed => ItemOutcome::Changed,
-        StoredOutcome::Failed => ItemOutcome::Failed,
-        StoredOutcome::NotPermitted => ItemOutcome::NotPermitted,
-        StoredOutcome::Stopped => ItemOutcome::Stopped,
-        StoredOutcome::Unknown => ItemOutcome::Unknown,
-    })
-}
-
 pub fn end_item(conn: &mut Conn, call: CallRow, ord: i64, outcome: ItemOutcome) -> QueryResult<()> {
-    let (state, stored) = match outcome {
-        ItemOutcome::Deleted => ("complete", StoredOutcome::Deleted),
-        ItemOutcome::AlreadyGone => ("complete", StoredOutcome::AlreadyGone),
-        ItemOutcome::Changed => ("error", StoredOutcome::Changed),
-        ItemOutcome::Failed => ("error", StoredOutcome::Failed),
-        ItemOutcome::NotPermitted => ("error", StoredOutcome::NotPermitted),
-        ItemOutcome::Stopped => ("error", StoredOutcome::Stopped),
-        ItemOutcome::Unknown => ("error", StoredOutcome::Unknown),
+    let state = match outcome {
+        ItemOutcome::Deleted | ItemOutcome::AlreadyGone => "complete",
+        ItemOutcome::Changed
+        | ItemOutcome::Failed
+        | ItemOutcome::NotPermitted
+        | ItemOutcome::Stopped
+        | ItemOutcome::Unknown => "error",
     };
+    let stored = to_json(&outcome_word(outcome))?;
     diesel::update(tool_call_items::table.find((call.0, ord)))
-        .set((tool_call_items::state.eq(state), tool_call_items::result.eq(to_json(&stored)?)))
+        .set((tool_call_items::state.eq(state), tool_call_items::result.eq(stored)))
         .execute(conn)
         .map(drop)
 }

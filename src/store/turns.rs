@@ -148,14 +148,23 @@ pub fn conversation(conn: &mut Conn, turn: TurnId) -> QueryResult<ConversationId
 }
 
 fn read((id, kind, conversation): (i64, String, i64)) -> QueryResult<Live> {
-    let kind = match kind.as_str() {
-        "chat" => Kind::Chat,
-        "confirm" => Kind::Confirm,
-        "deny" => Kind::Deny,
-        "command" => Kind::Command,
-        _ => return Err(unreadable("turn kind")),
-    };
-    Ok(Live { id: TurnId(id), kind, conversation: ConversationId(conversation) })
+    Ok(Live { id: TurnId(id), kind: self::kind(&kind)?, conversation: ConversationId(conversation) })
+}
+
+pub(super) fn kind(word: &str) -> QueryResult<Kind> {
+    match word {
+        "chat" => Ok(Kind::Chat),
+        "confirm" => Ok(Kind::Confirm),
+        "deny" => Ok(Kind::Deny),
+        "command" => Ok(Kind::Command),
+        _ => Err(unreadable("turn kind")),
+    }
+}
+
+/// The newest turn there is; 0 where there is none.
+pub fn newest(conn: &mut Conn) -> QueryResult<TurnId> {
+    let newest: Option<i64> = turns::table.select(diesel::dsl::max(turns::id)).first(conn)?;
+    Ok(TurnId(newest.unwrap_or(0)))
 }
 
 /// The turns of a conversation from one of them on.
@@ -227,7 +236,7 @@ pub struct End<'a> {
 /// Ends a turn, its texts and its answer in one go: there is no moment in which only some of them are so.
 pub fn finish(conn: &mut Conn, end: &End<'_>, now: Timestamp) -> QueryResult<()> {
     let state = match end.outcome {
-        Outcome::Replied | Outcome::Reacted => "COMPLETED",
+        Outcome::Replied | Outcome::Reacted | Outcome::Remembered => "COMPLETED",
         Outcome::FailedNotified => "FAILED",
         Outcome::Skipped(_) => "CANCELED",
     };

@@ -1,7 +1,10 @@
 //! Every route of both listeners on one screen, and how they are served.
 
+mod api;
 pub mod auth;
 pub mod console;
+pub mod health;
+mod metrics;
 mod problem;
 mod reports;
 pub mod sse;
@@ -17,7 +20,6 @@ use axum::body::{Body, to_bytes};
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn_with_state, map_response};
-use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use bytes::Bytes;
@@ -32,11 +34,14 @@ use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::http::InProcess;
 use crate::messaging::signature::Verifier;
+use crate::metrics::Metrics;
 use crate::store::db::Db;
 use crate::store::deliveries::Terms;
+use console::health as checks;
 use console::{
     Console, assets, audit, changing, deliveries, home, keys, memory, sign_in, spend, talk, user, users,
 };
+use health::Health;
 
 /// No request may keep a connection busy for longer: Twilio gives up after 15 s.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
@@ -55,6 +60,8 @@ pub struct Webhooks {
     pub twilio: Option<Arc<Trust>>,
     /// What Sonarr and Radarr must present; `None`: nothing they report is taken in.
     pub reports: Option<SecretString>,
+    pub metrics: Metrics,
+    pub health: Health,
 }
 
 /// How a request is known to come from Twilio.
@@ -70,10 +77,11 @@ pub fn webhook_router(webhooks: Webhooks) -> Router {
         .route(crate::messaging::twilio::WEBHOOK_PATH, post(twilio::receive))
         .route(crate::messaging::twilio::STATUS_PATH, post(status::receive))
         .route("/webhook/{library}", post(reports::receive).put(reports::receive))
-        .route("/health", get(|| async { "ok" }))
-        .route("/ready", get(ready))
+        .route("/health", get(health::alive))
+        .route("/ready", get(health::ready))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, REQUEST_TIMEOUT))
         .layer(CatchPanicLayer::new())
+        .layer(from_fn_with_state(webhooks.metrics.clone(), metrics::count))
         .with_state(webhooks)
 }
 
@@ -98,6 +106,9 @@ pub fn console_router(console: Console) -> Router {
         .route("/turns/{id}/resume", post(talk::acts::resume))
         .route("/keys", get(keys::show).post(keys::make))
         .route("/keys/{id}/revoke", post(keys::revoke))
+        .merge(api::router())
+        .route("/metrics", get(metrics::show))
+        .route("/health", get(health::alive))
         .route("/resume", post(home::resume))
         .route("/wishes/{id}/approve", post(home::approve_wish))
         .route("/wishes/{id}/deny", post(home::deny_wish))
@@ -113,7 +124,7 @@ pub fn console_router(console: Console) -> Router {
         .route("/spend", get(spend::show))
         .route("/memory", get(memory::show))
         .route("/audit", get(audit::show))
-        .route("/api/v1/conversations/{id}/events", get(sse::events))
+        .route("/health-checks", get(checks::show).post(checks::test))
         // What follows surrounds the routes above it, and only those.
         .layer(DefaultBodyLimit::max(LARGEST_FORM))
         .layer(from_fn_with_state(console.clone(), auth::gate::pass))
@@ -145,14 +156,4 @@ pub fn in_process(router: Router) -> InProcess {
             axum::http::Response::from_parts(head, body)
         })
     })
-}
-
-async fn ready(axum::extract::State(webhooks): axum::extract::State<Webhooks>) -> Response {
-    match webhooks.db.read(crate::store::ledger::users_with_work).await {
-        Ok(_) => "ready".into_response(),
-        Err(error) => {
-            tracing::warn!(%error, "not ready");
-            StatusCode::SERVICE_UNAVAILABLE.into_response()
-        }
-    }
 }

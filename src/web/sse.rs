@@ -7,21 +7,28 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::stream::unfold;
+use futures_util::{Stream, StreamExt};
 use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use utoipa::IntoParams;
 
+use super::api::extract::{Id, Params};
+use super::api::unavailable;
 use super::auth::Caller;
 use super::console::Console;
+use super::problem::Problem;
 use super::sse_wire as wire;
-use crate::conversation::stream::Seq;
+use crate::conversation::stream::{self, Seq};
 use crate::conversation::transcript::ConversationId;
 use crate::engine::stream::reader::{Batch, Reader};
+use crate::store::db::{Db, DbError};
+use crate::store::stream::details;
 use crate::store::stream::snapshot::{self, Snapshot};
 
 /// Streams that are open at the same time.
@@ -48,36 +55,54 @@ impl Places {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(in crate::web) struct Cursor {
+    /// The number of the last event that was seen.
     after: Option<i64>,
 }
 
+/// Follow a conversation as it happens
+///
+/// Each event has a number, a name and data as JSON. Who comes back with the last number, as `after` or as
+/// `Last-Event-ID`, gets what came since, or a `snapshot` where that is no longer known.
+#[utoipa::path(
+    get,
+    path = "/conversations/{id}/events",
+    tag = "conversations",
+    operation_id = "follow_conversation",
+    params(
+        ("id" = i64, Path, description = "A conversation's id"),
+        Cursor,
+        ("Last-Event-ID" = Option<i64>, Header, description = "As browsers say it when they come back"),
+    ),
+    responses(
+        (status = 200, description = "Server-sent events", body = String, content_type = "text/event-stream"),
+        (status = 404, description = "No conversation has this id"),
+    )
+)]
 pub(super) async fn events(
     State(console): State<Console>,
     _caller: Caller,
-    Path(conversation): Path<i64>,
-    Query(cursor): Query<Cursor>,
+    Id(conversation): Id,
+    Params(cursor): Params<Cursor>,
     headers: HeaderMap,
-) -> Response {
-    let Ok(after) = place(&cursor, &headers) else {
-        return (StatusCode::BAD_REQUEST, "Last-Event-ID is the number of an event").into_response();
-    };
+) -> Result<Response, Problem> {
+    let after = place(&cursor, &headers).map_err(|NotANumber| {
+        Problem::new(StatusCode::BAD_REQUEST, "Last-Event-ID is the number of an event")
+    })?;
     let conversation = ConversationId(conversation);
-    match console.db.read(move |conn| snapshot::exists(conn, conversation)).await {
-        Ok(true) => {}
-        Ok(false) => return StatusCode::NOT_FOUND.into_response(),
-        Err(error) => {
-            tracing::error!(%error, "a conversation could not be looked up");
-            return StatusCode::INTERNAL_SERVER_ERROR.into_response();
-        }
+    let exists = console.db.read(move |conn| snapshot::exists(conn, conversation)).await;
+    if !exists.map_err(unavailable)? {
+        return Err(Problem::new(StatusCode::NOT_FOUND, "no conversation has this id"));
     }
     let Some(permit) = console.streams.take() else {
-        return (StatusCode::SERVICE_UNAVAILABLE, "as many streams are open as may be").into_response();
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "as many streams are open as may be"));
     };
     let reader = console.engine.connect(conversation, after, move |conn| snapshot::read(conn, conversation));
-    let told = Telling { reader, waiting: VecDeque::from([Event::default().retry(RETRY)]), _permit: permit };
-    sent(told.stream().take_until(console.stop.cancelled_owned()))
+    let waiting = VecDeque::from([Event::default().retry(RETRY)]);
+    let told = Telling { db: console.db, reader, waiting, _permit: permit };
+    Ok(sent(told.stream().take_until(console.stop.cancelled_owned())))
 }
 
 /// Where the client is; `None` at the beginning.
@@ -107,6 +132,7 @@ pub(in crate::web) fn sent(
 
 /// One client, and what it is still to be told of the last batch.
 struct Telling {
+    db: Db,
     reader: Reader<Snapshot>,
     waiting: VecDeque<Event>,
     _permit: OwnedSemaphorePermit,
@@ -115,7 +141,7 @@ struct Telling {
 impl Telling {
     /// Ends when the log cannot be read: the client comes back and says where it was.
     fn stream(self) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
-        stream::unfold(self, |mut this| async move {
+        unfold(self, |mut this| async move {
             loop {
                 if let Some(event) = this.waiting.pop_front() {
                     return Some((Ok(event), this));
@@ -131,6 +157,16 @@ impl Telling {
         })
     }
 
+    /// The words behind each event, where there are any. Most batches are deltas, which carry theirs.
+    async fn words(&self, events: &[Arc<stream::Event>]) -> Result<Vec<Option<String>>, DbError> {
+        if !events.iter().any(|event| details::has(event)) {
+            return Ok(vec![None; events.len()]);
+        }
+        let events = events.to_vec();
+        let read = move |conn: &mut _| events.iter().map(|event| details::of(conn, event)).collect();
+        self.db.read(read).await
+    }
+
     async fn next(&mut self) -> anyhow::Result<Vec<Event>> {
         Ok(match self.reader.next().await? {
             // Without an id: who is cut off here says the old place again, and gets the same answer.
@@ -140,8 +176,9 @@ impl Telling {
                 vec![Event::default().event("snapshot").id(seq.to_string()).json_data(data)?]
             }
             Batch::Events(events) => {
-                let told = events.iter().map(|event| {
-                    let (name, data) = wire::told(event);
+                let words = self.words(&events).await?;
+                let told = events.iter().zip(words).map(|(event, words)| {
+                    let (name, data) = wire::told(event, words);
                     Event::default().event(name).id(event.seq.to_string()).json_data(data)
                 });
                 told.collect::<Result<_, _>>()?

@@ -33,7 +33,7 @@ struct Conversation {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct Turn {
+pub(super) struct Turn {
     id: i64,
     state: &'static str,
     created_at: String,
@@ -89,7 +89,7 @@ struct Content {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct Question {
+pub(super) struct Question {
     id: i64,
     tool_call: i64,
     text: String,
@@ -108,7 +108,9 @@ pub(super) struct BlockKey {
     ord: u32,
 }
 
-/// What one event tells. Rows are named by their ids: what they hold stands in `GET conversations/{id}`.
+/// What one event tells. `text` holds the words behind a row when it is first told of: the body of a message, the name
+/// of a tool and, once it is complete, what it says for people, a question, an emoji. It is left out in other states,
+/// and where nothing is left of it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Told {
@@ -130,17 +132,32 @@ pub(super) enum Told {
     /// `step_abandoned`: drop the blocks of this attempt.
     Abandoned { turn: Option<i64>, step: u32, attempt: u32 },
     /// `tool_call`, `question` and `reaction`, by the id of their row.
-    Row { turn: Option<i64>, id: i64, state: &'static str, at: String },
+    Row {
+        turn: Option<i64>,
+        id: i64,
+        state: &'static str,
+        at: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
     /// `message`: `in` is a text of the user's, `out` one of ours and how far it has come.
-    Message { turn: Option<i64>, id: i64, direction: &'static str, state: &'static str, at: String },
+    Message {
+        turn: Option<i64>,
+        id: i64,
+        direction: &'static str,
+        state: &'static str,
+        at: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
     /// `conversation`.
     Conversation { state: &'static str, at: String },
 }
 
-/// The name of an event and its data.
-pub(super) fn told(event: &Event) -> (&'static str, Told) {
+/// The name of an event and its data; `words` are those behind its row.
+pub(super) fn told(event: &Event, words: Option<String>) -> (&'static str, Told) {
     let (turn, at) = (event.turn.map(|turn| turn.0), iso(event.at));
-    let message = |id, direction, state, at| Told::Message { turn, id, direction, state, at };
+    let message = |id, direction, state, at, text| Told::Message { turn, id, direction, state, at, text };
     match &event.what {
         What::Turn(state) => ("turn", Told::Turn { turn, state: turn_word(*state), at }),
         What::BlockStart(block) => ("block_start", Told::Block { turn, block: key(*block) }),
@@ -152,24 +169,24 @@ pub(super) fn told(event: &Event) -> (&'static str, Told) {
             ("step_abandoned", Told::Abandoned { turn, step: *step, attempt: *attempt })
         }
         What::ToolCall(call, phase) => {
-            ("tool_call", Told::Row { turn, id: call.0, state: phase_word(*phase), at })
+            ("tool_call", Told::Row { turn, id: call.0, state: phase_word(*phase), at, text: words })
         }
-        What::TextIn(id) => ("message", message(id.0, "in", "received", at)),
-        What::TextOut(id, delivery) => ("message", message(id.0, "out", delivery_word(*delivery), at)),
+        What::TextIn(id) => ("message", message(id.0, "in", "received", at, words)),
+        What::TextOut(id, delivery) => ("message", message(id.0, "out", delivery_word(*delivery), at, words)),
         What::Question(id, state) => {
             let state = match state {
                 QuestionState::Asked => "asked",
                 QuestionState::Open => "open",
                 QuestionState::Closed => "closed",
             };
-            ("question", Told::Row { turn, id: *id, state, at })
+            ("question", Told::Row { turn, id: *id, state, at, text: words })
         }
         What::Reaction(id, state) => {
             let state = match state {
                 ReactionState::Given => "given",
                 ReactionState::Removed => "removed",
             };
-            ("reaction", Told::Row { turn, id: *id, state, at })
+            ("reaction", Told::Row { turn, id: *id, state, at, text: words })
         }
         What::Conversation(change) => {
             let state = match change {
@@ -184,12 +201,6 @@ pub(super) fn told(event: &Event) -> (&'static str, Told) {
 
 impl Snapshot {
     pub(super) fn of(seq: Seq, conversation: ConversationId, snapshot: snapshot::Snapshot) -> Self {
-        let question = snapshot.question.map(|question| Question {
-            id: question.id,
-            tool_call: question.call.0,
-            text: question.words,
-            expires_at: question.expires_at.map(iso),
-        });
         Self {
             seq: seq.0,
             conversation: Conversation {
@@ -200,12 +211,21 @@ impl Snapshot {
             },
             turns: snapshot.turns.into_iter().map(turn).collect(),
             older_turns: snapshot.cut,
-            question,
+            question: snapshot.question.map(question),
         }
     }
 }
 
-fn turn(turn: snapshot::Turn) -> Turn {
+pub(super) fn question(question: snapshot::Question) -> Question {
+    Question {
+        id: question.id,
+        tool_call: question.call.0,
+        text: question.words,
+        expires_at: question.expires_at.map(iso),
+    }
+}
+
+pub(super) fn turn(turn: snapshot::Turn) -> Turn {
     let text = |text: snapshot::Received| Text { id: text.id.0, body: text.body, at: iso(text.at) };
     let message = |sent: snapshot::Sent| Message {
         id: sent.id.0,
@@ -258,7 +278,7 @@ fn key(block: Block) -> BlockKey {
     BlockKey { step: block.step, attempt: block.attempt, kind, ord: block.ord }
 }
 
-fn iso(at: Timestamp) -> String {
+pub(super) fn iso(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 

@@ -73,8 +73,9 @@ fn it_serves_while_nobody_else_does_and_ends_when_asked() {
     let cli = Cli::new();
     let served = cli.serve(&NOBODY_THERE);
     let ok = "HTTP/1.1 200 OK".to_owned();
-    assert_eq!(served.get("/health"), (ok.clone(), "ok".to_owned()));
-    assert_eq!(served.get("/ready"), (ok, "ready".to_owned()));
+    let alive = r#"{"status":"ok","checks":[{"name":"database","ok":true,"detail":"answers"}]}"#;
+    assert_eq!(served.get("/health"), (ok.clone(), alive.to_owned()));
+    assert_eq!(served.get("/ready").0, ok);
 
     let second = cli.run(&["serve"], &NOBODY_THERE);
     assert_eq!(second.code, Some(1));

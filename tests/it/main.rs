@@ -4,6 +4,7 @@
 #![cfg(test)]
 
 mod access;
+mod api;
 mod asks;
 mod cli;
 mod confirmation;
@@ -13,11 +14,13 @@ mod doctor;
 mod eval;
 mod following;
 mod harness;
+mod health;
 mod household;
 mod inbound;
 mod intervening;
 mod joining;
 mod lifecycle;
+mod metrics;
 mod missed;
 mod more;
 mod notices;

@@ -55,8 +55,10 @@ struct Line {
 }
 
 fn rows(conn: &mut SqliteConnection, table: &str) -> Vec<Value> {
+    // What is gone of the log is a matter of time alone.
     let columns = format!(
-        "SELECT group_concat(quote(name) || ',\"' || name || '\"') AS line FROM pragma_table_info('{table}')"
+        "SELECT group_concat(quote(name) || ',\"' || name || '\"') AS line FROM pragma_table_info('{table}')
+         WHERE name <> 'stream_floor'"
     );
     let columns: Line = diesel::sql_query(columns).get_result(conn).unwrap();
     let lines = format!("SELECT json_object({}) AS line FROM {table} ORDER BY 1", columns.line);

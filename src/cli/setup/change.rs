@@ -5,7 +5,7 @@ use std::fmt;
 use url::Url;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) struct Change {
+pub(crate) struct Change {
     what: &'static str,
     now: String,
     then: String,

@@ -20,17 +20,17 @@ const POST: i64 = 1;
 
 /// Where a server is to report, and with which secret.
 #[derive(Debug, Clone)]
-pub(in crate::cli) struct Hook {
-    pub(in crate::cli) address: Url,
-    pub(in crate::cli) secret: SecretString,
+pub(crate) struct Hook {
+    pub(crate) address: Url,
+    pub(crate) secret: SecretString,
 }
 
 /// What there is, or what would be made, and what about it is not as it should be.
-pub(in crate::cli) struct Plan {
-    pub(in crate::cli) connection: Connection,
-    pub(in crate::cli) changes: Vec<Change>,
+pub(crate) struct Plan {
+    pub(crate) connection: Connection,
+    pub(crate) changes: Vec<Change>,
     /// Further webhooks to the same place.
-    pub(in crate::cli) doubles: usize,
+    pub(crate) doubles: usize,
 }
 
 /// Shows or does what a server's webhook needs.
@@ -60,7 +60,7 @@ pub(super) async fn set_up(peer: &Peer, hook: &Hook, work: Work) -> Outcome {
 }
 
 /// Looks up the webhook and compares it.
-pub(in crate::cli) async fn plan(peer: &Peer, hook: &Hook) -> Result<Plan, ArrError> {
+pub(crate) async fn plan(peer: &Peer, hook: &Hook) -> Result<Plan, ArrError> {
     let ours: Vec<Connection> = peer
         .server()
         .connections()

@@ -1,8 +1,8 @@
 //! `dialarr setup`: shows what Sonarr, Radarr and Twilio would have to be told of Dialarr, and with `--apply` tells them.
 
 mod change;
-pub(super) mod connect;
-pub(super) mod number;
+pub(crate) mod connect;
+pub(crate) mod number;
 
 use anyhow::Context;
 use clap::Args;

@@ -11,19 +11,19 @@ use crate::messaging::twilio::{Twilio, WEBHOOK_PATH};
 const RETRIES: &str = "#rc=3&rp=5xx,ct,rt&rt=5000";
 
 /// Where a number should bring texts.
-pub(in crate::cli) struct Addresses {
+pub(crate) struct Addresses {
     webhook: String,
     fallback: String,
 }
 
 impl Addresses {
-    pub(in crate::cli) fn below(public_url: &str) -> Self {
+    pub(crate) fn below(public_url: &str) -> Self {
         let fallback = format!("{}{WEBHOOK_PATH}", public_url.trim_end_matches('/'));
         Self { webhook: format!("{fallback}{RETRIES}"), fallback }
     }
 
     /// What about the number is not as it should be.
-    pub(in crate::cli) fn changes(&self, number: &Number) -> Vec<Change> {
+    pub(crate) fn changes(&self, number: &Number) -> Vec<Change> {
         let application = if number.sms_application_sid.is_empty() { "" } else { "a TwiML app" };
         [
             Change::of_address("webhook", &number.sms_url, &self.webhook),
@@ -38,7 +38,7 @@ impl Addresses {
     }
 
     /// The same about the messaging service that the number is in. One that leads here itself is left alone.
-    pub(in crate::cli) fn service_changes(&self, service: &SenderPool) -> Vec<Change> {
+    pub(crate) fn service_changes(&self, service: &SenderPool) -> Vec<Change> {
         let leads_here = service.inbound_request_url.split('#').next() == Some(&self.fallback);
         if service.use_inbound_webhook_on_number || leads_here {
             return Vec::new();
@@ -124,7 +124,7 @@ fn failed(changes: Vec<Change>, error: &AccountError) -> Outcome {
     Outcome::Failed { changes, why: error.to_string(), hint: advice(error).to_owned() }
 }
 
-pub(in crate::cli) fn advice(error: &AccountError) -> &'static str {
+pub(crate) fn advice(error: &AccountError) -> &'static str {
     match error {
         AccountError::Unreachable(_) => "check the network, and TWILIO_API_URL if it is set",
         AccountError::Refused { code: Some(20003), .. } => {

@@ -93,3 +93,79 @@ impl Writer {
         batch
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::conversation::stream::{Seq, What};
+    use crate::conversation::transcript::{Brain, ConversationId, PhoneNumber};
+    use crate::store::stream::reading::{self, Since};
+    use crate::store::turns::{self, Kind, NewTurn, Plan};
+    use crate::store::users::{self, Newcomer};
+    use crate::store::{Conn, QueryResult, conversations, steps};
+
+    fn an_attempt(conn: &mut Conn, now: Timestamp) -> QueryResult<(ConversationId, Attempt)> {
+        let user = users::ensure(conn, &PhoneNumber::parse("+15550100001").unwrap(), Newcomer::Member, now)?;
+        let conversation = conversations::begin(conn, user, "A talk", now)?;
+        let plan = Plan::by(Brain::Model);
+        let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
+        let attempt = Attempt { turn: turns::create(conn, new, now)?, step: 0, attempt: 1 };
+        steps::start(conn, attempt, Brain::Model, "a model", now)?;
+        Ok((conversation, attempt))
+    }
+
+    /// How long each delta in the log is, with the part that it belongs to, and where blocks begin and end.
+    async fn logged(db: &Db, conversation: ConversationId) -> Vec<String> {
+        let read = move |conn: &mut _| reading::since(conn, conversation, Seq(0), 1_000);
+        let Since::Events { events, .. } = db.read(read).await.unwrap() else { panic!("the log is there") };
+        let lines = events.iter().filter_map(|event| match &event.what {
+            What::BlockStart(block) => Some(format!("{:?} begins", block.part)),
+            What::BlockDelta(block, text) => Some(format!("{:?} {}", block.part, text.len())),
+            What::BlockEnd(block) => Some(format!("{:?} ends", block.part)),
+            _ => None,
+        });
+        lines.collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn deltas_that_come_together_share_a_row_and_blocks_end_where_others_begin() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Db::open_simulated(folder.path().join("a.db").to_str().unwrap(), 1).unwrap();
+        let clock = Clock::runtime(Timestamp::UNIX_EPOCH);
+        let now = clock.now();
+        let (conversation, attempt) = db.write(move |conn| an_attempt(conn, now)).await.unwrap();
+        let mut recorder = Recorder::new(&db, &clock, attempt);
+        (0..3).for_each(|_| recorder.take(Delta::Thinking("1234".to_owned())));
+        (0..100).for_each(|_| recorder.take(Delta::Text("12".to_owned())));
+        tokio::time::advance(GATHER).await;
+        recorder.take(Delta::Text("x".repeat(BATCH_BYTES)));
+        recorder.take(Delta::Text("12".to_owned()));
+        recorder.finish().await;
+        let expected = [
+            "Thinking begins",
+            "Thinking 12",
+            "Thinking ends",
+            "Text begins",
+            "Text 122",
+            "Text 4174",
+            "Text 2",
+        ];
+        assert_eq!(logged(&db, conversation).await, expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_after_an_attempt_was_given_up_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Db::open_simulated(folder.path().join("a.db").to_str().unwrap(), 1).unwrap();
+        let clock = Clock::runtime(Timestamp::UNIX_EPOCH);
+        let now = clock.now();
+        let (conversation, attempt) = db.write(move |conn| an_attempt(conn, now)).await.unwrap();
+        let mut recorder = Recorder::new(&db, &clock, attempt);
+        recorder.take(Delta::Text("late".to_owned()));
+        db.write(move |conn| steps::abandon_unfinished(conn, attempt.turn, now)).await.unwrap();
+        recorder.finish().await;
+        assert_eq!(logged(&db, conversation).await, Vec::<String>::new());
+    }
+}

@@ -6,6 +6,7 @@ pub mod conversations;
 pub mod deliveries;
 pub mod figures;
 pub mod home;
+pub mod listing;
 pub mod people;
 pub mod search;
 pub mod spending;

@@ -57,3 +57,78 @@ pub(in crate::store) fn raise_floors(conn: &mut Conn, deleted: Vec<(i64, i64)>) 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+    use crate::conversation::transcript::{Brain, ConversationId, PhoneNumber, TurnId};
+    use crate::store::ledger::Outcome;
+    use crate::store::scratch;
+    use crate::store::stream::reading::{self, Since};
+    use crate::store::turns::{self as turn_rows, End, Kind, NewTurn, Plan};
+    use crate::store::users::{self, Newcomer};
+    use crate::store::{conversations as talks, turns};
+
+    const START: Timestamp = Timestamp::UNIX_EPOCH;
+
+    /// The conversation of a person, with a turn.
+    fn a_talk(conn: &mut Conn, phone: &str) -> (ConversationId, TurnId) {
+        let phone = PhoneNumber::parse(phone).unwrap();
+        let user = users::ensure(conn, &phone, Newcomer::Member, START).unwrap();
+        let conversation = talks::begin(conn, user, "A talk", START).unwrap();
+        let plan = Plan::by(Brain::Model);
+        let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
+        (conversation, turn_rows::create(conn, new, START).unwrap())
+    }
+
+    /// The numbers of the events that are left, where those before the first are not missed.
+    fn left(conn: &mut Conn, conversation: ConversationId, after: i64) -> Option<Vec<i64>> {
+        match reading::since(conn, conversation, Seq(after), 100).unwrap() {
+            Since::Gone => None,
+            Since::Events { events, .. } => Some(events.iter().map(|event| event.seq.0).collect()),
+        }
+    }
+
+    #[test]
+    fn what_is_over_goes_and_who_stood_before_it_is_told() {
+        let mut conn = scratch();
+        let (done, turn) = a_talk(&mut conn, "+15550100001");
+        let (running, _) = a_talk(&mut conn, "+15550100002");
+        let end = End { turn, outcome: Outcome::Replied, answer: None, texts: Vec::new() };
+        turns::finish(&mut conn, &end, START).unwrap();
+        let later = START + SignedDuration::from_secs(1);
+        assert_eq!(forget(&mut conn, Seq(0), START), Ok(Forgotten::Everything));
+        assert_eq!(
+            (left(&mut conn, done, 0), left(&mut conn, running, 0)),
+            (Some(vec![1, 2, 5]), Some(vec![3, 4]))
+        );
+
+        assert_eq!(forget(&mut conn, Seq(0), later), Ok(Forgotten::Everything));
+        assert_eq!((left(&mut conn, done, 4), left(&mut conn, done, 5)), (None, Some(vec![])));
+        assert_eq!((left(&mut conn, running, 2), left(&mut conn, running, 3)), (None, Some(vec![4])));
+        assert_eq!(left(&mut conn, done, 6), None, "nobody was ever there");
+    }
+
+    #[test]
+    fn much_is_forgotten_in_pieces() {
+        let mut conn = scratch();
+        let (conversation, _) = a_talk(&mut conn, "+15550100001");
+        for _ in 0..LOOKED_AT {
+            talks::end(&mut conn, conversation, talks::EndReason::Idle, START).unwrap();
+            diesel::update(conversations::table)
+                .set(conversations::ended_at.eq(None::<i64>))
+                .execute(&mut conn)
+                .unwrap();
+        }
+        let later = START + SignedDuration::from_secs(1);
+        let mut pieces = vec![Seq(0)];
+        while let Forgotten::UpTo(seq) = forget(&mut conn, pieces[pieces.len() - 1], later).unwrap() {
+            pieces.push(seq);
+        }
+        assert_eq!(pieces, [Seq(0), Seq(500), Seq(1_000)]);
+        let rows: i64 = stream_events::table.count().get_result(&mut conn).unwrap();
+        assert_eq!(rows, 1, "the turn that runs keeps its own");
+    }
+}

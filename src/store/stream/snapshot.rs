@@ -18,7 +18,7 @@ use crate::store::written::Written;
 use crate::store::{Conn, QueryResult};
 
 /// The newest turns that are told.
-pub const TURNS: i64 = 50;
+pub const TURNS: usize = 50;
 
 const STARTED: Written = Written("llm_steps.state = 'started'");
 
@@ -109,17 +109,26 @@ pub fn exists(conn: &mut Conn, conversation: ConversationId) -> QueryResult<bool
 
 /// An error where there is no such conversation.
 pub fn read(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Snapshot> {
+    page(conn, conversation, i64::MAX, TURNS)
+}
+
+/// The same of the newest turns below `before`, of which `most` are told.
+pub fn page(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    before: i64,
+    most: usize,
+) -> QueryResult<Snapshot> {
     let (name, started_at, ended_at): (String, i64, Option<i64>) = conversations::table
         .find(conversation.0)
         .select((conversations::name, conversations::started_at, conversations::ended_at))
         .first(conn)?;
     let mut newest: Vec<TurnRow> = turns::table
-        .filter(turns::conversation_id.eq(conversation.0))
+        .filter(turns::conversation_id.eq(conversation.0).and(turns::id.lt(before)))
         .order(turns::id.desc())
-        .limit(TURNS + 1)
+        .limit(i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1))
         .select(TurnRow::as_select())
         .load(conn)?;
-    let most = usize::try_from(TURNS).unwrap_or(usize::MAX);
     let cut = newest.len() > most;
     newest.truncate(most);
     newest.reverse();

@@ -92,20 +92,20 @@ impl<'a> Log<'a> {
     /// The block that was begun last and has no end. There is one at most: where another begins, it ends.
     fn open_block(&mut self) -> QueryResult<Option<(Part, u32)>> {
         let Attempt { turn, step, attempt } = self.attempt;
-        let last: Option<(String, Option<i64>, Option<i64>, Option<String>, Option<i64>)> =
-            stream_events::table
-                .filter(stream_events::turn_id.eq(turn.0))
-                .filter(stream_events::step.is_not_null().and(stream_events::attempt.is_not_null()))
-                .order(stream_events::seq.desc())
-                .select((
-                    stream_events::kind,
-                    stream_events::step,
-                    stream_events::attempt,
-                    stream_events::block_type,
-                    stream_events::ord,
-                ))
-                .first(self.conn)
-                .optional()?;
+        type Row = (String, Option<i64>, Option<i64>, Option<String>, Option<i64>);
+        let last: Option<Row> = stream_events::table
+            .filter(stream_events::turn_id.eq(turn.0))
+            .filter(stream_events::step.is_not_null().and(stream_events::attempt.is_not_null()))
+            .order(stream_events::seq.desc())
+            .select((
+                stream_events::kind,
+                stream_events::step,
+                stream_events::attempt,
+                stream_events::block_type,
+                stream_events::ord,
+            ))
+            .first(self.conn)
+            .optional()?;
         let Some((kind, at_step, at_attempt, Some(word), Some(ord))) = last else { return Ok(None) };
         let is_of_this = (at_step, at_attempt) == (Some(step.into()), Some(attempt.into()));
         if !is_of_this || kind == "block_end" {

@@ -7,6 +7,7 @@ pub(super) mod changing;
 mod chart;
 pub(super) mod deliveries;
 mod frame;
+pub(super) mod health;
 pub(super) mod home;
 pub(super) mod keys;
 pub(super) mod memory;
@@ -26,9 +27,12 @@ use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::doctor::checkup::Checkup;
 use crate::engine::Engine;
+use crate::metrics::Metrics;
 use crate::store::db::Db;
 use crate::web::auth::Access;
+use crate::web::health::Health;
 use crate::web::sse::Places;
 
 /// What the pages, the streams and the API work with.
@@ -48,4 +52,8 @@ pub struct Console {
     pub streams: Places,
     /// Tokens that the model can read at once, where somebody said.
     pub context_window: Option<u64>,
+    pub metrics: Metrics,
+    pub health: Health,
+    /// What the health page can test.
+    pub checkup: Checkup,
 }

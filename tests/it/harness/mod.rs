@@ -5,6 +5,7 @@ pub(crate) mod cli;
 pub(crate) mod model;
 pub(crate) mod model_server;
 mod operator;
+pub(crate) mod program;
 pub(crate) mod reports;
 pub(crate) mod served;
 mod setup;
@@ -144,6 +145,11 @@ impl TestApp {
             Message::User(_) | Message::Assistant { .. } => None,
         };
         self.last_request().messages.into_iter().filter_map(result).collect()
+    }
+
+    /// Where the database is, for whoever wants to be in its way.
+    pub(crate) fn database_path(&self) -> String {
+        self.world.folder.path().join("test.db").to_str().unwrap().to_owned()
     }
 
     pub(crate) fn now(&self) -> Timestamp {

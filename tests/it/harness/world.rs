@@ -29,6 +29,7 @@ use dialarr::store::privacy::forget::{Forgetting, forget};
 use dialarr::store::privacy::sweep::{Swept, sweep};
 use dialarr::store::users::{self, Newcomer};
 use dialarr::store::{Conn, QueryResult};
+use dialarr::web::auth::SignIn;
 use dialarr::web::{self, console::Console};
 use http::Request;
 use jiff::tz::TimeZone;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Doctor, Finding};
+use super::{Finding, LongRequest};
 use crate::cli::wiring;
 use crate::config::Llm;
 use crate::conversation::prompt::{Message, ModelRequest, ToolChoice};
@@ -15,7 +15,7 @@ const LONG_BYTES: usize = 40_000;
 const BYTES_PER_TOKEN: usize = 5;
 const ANSWER_TOKENS: u32 = 1024;
 
-pub(super) async fn check(llm: Option<&Llm>, asked: &Doctor) -> Vec<Finding> {
+pub(super) async fn check(llm: Option<&Llm>, long: LongRequest) -> Vec<Finding> {
     let Some(llm) = llm else {
         return vec![Finding::ok("model: none is configured, keywords are read in its place")];
     };
@@ -30,7 +30,7 @@ pub(super) async fn check(llm: Option<&Llm>, asked: &Doctor) -> Vec<Finding> {
         Ok(step) => calls_tools(&llm.model, &step),
         Err(error) => return vec![unusable(&llm.model, &error)],
     };
-    vec![first, context(llm, model.as_ref(), asked).await]
+    vec![first, context(llm, model.as_ref(), long).await]
 }
 
 fn calls_tools(name: &str, step: &StepOut) -> Finding {
@@ -45,8 +45,8 @@ fn calls_tools(name: &str, step: &StepOut) -> Finding {
 }
 
 /// A server that cuts a prompt says so only by how few tokens it counted.
-async fn context(llm: &Llm, model: &dyn Model, asked: &Doctor) -> Finding {
-    if llm.api_key.is_some() && !asked.model {
+async fn context(llm: &Llm, model: &dyn Model, long: LongRequest) -> Finding {
+    if llm.api_key.is_some() && long == LongRequest::WhereFree {
         return Finding::ok(
             "model: context length not tried; dialarr doctor --model does, for about 9,000 tokens",
         );

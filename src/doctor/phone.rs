@@ -28,6 +28,24 @@ const HOME: [&str; 5] = [".local", ".lan", ".home", ".internal", ".home.arpa"];
 const SETUP: &str = "dialarr setup --apply";
 
 pub(super) async fn check(config: &Config, http: &Http) -> Vec<Finding> {
+    let (webhook, account) = tokio::join!(webhook(config, http), account(config, http));
+    webhook.into_iter().chain(account).collect()
+}
+
+/// The address that Twilio brings texts to.
+pub(super) async fn webhook(config: &Config, http: &Http) -> Vec<Finding> {
+    let Some(twilio) = &config.twilio else { return Vec::new() };
+    let mut findings = Vec::new();
+    // A stand-in for Twilio may be anywhere.
+    if twilio.api_url.host_str() == Some(TWILIO_HOST) {
+        findings.extend(from_outside(&twilio.public_url));
+    }
+    findings.push(knock(twilio, http).await);
+    findings
+}
+
+/// The account, and the number in it.
+pub(super) async fn account(config: &Config, http: &Http) -> Vec<Finding> {
     let Some(twilio) = &config.twilio else {
         return vec![Finding::warning(
             "Twilio: no account is configured, so nobody can text",
@@ -35,20 +53,14 @@ pub(super) async fn check(config: &Config, http: &Http) -> Vec<Finding> {
         )];
     };
     let client = wiring::carrier(twilio, http);
-    let (number, service, fates, door) = tokio::join!(
+    let (number, service, fates) = tokio::join!(
         client.number(&twilio.phone_number),
         client.messaging_service(),
         client.last_fates(&twilio.phone_number),
-        knock(twilio, http),
     );
     let addresses = Addresses::below(twilio.public_url.as_str());
     let masked = twilio.phone_number.masked();
     let mut findings = Vec::new();
-    // A stand-in for Twilio may be anywhere.
-    if twilio.api_url.host_str() == Some(TWILIO_HOST) {
-        findings.extend(from_outside(&twilio.public_url));
-    }
-    findings.push(door);
     match number {
         Ok(Some(number)) => {
             findings.extend(of_number(&number, &addresses, &masked));

@@ -3,11 +3,18 @@
 use super::{Finding, size};
 use crate::arr::server::{Ailment, AilmentLevel, App};
 use crate::arr::{ArrError, RootFolder, SystemStatus};
-use crate::cli::setup::connect::{self, Plan};
-use crate::cli::wiring::{self, Peer};
-use crate::config::Config;
+use crate::cli::setup::connect::{self, Hook, Plan};
+use crate::cli::wiring::Peer;
 
-pub(super) async fn check(config: &Config, peer: &Peer) -> Vec<Finding> {
+/// Where a server is to report.
+pub(super) enum Reporting {
+    /// `None`: nobody said with which secret, or where we are.
+    To(Option<Hook>),
+    /// It is simulated, and reports to nobody.
+    Simulated,
+}
+
+pub(super) async fn check(peer: &Peer, reporting: Reporting) -> Vec<Finding> {
     let (label, app, server) = (peer.label, peer.app(), peer.server());
     let status = match server.status().await {
         Ok(status) => status,
@@ -19,7 +26,7 @@ pub(super) async fn check(config: &Config, peer: &Peer) -> Vec<Finding> {
         return vec![first];
     }
     let (folders, profiles, ailments, webhook) =
-        tokio::join!(server.root_folders(), server.profiles(), server.health(), reports(config, peer));
+        tokio::join!(server.root_folders(), server.profiles(), server.health(), reports(peer, reporting));
     let mut findings = vec![first];
     findings
         .push(folders.map_or_else(|error| unusable(label, &error), |folders| root_folders(label, &folders)));
@@ -35,7 +42,7 @@ pub(super) async fn check(config: &Config, peer: &Peer) -> Vec<Finding> {
         Ok(ailments) => findings.extend(health(label, &ailments)),
         Err(error) => findings.push(unusable(label, &error)),
     }
-    findings.push(webhook);
+    findings.extend(webhook);
     findings
 }
 
@@ -92,17 +99,21 @@ fn health(label: &str, ailments: &[Ailment]) -> Vec<Finding> {
     }
 }
 
-async fn reports(config: &Config, peer: &Peer) -> Finding {
+async fn reports(peer: &Peer, reporting: Reporting) -> Option<Finding> {
     let label = peer.label;
-    let Some(hook) = wiring::hook(config, peer) else {
-        return Finding::warning(
-            format!(
-                "{label}: its webhook is off, so what is ready is told minutes later, and trouble not at all"
-            ),
-            "set NOTIFICATION_SECRET and NOTIFICATION_URL (or PUBLIC_URL), then dialarr setup --apply",
-        );
+    let hook = match reporting {
+        Reporting::To(Some(hook)) => hook,
+        Reporting::To(None) => {
+            return Some(Finding::warning(
+                format!(
+                    "{label}: its webhook is off, so what is ready is told minutes later, and trouble not at all"
+                ),
+                "set NOTIFICATION_SECRET and NOTIFICATION_URL (or PUBLIC_URL), then dialarr setup --apply",
+            ));
+        }
+        Reporting::Simulated => return None,
     };
-    match connect::plan(peer, &hook).await {
+    Some(match connect::plan(peer, &hook).await {
         Ok(Plan { changes, doubles: 0, connection }) if changes.is_empty() => {
             match peer.server().test(&connection).await {
                 Ok(()) => Finding::ok(format!("{label}: webhook set, and its test came through")),
@@ -121,7 +132,7 @@ async fn reports(config: &Config, peer: &Peer) -> Finding {
             Finding::warning(format!("{label}: webhook: {}", differ.join("; ")), "dialarr setup --apply")
         }
         Err(error) => unusable(label, &error),
-    }
+    })
 }
 
 fn unusable(label: &str, error: &ArrError) -> Finding {

@@ -75,7 +75,8 @@ fn backlog(Backlog { unanswered, unsent }: Backlog) -> Finding {
     }
 }
 
-fn disk(path: &Path) -> Finding {
+/// The room beside the database.
+pub(crate) fn disk(path: &Path) -> Finding {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         Some(_) | None => Path::new("."),

@@ -1,0 +1,206 @@
+//! What do 500 readers of one conversation cost the writer of its deltas? The same writing without readers and with
+//! them, in turns, in one run: as fast as it goes, and at the pace of a response.
+
+#![expect(clippy::print_stdout, reason = "the report is what a benchmark is for")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use dialarr::conversation::stream::Part;
+use dialarr::conversation::transcript::{Brain, ConversationId, PhoneNumber};
+use dialarr::engine::stream::hub::Hub;
+use dialarr::engine::stream::reader::Batch;
+use dialarr::store::conversations;
+use dialarr::store::db::Db;
+use dialarr::store::steps::{self, Attempt};
+use dialarr::store::stream::writing::{self, Piece};
+use dialarr::store::turns::{self, Kind, NewTurn, Plan};
+use dialarr::store::users::{self, Newcomer};
+use jiff::Timestamp;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+const READERS: usize = 500;
+const ROUNDS: usize = 5;
+/// How long each round writes as fast as it goes.
+const ROUND: Duration = Duration::from_secs(2);
+/// Deltas that share a commit at full speed, and what each says.
+const DELTAS: usize = 64;
+const DELTA: &str = "word ";
+/// The pace of a response: what comes within this time is one commit.
+const TICK: Duration = Duration::from_millis(50);
+const TICKS: usize = 100;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn main() -> Result<()> {
+    tokio::runtime::Runtime::new()?.block_on(run())
+}
+
+/// A response that is being written.
+struct Stage {
+    db: Db,
+    hub: Hub,
+    conversation: ConversationId,
+    attempt: Attempt,
+}
+
+impl Stage {
+    async fn open(path: &str) -> Result<Self> {
+        let db = Db::open(path)?;
+        let phone = PhoneNumber::parse("+15550100002")?;
+        let now = Timestamp::now();
+        let begin = move |conn: &mut _| {
+            let user = users::ensure(conn, &phone, Newcomer::Member, now)?;
+            let conversation = conversations::begin(conn, user, "A talk", now)?;
+            let plan = Plan::by(Brain::Model);
+            let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
+            let attempt = Attempt { turn: turns::create(conn, new, now)?, step: 0, attempt: 1 };
+            steps::start(conn, attempt, Brain::Model, "a model", now)?;
+            Ok((conversation, attempt))
+        };
+        let (conversation, attempt) = db.write(begin).await?;
+        Ok(Self { hub: Hub::new(db.clone()), db, conversation, attempt })
+    }
+
+    async fn write(&self, deltas: usize) -> Result<()> {
+        let attempt = self.attempt;
+        let piece = Piece { part: Part::Text, ord: 0, text: DELTA.repeat(deltas) };
+        let now = Timestamp::now();
+        Ok(self.db.write(move |conn| writing::append(conn, attempt, &[piece], now)).await?)
+    }
+}
+
+/// Readers at the end of the log, and how many events they have read altogether.
+struct Crowd {
+    read: Arc<AtomicUsize>,
+    moved: Arc<Notify>,
+    tasks: JoinSet<()>,
+}
+
+impl Crowd {
+    async fn gather(stage: &Stage, count: usize) -> Result<Self> {
+        let (read, moved) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+        let mut tasks = JoinSet::new();
+        let ready = Arc::new(AtomicUsize::new(0));
+        for _ in 0..count {
+            let mut reader = stage.hub.connect(stage.conversation, None, |_| Ok(()));
+            let (read, moved, ready) = (read.clone(), moved.clone(), ready.clone());
+            tasks.spawn(async move {
+                while let Ok(batch) = reader.next().await {
+                    match batch {
+                        Batch::Events(events) => {
+                            read.fetch_add(events.len(), Ordering::SeqCst);
+                        }
+                        Batch::CaughtUp => {
+                            ready.fetch_add(1, Ordering::SeqCst);
+                        }
+                        Batch::Reset | Batch::Snapshot(..) => {}
+                    }
+                    moved.notify_waiters();
+                }
+            });
+        }
+        let crowd = Self { read, moved, tasks };
+        crowd.until(|| ready.load(Ordering::SeqCst) >= count).await?;
+        Ok(crowd)
+    }
+
+    /// Returns when every reader has read `events`.
+    async fn reads(&self, events: usize) -> Result<()> {
+        let wanted = events * self.tasks.len();
+        self.until(|| self.read.load(Ordering::SeqCst) >= wanted).await
+    }
+
+    async fn until(&self, there: impl Fn() -> bool) -> Result<()> {
+        let wait = async {
+            loop {
+                let moved = self.moved.notified();
+                tokio::pin!(moved);
+                moved.as_mut().enable();
+                if there() {
+                    return;
+                }
+                moved.await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, wait).await.context("the readers do not come after")
+    }
+}
+
+async fn run() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("stream.db");
+    let stage = Stage::open(path.to_str().context("a path that is not UTF-8")?).await?;
+    stage.write(1).await?;
+    let (mut alone, mut followed, mut behind) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        alone.push(full_speed(&stage, 0).await?.0);
+        let (speed, after) = full_speed(&stage, READERS).await?;
+        followed.push(speed);
+        behind.push(after);
+    }
+    let (alone, followed) = (median(&mut alone), median(&mut followed));
+    println!("as fast as it goes, medians of {ROUNDS} rounds of {ROUND:?} each:");
+    println!("  without readers       {alone:9.0} deltas/s");
+    println!("  {READERS} readers           {followed:9.0} deltas/s, ratio {:.2}", followed / alone);
+    println!("  the last reader is done {:.0} ms after the last commit", median(&mut behind) * 1e3);
+    println!("one response, a commit every {TICK:?}, {TICKS} times:");
+    for readers in [0, READERS] {
+        let mut paced = at_the_pace_of_a_response(&stage, readers).await?;
+        let (median, worst) = (median(&mut paced.commits) * 1e3, most(&paced.commits) * 1e3);
+        println!("  {readers:3} readers: a commit takes {median:.2} ms, {worst:.2} ms at most");
+        if readers > 0 {
+            let (median, worst) = (self::median(&mut paced.told) * 1e3, most(&paced.told) * 1e3);
+            println!("               the last reader has it {median:.2} ms after it, {worst:.2} ms at most");
+        }
+    }
+    Ok(())
+}
+
+/// Deltas per second, and the seconds until every reader had the last.
+async fn full_speed(stage: &Stage, readers: usize) -> Result<(f64, f64)> {
+    let crowd = Crowd::gather(stage, readers).await?;
+    let (start, mut commits) = (Instant::now(), 0);
+    while start.elapsed() < ROUND {
+        stage.write(DELTAS).await?;
+        commits += 1;
+    }
+    let speed = (commits * DELTAS) as f64 / start.elapsed().as_secs_f64();
+    let end = Instant::now();
+    crowd.reads(commits).await?;
+    Ok((speed, end.elapsed().as_secs_f64()))
+}
+
+/// Seconds that each commit took, and until every reader had it.
+struct Paced {
+    commits: Vec<f64>,
+    told: Vec<f64>,
+}
+
+async fn at_the_pace_of_a_response(stage: &Stage, readers: usize) -> Result<Paced> {
+    let crowd = Crowd::gather(stage, readers).await?;
+    let mut ticks = tokio::time::interval(TICK);
+    let mut paced = Paced { commits: Vec::new(), told: Vec::new() };
+    for tick in 1..=TICKS {
+        ticks.tick().await;
+        let start = Instant::now();
+        stage.write(4).await?;
+        paced.commits.push(start.elapsed().as_secs_f64());
+        let committed = Instant::now();
+        crowd.reads(tick).await?;
+        paced.told.push(committed.elapsed().as_secs_f64());
+    }
+    ensure!(paced.commits.len() == TICKS, "a tick is missing");
+    Ok(paced)
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+fn most(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
+}

@@ -1,0 +1,40 @@
+//! `dialarr doctor`: one line per check, and what to do about what does not work.
+
+use clap::Args;
+
+use crate::config::{Config, Problems};
+use crate::doctor::{Finding, Grade, LongRequest, examine};
+
+#[derive(Debug, Args, PartialEq, Eq)]
+pub struct Doctor {
+    /// Send the model a long request too, of about 9,000 tokens, to see whether its context is long enough; a server
+    /// that needs no key gets one anyway
+    #[arg(long)]
+    model: bool,
+}
+
+pub(super) async fn run(config: Result<Config, Problems>, asked: &Doctor) -> anyhow::Result<()> {
+    let long = if asked.model { LongRequest::Always } else { LongRequest::WhereFree };
+    let findings = match &config {
+        Ok(config) => examine(config, long).await?,
+        Err(Problems(problems)) => problems
+            .iter()
+            .map(|problem| {
+                let what = format!("configuration: {}: {}", problem.variable, problem.wrong);
+                Finding::failure(what, format!("for example {}", problem.example))
+            })
+            .collect(),
+    };
+    findings.iter().for_each(print);
+    let failed = findings.iter().filter(|finding| finding.grade == Grade::Failure).count();
+    anyhow::ensure!(failed == 0, "pass {failed} of {} checks", findings.len());
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "the findings are what the command is for")]
+fn print(finding: &Finding) {
+    println!("{:<9}{}", finding.grade.word(), finding.what);
+    if let Some(hint) = &finding.hint {
+        println!("{:<9}hint: {hint}", "");
+    }
+}

@@ -1,0 +1,262 @@
+//! What happened since the start, counted for Prometheus. Each method is named for what happened. Labels are closed
+//! sets: neither people nor titles are among them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use jiff::Timestamp;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+use crate::conversation::spending::Tokens;
+use crate::conversation::transcript::{Brain, ChannelKind};
+use crate::llm::ModelError;
+use crate::store::account::{Account, CallEnd, Ended};
+use crate::store::backlog::{Backlog, Queue};
+use crate::store::outbox::TextKind;
+use crate::store::turns::Kind;
+
+/// From what code answers at once to the longest that a turn may take.
+const SECONDS: [f64; 12] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
+/// A tool that the model made up.
+const NO_SUCH_TOOL: &str = "unknown";
+
+type Labels<const N: usize> = [(&'static str, &'static str); N];
+type Counted<const N: usize> = Family<Labels<N>, Counter>;
+type Timed = Family<Labels<1>, Histogram, fn() -> Histogram>;
+type Seconds = Gauge<f64, AtomicU64>;
+
+/// What is counted; clones share it.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    /// The labels that a tool call can have.
+    tools: Vec<&'static str>,
+    texts_received: Counted<1>,
+    texts_sent: Counted<1>,
+    segments_sent: Counter,
+    text_retries: Counter,
+    turns: Counted<2>,
+    turn_seconds: Timed,
+    model_calls: Counted<2>,
+    model_tokens: Counted<1>,
+    model_retries: Counter,
+    tool_calls: Counted<2>,
+    webhook_answers: Family<[(&'static str, String); 2], Counter>,
+    now: AtScrape,
+}
+
+/// What is looked up when somebody asks.
+#[derive(Default)]
+struct AtScrape {
+    texts_waiting: Gauge,
+    texts_unsent: Gauge,
+    turns_live: Gauge,
+    oldest_waiting: Seconds,
+    oldest_unsent: Seconds,
+}
+
+impl Metrics {
+    /// `tools` are the names of all there are.
+    pub fn new(tools: Vec<&'static str>, started_at: Timestamp) -> Self {
+        let mut inner = Inner {
+            registry: Registry::default(),
+            tools,
+            texts_received: Family::default(),
+            texts_sent: Family::default(),
+            segments_sent: Counter::default(),
+            text_retries: Counter::default(),
+            turns: Family::default(),
+            turn_seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+            model_calls: Family::default(),
+            model_tokens: Family::default(),
+            model_retries: Counter::default(),
+            tool_calls: Family::default(),
+            webhook_answers: Family::default(),
+            now: AtScrape::default(),
+        };
+        inner.register_counters();
+        inner.register_gauges(started_at);
+        Self(Arc::new(inner))
+    }
+
+    pub fn text_received(&self, channel: ChannelKind) {
+        let channel = match channel {
+            ChannelKind::Twilio => "phone",
+            ChannelKind::Console => "console",
+            ChannelKind::Local => "terminal",
+        };
+        self.0.texts_received.get_or_create(&[("channel", channel)]).inc();
+    }
+
+    pub fn text_sent(&self, kind: TextKind) {
+        let kind = match kind {
+            TextKind::Reply => "reply",
+            TextKind::ConfirmPrompt => "question",
+            TextKind::Notice => "notice",
+        };
+        self.0.texts_sent.get_or_create(&[("kind", kind)]).inc();
+    }
+
+    /// What the carrier wants to be paid for.
+    pub fn segments_sent(&self, segments: u32) {
+        self.0.segments_sent.inc_by(segments.into());
+    }
+
+    pub fn text_tried_again(&self) {
+        self.0.text_retries.inc();
+    }
+
+    pub fn turn_ended(&self, account: &Account) {
+        let kind = match account.kind {
+            Kind::Chat => "chat",
+            Kind::Confirm => "confirm",
+            Kind::Deny => "deny",
+            Kind::Command => "command",
+        };
+        let outcome = match account.end {
+            Ended::Completed => "completed",
+            Ended::Canceled => "canceled",
+            Ended::Failed => "failed",
+        };
+        self.0.turns.get_or_create(&[("kind", kind), ("outcome", outcome)]).inc();
+        for (part, ms) in [("model", account.model_ms), ("tools", account.tools_ms), ("own", account.own_ms)]
+        {
+            self.0.turn_seconds.get_or_create(&[("part", part)]).observe(seconds(ms));
+        }
+        for (tool, end) in &account.calls {
+            let tool = self.0.tools.iter().copied().find(|known| known == tool).unwrap_or(NO_SUCH_TOOL);
+            let outcome = match end {
+                CallEnd::Complete => "complete",
+                CallEnd::Held => "held",
+                CallEnd::Canceled => "canceled",
+                CallEnd::Error => "error",
+            };
+            self.0.tool_calls.get_or_create(&[("tool", tool), ("outcome", outcome)]).inc();
+        }
+    }
+
+    /// A call of the model answered; `tokens` as its server counted them.
+    pub fn model_answered(&self, brain: Brain, tokens: Option<Tokens>) {
+        self.model_called(brain, "answered");
+        let Some(Tokens { input, cached, output }) = tokens else { return };
+        for (kind, count) in [("input", input), ("cached", cached), ("output", output)] {
+            self.0.model_tokens.get_or_create(&[("kind", kind)]).inc_by(count);
+        }
+    }
+
+    pub fn model_failed(&self, brain: Brain, error: &ModelError) {
+        let outcome = match error {
+            ModelError::RateLimited { .. } => "rate_limited",
+            ModelError::Unavailable(_) => "unavailable",
+            ModelError::Timeout => "timeout",
+            ModelError::Garbled(_) => "garbled",
+            ModelError::ContextTooLong => "context_too_long",
+            ModelError::Unauthorized(_) => "unauthorized",
+            ModelError::QuotaSpent(_) => "quota_spent",
+            ModelError::Rejected(_) => "rejected",
+        };
+        self.model_called(brain, outcome);
+    }
+
+    /// The person took the turn back while the model was asked.
+    pub fn model_interrupted(&self, brain: Brain) {
+        self.model_called(brain, "taken_back");
+    }
+
+    fn model_called(&self, brain: Brain, outcome: &'static str) {
+        let brain = match brain {
+            Brain::Model => "model",
+            Brain::Keyword => "keyword",
+        };
+        self.0.model_calls.get_or_create(&[("brain", brain), ("outcome", outcome)]).inc();
+    }
+
+    pub fn model_tried_again(&self) {
+        self.0.model_retries.inc();
+    }
+
+    /// `webhook` is a path as routes are written, never as a caller sent it.
+    pub fn webhook_answered(&self, webhook: String, status: u16) {
+        let labels = [("webhook", webhook), ("status", status.to_string())];
+        self.0.webhook_answers.get_or_create(&labels).inc();
+    }
+
+    /// Everything in the text format of OpenMetrics, which Prometheus reads.
+    pub fn render(&self, backlog: &Backlog, now: Timestamp) -> Result<String, fmt::Error> {
+        let age = |queue: Queue| {
+            queue.oldest.map_or(0.0, |at| seconds(now.as_millisecond() - at.as_millisecond()).max(0.0))
+        };
+        let gauges = &self.0.now;
+        gauges.texts_waiting.set(backlog.waiting.length);
+        gauges.texts_unsent.set(backlog.unsent.length);
+        gauges.turns_live.set(backlog.live);
+        gauges.oldest_waiting.set(age(backlog.waiting));
+        gauges.oldest_unsent.set(age(backlog.unsent));
+        let mut text = String::new();
+        encode(&mut text, &self.0.registry)?;
+        Ok(text)
+    }
+}
+
+impl Inner {
+    fn register_counters(&mut self) {
+        let Self { registry, .. } = self;
+        let texts = self.texts_received.clone();
+        registry.register("dialarr_texts_received", "Texts taken in, by channel", texts);
+        let texts = self.texts_sent.clone();
+        registry.register("dialarr_texts_sent", "Texts that were taken for delivery, by kind", texts);
+        let segments = self.segments_sent.clone();
+        registry.register("dialarr_text_segments_sent", "Segments of the texts sent by phone", segments);
+        let retries = self.text_retries.clone();
+        registry.register("dialarr_text_retries", "Attempts at sending a text after its first", retries);
+        let turns = self.turns.clone();
+        registry.register("dialarr_turns", "Turns that ended, by kind and outcome", turns);
+        let times = self.turn_seconds.clone();
+        registry.register("dialarr_turn_seconds", "What a turn's time went into", times);
+        let calls = self.model_calls.clone();
+        registry.register("dialarr_model_calls", "Calls of the model, by who answers and outcome", calls);
+        let tokens = self.model_tokens.clone();
+        let help = "Tokens as the model's server counted them; the input has the cached ones in it";
+        registry.register("dialarr_model_tokens", help, tokens);
+        let retries = self.model_retries.clone();
+        registry.register("dialarr_model_retries", "Calls of the model after the first for a step", retries);
+        let calls = self.tool_calls.clone();
+        registry.register("dialarr_tool_calls", "Tool calls of ended turns, by tool and outcome", calls);
+        let answers = self.webhook_answers.clone();
+        registry.register("dialarr_webhook_answers", "Answers of the webhook listener", answers);
+    }
+
+    fn register_gauges(&mut self, started_at: Timestamp) {
+        let Self { registry, now, .. } = self;
+        let waiting = now.texts_waiting.clone();
+        registry.register("dialarr_texts_waiting", "Received texts that no turn has taken up", waiting);
+        let unsent = now.texts_unsent.clone();
+        registry.register("dialarr_texts_unsent", "Texts that have to be sent now", unsent);
+        registry.register("dialarr_turns_live", "Turns under way", now.turns_live.clone());
+        let oldest = now.oldest_waiting.clone();
+        let help = "Age of the oldest received text that no turn has taken up";
+        registry.register("dialarr_oldest_text_waiting_seconds", help, oldest);
+        let oldest = now.oldest_unsent.clone();
+        let help = "Age of the oldest text that has to be sent now";
+        registry.register("dialarr_oldest_text_unsent_seconds", help, oldest);
+        let started = Seconds::default();
+        started.set(seconds(started_at.as_millisecond()));
+        registry.register("process_start_time_seconds", "Start of the program since the epoch", started);
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("dialarr_build", "The version of the program", build);
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a time of thousands of years is not told to the millisecond")]
+fn seconds(ms: i64) -> f64 {
+    ms as f64 / 1000.0
+}

@@ -1,0 +1,55 @@
+//! What there is to do at this moment, and for how long the oldest of it has waited. Each answer comes from an index of
+//! what is open alone, so it may be asked for every second.
+
+use diesel::dsl::{count_star, min};
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::codec::{ms, time};
+use super::ledger::PENDING;
+use super::outbox::OPEN;
+use super::schema::{inbound_events, outbox, turns};
+use super::{Conn, household};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backlog {
+    /// Received texts that no turn has taken up.
+    pub waiting: Queue,
+    /// Texts that have to be sent now: those that rest until their time are left out.
+    pub unsent: Queue,
+    /// Turns under way.
+    pub live: i64,
+    pub assistant: Assistant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queue {
+    pub length: i64,
+    pub oldest: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Assistant {
+    AtWork,
+    /// By an admin's order: that texts wait is as it should be.
+    Paused,
+}
+
+pub fn backlog(conn: &mut Conn, now: Timestamp) -> QueryResult<Backlog> {
+    let waiting: (i64, Option<i64>) = inbound_events::table
+        .filter(PENDING)
+        .select((count_star(), min(inbound_events::received_at)))
+        .first(conn)?;
+    // A notice may wait for the morning, or for an answer; once it was tried it is like any other text.
+    let due = outbox::not_before.le(ms(now)).and(outbox::kind.ne("notice"));
+    let unsent: (i64, Option<i64>) = outbox::table
+        .filter(OPEN.and(due.or(outbox::attempts.gt(0))))
+        .select((count_star(), min(outbox::created_at)))
+        .first(conn)?;
+    let live = turns::table.filter(turns::finished_at.is_null()).count().get_result(conn)?;
+    let queue = |(length, oldest): (i64, Option<i64>)| {
+        Ok::<_, diesel::result::Error>(Queue { length, oldest: oldest.map(time).transpose()? })
+    };
+    let assistant = if household::pause(conn)?.is_some() { Assistant::Paused } else { Assistant::AtWork };
+    Ok(Backlog { waiting: queue(waiting)?, unsent: queue(unsent)?, live, assistant })
+}

@@ -1,0 +1,57 @@
+//! The words behind events that only name a row, for whoever cannot look the row up.
+
+use diesel::prelude::*;
+
+use crate::conversation::stream::{CallPhase, Delivery, Event, QuestionState, ReactionState, What};
+use crate::store::codec::result;
+use crate::store::schema::{inbound_events, outbox, pending_actions, reactions, tool_calls};
+use crate::store::{Conn, QueryResult};
+
+/// Whether there are words behind the event, the first time that its row is told of.
+pub fn has(event: &Event) -> bool {
+    matches!(
+        event.what,
+        What::TextIn(_)
+            | What::TextOut(_, Delivery::Queued)
+            | What::ToolCall(_, CallPhase::Created | CallPhase::Complete)
+            | What::Question(_, QuestionState::Asked)
+            | What::Reaction(_, ReactionState::Given)
+    )
+}
+
+/// A text's body, a tool's name and later what it says for people, a question, an emoji. `None` where there is
+/// nothing, or nothing any more.
+pub fn of(conn: &mut Conn, event: &Event) -> QueryResult<Option<String>> {
+    if !has(event) {
+        return Ok(None);
+    }
+    let words: Option<Option<String>> = match event.what {
+        What::TextIn(id) => {
+            inbound_events::table.find(id.0).select(inbound_events::body.nullable()).first(conn).optional()?
+        }
+        What::TextOut(id, _) => {
+            outbox::table.find(id.0).select(outbox::body.nullable()).first(conn).optional()?
+        }
+        What::ToolCall(call, CallPhase::Complete) => {
+            let stored: Option<Option<String>> =
+                tool_calls::table.find(call.0).select(tool_calls::response).first(conn).optional()?;
+            stored.flatten().map(|stored| result(&stored).map(|result| Some(result.for_user))).transpose()?
+        }
+        What::ToolCall(call, _) => {
+            tool_calls::table.find(call.0).select(tool_calls::tool_name.nullable()).first(conn).optional()?
+        }
+        What::Question(id, _) => pending_actions::table
+            .find(id)
+            .select(pending_actions::summary.nullable())
+            .first(conn)
+            .optional()?,
+        What::Reaction(id, _) => reactions::table.find(id).select(reactions::emoji).first(conn).optional()?,
+        What::Turn(_)
+        | What::BlockStart(_)
+        | What::BlockDelta(..)
+        | What::BlockEnd(_)
+        | What::StepAbandoned { .. }
+        | What::Conversation(_) => None,
+    };
+    Ok(words.flatten().filter(|words| !words.is_empty()))
+}

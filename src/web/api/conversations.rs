@@ -1,0 +1,184 @@
+//! Conversations: listed, shown with their turns, opened again.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::extract::{Id, Params};
+use super::paging::{Page, Paging, Place};
+use super::users::Person;
+use super::{unavailable, users};
+use crate::conversation::transcript::ConversationId;
+use crate::engine::console::Reopened;
+use crate::store::audit::By;
+use crate::store::console::listing::{self as stored, Wanted};
+use crate::store::stream::snapshot;
+use crate::web::auth::Caller;
+use crate::web::console::Console;
+use crate::web::problem::Problem;
+use crate::web::sse_wire::{Question, Turn, iso, question, turn};
+
+/// A stretch of talk with one person.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Conversation {
+    id: i64,
+    user: i64,
+    #[schema(example = "add dune")]
+    name: String,
+    #[schema(format = DateTime)]
+    started_at: String,
+    #[schema(format = DateTime)]
+    last_activity_at: String,
+    /// Null while it goes on.
+    #[schema(format = DateTime)]
+    ended_at: Option<String>,
+    /// `idle`, `cleared`, `blocked` or `admin`.
+    end_reason: Option<String>,
+}
+
+impl Conversation {
+    fn of(conversation: stored::Conversation) -> Self {
+        let (ended_at, end_reason) = conversation.ended.unzip();
+        Self {
+            id: conversation.id.0,
+            user: conversation.user.0,
+            name: conversation.name,
+            started_at: iso(conversation.started_at),
+            last_activity_at: iso(conversation.last_activity_at),
+            ended_at: ended_at.map(iso),
+            end_reason,
+        }
+    }
+}
+
+/// A conversation with a page of its turns.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct WholeConversation {
+    #[serde(flatten)]
+    conversation: Conversation,
+    /// Newest first.
+    turns: Page<Turn>,
+    /// What waits for a yes.
+    question: Option<Question>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Filter {
+    /// Only those with this person: a user's id, or a phone number (write its `+` as `%2B`).
+    #[param(pattern = r"^(\+[1-9][0-9]{6,14}|[0-9]{1,18})$")]
+    user: Option<String>,
+    /// Only those that go on (`true`), or that are over (`false`).
+    open: Option<bool>,
+    /// Only what is older than this: the `next` of another page.
+    before: Option<i64>,
+    /// How many are wanted.
+    #[param(minimum = 1, maximum = 100, default = 50)]
+    limit: Option<usize>,
+}
+
+/// List conversations, newest first
+#[utoipa::path(
+    get,
+    path = "/conversations",
+    tag = "conversations",
+    operation_id = "list_conversations",
+    params(Filter),
+    responses(
+        (status = 200, description = "A page of conversations", body = Page<Conversation>),
+        (status = 404, description = "Nobody is known by this id or number"),
+    )
+)]
+pub(super) async fn list(
+    State(console): State<Console>,
+    _caller: Caller,
+    Params(filter): Params<Filter>,
+) -> Result<Json<Page<Conversation>>, Problem> {
+    let place = Place::of(filter.before, filter.limit)?;
+    let user = match filter.user.as_deref() {
+        Some(text) => Some(users::find(&console, Person::read(text)?).await?.id),
+        None => None,
+    };
+    let wanted = match filter.open {
+        None => Wanted::All,
+        Some(true) => Wanted::Open,
+        Some(false) => Wanted::Ended,
+    };
+    let listed =
+        console.db.read(move |conn| stored::list(conn, user, wanted, place.before, place.fits)).await;
+    Ok(Json(Page::of(listed.map_err(unavailable)?, Conversation::of)))
+}
+
+/// Show a conversation and its turns, newest first
+#[utoipa::path(
+    get,
+    path = "/conversations/{id}",
+    tag = "conversations",
+    operation_id = "show_conversation",
+    params(("id" = i64, Path, description = "A conversation's id"), Paging),
+    responses(
+        (status = 200, description = "The conversation with a page of its turns", body = WholeConversation),
+        (status = 404, description = "No conversation has this id"),
+    )
+)]
+pub(super) async fn show(
+    State(console): State<Console>,
+    _caller: Caller,
+    Id(id): Id,
+    Params(paging): Params<Paging>,
+) -> Result<Json<WholeConversation>, Problem> {
+    let (id, place) = (ConversationId(id), paging.place()?);
+    let read = move |conn: &mut _| {
+        let Some(conversation) = stored::one(conn, id)? else { return Ok(None) };
+        Ok(Some((conversation, snapshot::page(conn, id, place.before, place.fits)?)))
+    };
+    let found = console.db.read(read).await.map_err(unavailable)?;
+    let (conversation, mut shown) = found.ok_or_else(unknown)?;
+    shown.turns.reverse();
+    let oldest = shown.turns.last().map(|turn| turn.id.0).filter(|_| shown.cut);
+    let listed = crate::store::console::Listed { rows: shown.turns, older: oldest };
+    Ok(Json(WholeConversation {
+        conversation: Conversation::of(conversation),
+        turns: Page::of(listed, turn),
+        question: shown.question.map(question),
+    }))
+}
+
+/// Open an ended conversation again
+///
+/// What they text next goes on there. Another one that they have open ends.
+#[utoipa::path(
+    post,
+    path = "/conversations/{id}/reopen",
+    tag = "conversations",
+    operation_id = "reopen_conversation",
+    params(("id" = i64, Path, description = "A conversation's id")),
+    responses(
+        (status = 200, description = "It is open", body = Conversation),
+        (status = 404, description = "No conversation has this id"),
+        (status = 409, description = "A text of theirs is being answered, or they are not let in"),
+    )
+)]
+pub(super) async fn reopen(
+    State(console): State<Console>,
+    _caller: Caller,
+    Id(id): Id,
+) -> Result<Json<Conversation>, Problem> {
+    let id = ConversationId(id);
+    console.db.read(move |conn| stored::one(conn, id)).await.map_err(unavailable)?.ok_or_else(unknown)?;
+    let conflict = |detail| Err(Problem::new(StatusCode::CONFLICT, detail));
+    match console.engine.reopen(id, By::Console).await.map_err(unavailable)? {
+        Reopened::Open | Reopened::WasOpen => {}
+        Reopened::Busy => return conflict("a text of theirs is being answered in another conversation"),
+        Reopened::NotActive => return conflict("they are blocked or not let in"),
+    }
+    let found = console.db.read(move |conn| stored::one(conn, id)).await.map_err(unavailable)?;
+    Ok(Json(Conversation::of(found.ok_or_else(unknown)?)))
+}
+
+fn unknown() -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, "no conversation has this id")
+}

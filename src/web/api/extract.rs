@@ -1,0 +1,50 @@
+//! What is read of a request. Whatever cannot be read is answered with a problem that says why.
+
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+
+use crate::web::console::Console;
+use crate::web::problem::Problem;
+
+/// A body of JSON.
+pub(super) struct Body<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Console> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, console: &Console) -> Result<Self, Problem> {
+        let read = axum::Json::<T>::from_request(request, console).await;
+        read.map(|axum::Json(body)| Self(body))
+            .map_err(|rejection| Problem::new(rejection.status(), rejection.body_text()))
+    }
+}
+
+/// What stands behind the `?`.
+pub(in crate::web) struct Params<T>(pub(in crate::web) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Console> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Problem> {
+        let read = Query::<T>::from_request_parts(parts, console).await;
+        read.map(|Query(params)| Self(params))
+            .map_err(|rejection| Problem::new(StatusCode::BAD_REQUEST, rejection.body_text()))
+    }
+}
+
+/// The number in the path. What is no number names nothing.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::web) struct Id(pub(in crate::web) i64);
+
+impl FromRequestParts<Console> for Id {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Problem> {
+        match Path::<i64>::from_request_parts(parts, console).await {
+            Ok(Path(id)) => Ok(Self(id)),
+            Err(_) => Err(Problem::new(StatusCode::NOT_FOUND, "an id is a whole number")),
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Texts in the name of somebody: through the same pipeline as those by phone, answered to whoever asks here. Nothing of
+//! it goes out by phone.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
+
+use super::extract::{Body, Id};
+use super::users::Person;
+use super::{unavailable, users};
+use crate::conversation::lifecycle;
+use crate::conversation::transcript::{
+    Address, ChannelKind, EventId, Received, Status, User, UserId, Via, Wants,
+};
+use crate::store::answers::{self, Answer, Did, Progress};
+use crate::store::ledger::Admission;
+use crate::web::auth::Caller;
+use crate::web::console::Console;
+use crate::web::problem::Problem;
+use crate::web::sse_wire::iso;
+
+/// As long as a text may be.
+const MAX_CHARACTERS: usize = 1600;
+const MAX_KEY_CHARACTERS: usize = 255;
+const LONGEST_WAIT: Duration = Duration::from_secs(90);
+const KEY: &str = "idempotency-key";
+
+/// A text as somebody.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "user": "+15550100002", "text": "add dune" }))]
+pub(super) struct NewMessage {
+    user: Sender,
+    /// Not only white space.
+    #[schema(min_length = 1, max_length = 1600, pattern = r"\S")]
+    text: String,
+    /// `false`: the text only becomes part of the conversation, and nobody answers it.
+    #[serde(default = "answered")]
+    #[schema(default = true)]
+    respond: bool,
+}
+
+fn answered() -> bool {
+    true
+}
+
+/// The id of a user, or a phone number.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(untagged)]
+enum Sender {
+    Id(i64),
+    #[schema(example = "+15550100002", pattern = r"^(\+[1-9][0-9]{6,14}|[0-9]{1,18})$")]
+    Phone(String),
+}
+
+/// What came of a text.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Reply {
+    message_id: i64,
+    /// The whole answer. Empty where there is none: for a text that wants none, such as thanks, or `respond: false`.
+    #[schema(example = "Added Dune (2021). I will text you when it is ready.")]
+    content: String,
+    actions: Vec<Action>,
+    /// Null for a text that belongs to no conversation.
+    lifecycle: Option<Lifecycle>,
+    /// Null for a text that no turn took up.
+    turn: Option<Turn>,
+}
+
+/// What was done to the conversation itself.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Action {
+    /// On the text.
+    React {
+        emoji: String,
+    },
+    SendPoster {
+        title: String,
+        url: String,
+    },
+}
+
+/// The conversation that the text stands in.
+#[derive(Debug, Serialize, ToSchema)]
+struct Lifecycle {
+    is_new_conversation: bool,
+    conversation_id: i64,
+    #[schema(example = "Nov 20, 2026 21:04")]
+    conversation_name: String,
+    #[schema(format = DateTime)]
+    started_at: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct Turn {
+    id: i64,
+    /// `CREATED`, `IN_PROGRESS`, `WAITING_FOR_TOOLS`, `FAILED`, `ERROR`, `COMPLETED` or `CANCELED`.
+    state: String,
+}
+
+/// A text whose answer is not there yet.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Pending {
+    message_id: i64,
+    /// Null before a turn has taken it up.
+    turn: Option<Turn>,
+}
+
+/// Text as somebody, and wait for the answer
+///
+/// The text takes the way of every text: it may add titles, ask before a deletion, answer an open question. The answer
+/// is returned and stands in the console; it is not sent by phone. Unknown fields are refused.
+#[utoipa::path(
+    post,
+    path = "/messages",
+    tag = "messages",
+    operation_id = "send_message",
+    request_body = NewMessage,
+    params(
+        (
+            "Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
+            description = "A repeat with the same key texts nothing again: it gets the answer of the first."
+        ),
+        (
+            "Prefer" = Option<String>, Header, example = "wait=30",
+            description = "`wait=N`: wait N seconds for the answer, at most and by default 90. `respond-async`: not at all."
+        ),
+    ),
+    responses(
+        (status = 200, description = "The answer, or that the text is stored", body = Reply),
+        (
+            status = 202,
+            description = "The answer is not there yet, or the assistant is paused",
+            body = Pending,
+            headers(("Location" = String, description = "Where to ask for it"))
+        ),
+        (status = 404, description = "Nobody is known by this id or number"),
+        (status = 409, description = "They are not let in, are blocked, or have opted out; the detail says which"),
+    )
+)]
+pub(super) async fn send(
+    State(console): State<Console>,
+    _caller: Caller,
+    headers: HeaderMap,
+    Body(message): Body<NewMessage>,
+) -> Result<Response, Problem> {
+    let key = idempotency_key(&headers)?;
+    let text = checked(&message.text)?;
+    let person = match message.user {
+        Sender::Id(id) => Person::Id(UserId(id)),
+        Sender::Phone(phone) => Person::read(&phone)?,
+    };
+    let user = users::find(&console, person).await?;
+    let wants = if message.respond { Wants::AnAnswer } else { Wants::NoAnswer };
+    let event = take_in(&console, &user, New { text, wants, key }).await?;
+    let over = console.engine.over_or_left(user.id, event);
+    match tokio::time::timeout(wait(&headers), over).await {
+        Ok(ended) => ended.map_err(unavailable)?,
+        // Whoever asks is told where to ask again.
+        Err(_) => {}
+    }
+    told(&console, event).await
+}
+
+/// Ask what came of a text
+#[utoipa::path(
+    get,
+    path = "/messages/{id}",
+    tag = "messages",
+    operation_id = "show_message",
+    params(("id" = i64, Path, description = "The id of a text")),
+    responses(
+        (status = 200, description = "The answer", body = Reply),
+        (
+            status = 202,
+            description = "The answer is not there yet",
+            body = Pending,
+            headers(("Location" = String, description = "Where to ask for it"))
+        ),
+        (status = 404, description = "No text has this id"),
+    )
+)]
+pub(super) async fn show(
+    State(console): State<Console>,
+    _caller: Caller,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    told(&console, EventId(id)).await
+}
+
+async fn told(console: &Console, event: EventId) -> Result<Response, Problem> {
+    let answer = console.db.read(move |conn| answers::of(conn, event)).await.map_err(unavailable)?;
+    let answer = answer.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "no text has this id"))?;
+    Ok(match answer.progress {
+        Progress::Over => Json(reply(event, answer)).into_response(),
+        Progress::UnderWay => {
+            let location = format!("{}/messages/{event}", super::PREFIX);
+            let pending = Pending { message_id: event.0, turn: answer.turn.map(turn) };
+            (StatusCode::ACCEPTED, [(LOCATION, location)], Json(pending)).into_response()
+        }
+    })
+}
+
+/// A text before it is stored.
+struct New {
+    text: String,
+    wants: Wants,
+    key: Option<String>,
+}
+
+/// Stores the text, or finds the one that was stored by the same key.
+async fn take_in(console: &Console, user: &User, new: New) -> Result<EventId, Problem> {
+    let external_id = match &new.key {
+        // A key is a caller's own word, and only what tells it from others is kept of it.
+        Some(key) => format!("api:{}", URL_SAFE_NO_PAD.encode(Sha256::digest(format!("{}:{key}", user.id)))),
+        None => format!("api:{:032x}", rand::random::<u128>()),
+    };
+    let now = console.clock.now();
+    let (text, wants) = (new.text.clone(), new.wants);
+    let looked_for = external_id.clone();
+    let find = move |conn: &mut _| answers::known(conn, ChannelKind::Console, &looked_for);
+    if new.key.is_some()
+        && let Some(known) = console.db.read(find.clone()).await.map_err(unavailable)?
+    {
+        return same(known, &text, wants);
+    }
+    may_text(user, wants)?;
+    let received = Received {
+        channel: ChannelKind::Console,
+        external_id,
+        from: user.phone.clone(),
+        to: Address::console(),
+        body: new.text,
+        media: Vec::new(),
+        via: Via::Local,
+        carrier_word: None,
+        provider_at: now,
+        received_at: now,
+    };
+    let admission = match wants {
+        Wants::AnAnswer => console.engine.admit(received).await,
+        Wants::NoAnswer => console.engine.remember(received).await,
+    };
+    match admission.map_err(|error| unavailable(error.into()))? {
+        Admission::New { event, .. } => Ok(event),
+        // Its twin was quicker.
+        Admission::Duplicate => match console.db.read(find).await.map_err(unavailable)? {
+            Some(known) => same(known, &text, wants),
+            None => Err(Problem::new(StatusCode::CONFLICT, "the text was stored and erased again")),
+        },
+    }
+}
+
+fn same(known: answers::Known, text: &str, wants: Wants) -> Result<EventId, Problem> {
+    if known.body == text && known.wants == wants {
+        return Ok(known.event);
+    }
+    let detail = "this Idempotency-Key was used with another text";
+    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail))
+}
+
+fn may_text(user: &User, wants: Wants) -> Result<(), Problem> {
+    let conflict = |detail| Err(Problem::new(StatusCode::CONFLICT, detail));
+    match (user.status, wants) {
+        (Status::Pending, _) => conflict("they are not let in yet: approve them first"),
+        (Status::Blocked, _) => conflict("they are blocked"),
+        (Status::Active, Wants::AnAnswer) if user.opted_out => {
+            conflict("they have opted out of texts, so nothing is answered")
+        }
+        (Status::Active, Wants::AnAnswer | Wants::NoAnswer) => Ok(()),
+    }
+}
+
+fn checked(text: &str) -> Result<String, Problem> {
+    let wrong = |detail: &str| Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    if text.trim().is_empty() {
+        return wrong("text is empty");
+    }
+    if text.chars().count() > MAX_CHARACTERS {
+        return wrong("text is longer than 1600 characters");
+    }
+    // As of texts by phone: nobody can see the difference.
+    Ok(text.replace('\0', "\u{fffd}"))
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get(KEY) else { return Ok(None) };
+    let key = value.to_str().ok().filter(|key| (1..=MAX_KEY_CHARACTERS).contains(&key.len()));
+    match key {
+        Some(key) => Ok(Some(key.to_owned())),
+        None => {
+            let detail = "Idempotency-Key has 1 to 255 characters of printable ASCII";
+            Err(Problem::new(StatusCode::BAD_REQUEST, detail))
+        }
+    }
+}
+
+/// What cannot be read of a preference is no preference.
+fn wait(headers: &HeaderMap) -> Duration {
+    let preferences = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    preferences
+        .flat_map(|value| value.split(','))
+        .find_map(|preference| match preference.trim().split_once('=') {
+            Some(("wait", seconds)) => seconds.parse().ok().map(Duration::from_secs),
+            None if preference.trim() == "respond-async" => Some(Duration::ZERO),
+            Some(_) | None => None,
+        })
+        .map_or(LONGEST_WAIT, |wanted| wanted.min(LONGEST_WAIT))
+}
+
+fn reply(event: EventId, answer: Answer) -> Reply {
+    let action = |did| match did {
+        Did::React(emoji) => Action::React { emoji: emoji.as_str().to_owned() },
+        Did::SendPoster { name, url } => Action::SendPoster { title: name, url },
+    };
+    let stands_in = |found: lifecycle::Lifecycle| Lifecycle {
+        is_new_conversation: found.is_new_conversation,
+        conversation_id: found.conversation_id.0,
+        conversation_name: found.conversation_name,
+        started_at: iso(found.started_at),
+    };
+    Reply {
+        message_id: event.0,
+        content: answer.content,
+        actions: answer.actions.into_iter().map(action).collect(),
+        lifecycle: answer.lifecycle.map(stands_in),
+        turn: answer.turn.map(turn),
+    }
+}
+
+fn turn((id, state): (crate::conversation::transcript::TurnId, String)) -> Turn {
+    Turn { id: id.0, state }
+}

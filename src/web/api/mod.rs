@@ -1,0 +1,64 @@
+//! The API under `/api/v1`: a file per noun. Routes stand in the document and in the router by the same line, so neither
+//! has one that the other lacks.
+
+mod conversations;
+pub(super) mod extract;
+mod messages;
+mod openapi;
+mod paging;
+mod turns;
+mod users;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::routing::get;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::auth::Caller;
+use super::console::Console;
+use super::problem::Problem;
+use super::sse;
+use crate::store::db::DbError;
+
+/// A text has 1,600 characters at most.
+const MAX_BODY_BYTES: usize = 64 << 10;
+const PREFIX: &str = "/api/v1";
+
+pub(super) fn router() -> Router<Console> {
+    let api = OpenApiRouter::new()
+        .routes(routes!(conversations::list))
+        .routes(routes!(conversations::show))
+        .routes(routes!(conversations::reopen))
+        .routes(routes!(sse::events))
+        .routes(routes!(messages::send))
+        .routes(routes!(messages::show))
+        .routes(routes!(turns::resume))
+        .routes(routes!(turns::cancel))
+        .routes(routes!(users::list))
+        .routes(routes!(users::approve))
+        .routes(routes!(users::block))
+        .routes(routes!(users::clear))
+        .fallback(async || Problem::new(StatusCode::NOT_FOUND, "the API has no such address"));
+    let (router, described) =
+        OpenApiRouter::with_openapi(openapi::head()).nest(PREFIX, api).split_for_parts();
+    let document = openapi::completed(described);
+    let show = move |_caller: Caller| std::future::ready(axum::Json(document.clone()));
+    router
+        .route("/api/v1/openapi.json", get(show))
+        .method_not_allowed_fallback(async || {
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this address is used with another method")
+        })
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+}
+
+/// The database could not do its part; nothing was changed.
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err calls")]
+pub(super) fn unavailable(error: DbError) -> Problem {
+    tracing::error!(
+        error = format!("{:#}", anyhow::Error::msg(error.to_string())),
+        "the API could not serve"
+    );
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer, try again later")
+}

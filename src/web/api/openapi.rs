@@ -1,0 +1,105 @@
+//! The description of the API: what its routes say of themselves, and what holds for all of them.
+
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
+use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, ResponseBuilder, ResponsesBuilder};
+use utoipa::{OpenApi as _, ToSchema};
+
+use crate::web::problem::Problem;
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Dialarr",
+        description = "Text as the people of a household, and watch what comes of it. Every answer above 399 is a \
+            problem as in RFC 9457.",
+        license(name = "MIT", identifier = "MIT")
+    ),
+    tags(
+        (name = "conversations", description = "Stretches of talk and what was said in them"),
+        (name = "messages", description = "Texts in the name of somebody"),
+        (name = "turns", description = "Runs of work that end in an answer"),
+        (name = "users", description = "The people"),
+    )
+)]
+struct Head;
+
+const PROBLEM: &str = "application/problem+json";
+
+/// What holds for every route.
+const ALWAYS: [(&str, &str); 5] = [
+    ("400", "The request cannot be read"),
+    ("401", "Neither a valid key nor a session came with the request"),
+    ("403", "The request was sent by a page that is not ours"),
+    ("421", "The request is addressed to a name that CONSOLE_HOSTS does not have"),
+    ("503", "The database does not answer"),
+];
+/// What holds for those that take a body.
+const WITH_BODY: [(&str, &str); 3] = [
+    ("413", "The body is over 64 KiB"),
+    ("415", "The body is not application/json"),
+    ("422", "The body is JSON, but not what is described; the detail says where"),
+];
+
+pub(super) fn head() -> OpenApi {
+    Head::openapi()
+}
+
+/// The document with what its routes need not repeat.
+pub(super) fn completed(mut api: OpenApi) -> OpenApi {
+    let components = api.components.get_or_insert_default();
+    secure(components);
+    components.schemas.insert("Problem".to_owned(), <Problem as utoipa::PartialSchema>::schema());
+    debug_assert_eq!(Problem::name(), "Problem");
+    for item in api.paths.paths.values_mut() {
+        for operation in operations(item) {
+            complete(operation);
+        }
+    }
+    let schemes = ["key", "header", "session"];
+    api.security =
+        Some(schemes.into_iter().map(|name| SecurityRequirement::new(name, Vec::<String>::new())).collect());
+    api
+}
+
+fn secure(components: &mut Components) {
+    let bearer = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("A key of the page API keys, as `Authorization: Bearer KEY`"))
+        .build();
+    let header = ApiKeyValue::with_description("X-Api-Key", "The same key in a header of its own");
+    let session = ApiKeyValue::with_description("dialarr_session", "A browser that is signed in");
+    for (name, scheme) in [
+        ("key", SecurityScheme::Http(bearer)),
+        ("header", SecurityScheme::ApiKey(ApiKey::Header(header))),
+        ("session", SecurityScheme::ApiKey(ApiKey::Cookie(session))),
+    ] {
+        components.add_security_scheme(name, scheme);
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let PathItem { get, post, put, delete, patch, .. } = item;
+    [get, post, put, delete, patch].into_iter().filter_map(Option::as_mut)
+}
+
+fn complete(operation: &mut Operation) {
+    let with_body = operation.request_body.is_some();
+    let shared = ALWAYS.iter().chain(WITH_BODY.iter().filter(|_| with_body));
+    let mut responses = ResponsesBuilder::from(std::mem::take(&mut operation.responses)).build();
+    for (status, description) in shared {
+        let response = ResponseBuilder::new().description(*description).build();
+        responses.responses.entry((*status).to_owned()).or_insert(RefOr::T(response));
+    }
+    for (status, response) in &mut responses.responses {
+        let RefOr::T(response) = response else { continue };
+        if status.starts_with(['4', '5']) {
+            let schema = Ref::from_schema_name("Problem");
+            let content = ContentBuilder::new().schema(Some(schema)).build();
+            response.content.insert(PROBLEM.to_owned(), RefOr::T(content));
+        }
+    }
+    operation.responses = responses;
+}

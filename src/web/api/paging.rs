@@ -1,0 +1,60 @@
+//! Lists in pages, newest first: each names the cursor of the next.
+
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::store::console::{Listed, NEWEST};
+use crate::web::problem::Problem;
+
+const USUAL: usize = 50;
+const MOST: usize = 100;
+
+/// Which part of a list is wanted.
+#[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Paging {
+    /// Only what is older than this: the `next` of another page.
+    before: Option<i64>,
+    /// How many are wanted.
+    #[param(minimum = 1, maximum = 100, default = 50)]
+    limit: Option<usize>,
+}
+
+/// A page's place in its list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) before: i64,
+    pub(super) fits: usize,
+}
+
+impl Place {
+    pub(super) fn of(before: Option<i64>, limit: Option<usize>) -> Result<Self, Problem> {
+        let fits = limit.unwrap_or(USUAL);
+        if !(1..=MOST).contains(&fits) {
+            return Err(Problem::new(StatusCode::BAD_REQUEST, format!("limit is a number from 1 to {MOST}")));
+        }
+        Ok(Self { before: before.unwrap_or(NEWEST), fits })
+    }
+}
+
+impl Paging {
+    pub(super) fn place(self) -> Result<Place, Problem> {
+        Place::of(self.before, self.limit)
+    }
+}
+
+/// One page of a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Page<T> {
+    items: Vec<T>,
+    /// What `before` has to be for the page behind this one; null on the last.
+    next: Option<i64>,
+}
+
+impl<T> Page<T> {
+    pub(super) fn of<R>(listed: Listed<R>, wire: impl Fn(R) -> T) -> Self {
+        Self { items: listed.rows.into_iter().map(wire).collect(), next: listed.older }
+    }
+}

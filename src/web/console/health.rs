@@ -1,0 +1,105 @@
+//! Whether all works: what is looked at all the time, and what is tested when somebody presses a button.
+
+use std::path::Path;
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::Console;
+use super::answers::{Failure, Shown};
+use super::frame::{Frame, Place, page};
+use crate::doctor::checkup::{Connection, Tested};
+use crate::doctor::{Finding, Grade, house, size};
+use crate::store::file;
+use crate::web::auth::{Operator, SignedForm};
+use crate::web::health::Check;
+
+#[derive(Template)]
+#[template(path = "health.html")]
+struct Health {
+    frame: Frame,
+    version: &'static str,
+    database_size: String,
+    disk: Line,
+    checks: Vec<Check>,
+    is_simulated: bool,
+    connections: Vec<Connection>,
+    result: Option<TestResult>,
+}
+
+/// What a test found.
+struct TestResult {
+    label: &'static str,
+    lines: Vec<Line>,
+    is_busy: bool,
+}
+
+struct Line {
+    grade: &'static str,
+    class: &'static str,
+    what: String,
+    hint: Option<String>,
+}
+
+impl Line {
+    fn of(finding: Finding) -> Self {
+        let class = match finding.grade {
+            Grade::Ok => "good",
+            Grade::Warning => "warn",
+            Grade::Failure => "bad",
+        };
+        Self { grade: finding.grade.word(), class, what: finding.what, hint: finding.hint }
+    }
+}
+
+#[derive(Deserialize)]
+pub(in crate::web) struct Wanted {
+    connection: String,
+}
+
+pub(in crate::web) async fn show(State(console): State<Console>, operator: Operator) -> Shown {
+    Ok(page(&health(&console, &operator, None).await?))
+}
+
+pub(in crate::web) async fn test(
+    State(console): State<Console>,
+    operator: Operator,
+    SignedForm(wanted): SignedForm<Wanted>,
+) -> Shown {
+    let known = console.checkup.connections().into_iter();
+    let connection = known
+        .into_iter()
+        .find(|connection| connection.word() == wanted.connection)
+        .ok_or(Failure::Missing)?;
+    let label = connection.label();
+    let (status, result) = match console.checkup.test(connection).await {
+        Tested::Found(found) => {
+            let lines = found.into_iter().map(Line::of).collect();
+            (StatusCode::OK, TestResult { label, lines, is_busy: false })
+        }
+        Tested::Busy => (StatusCode::CONFLICT, TestResult { label, lines: Vec::new(), is_busy: true }),
+    };
+    let shown: Response = page(&health(&console, &operator, Some(result)).await?);
+    Ok((status, shown).into_response())
+}
+
+async fn health(
+    console: &Console,
+    operator: &Operator,
+    result: Option<TestResult>,
+) -> Result<Health, Failure> {
+    let file = console.db.read(file::of).await?;
+    Ok(Health {
+        frame: Frame::new(operator, Place::Health, "Health"),
+        version: env!("CARGO_PKG_VERSION"),
+        database_size: size(file.bytes),
+        disk: Line::of(house::disk(Path::new(&file.path))),
+        checks: console.health.ready().await.checks,
+        is_simulated: console.checkup.is_simulated(),
+        connections: console.checkup.connections(),
+        result,
+    })
+}

@@ -1,0 +1,235 @@
+//! Whether the program works, for whoever restarts it or watches it. Anybody may ask: an answer is kept for a while, so
+//! that however many ask, the database is looked at once.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{FromRef, State};
+use axum::http::StatusCode;
+use axum::http::header::CACHE_CONTROL;
+use axum::response::{IntoResponse, Response};
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use tokio::sync::Semaphore;
+
+use super::Webhooks;
+use super::console::Console;
+use crate::clock::Clock;
+use crate::store::backlog::{Assistant, Backlog, Queue, backlog};
+use crate::store::db::{Db, DbError};
+use crate::store::{examine, offsets};
+
+/// A database that takes longer than this for nothing does not work.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Nothing is looked at more often than this.
+const KEPT: SignedDuration = SignedDuration::from_secs(1);
+/// A successful write is taken at its word for so long: each costs a disk sync.
+const WRITE_KEPT: SignedDuration = SignedDuration::from_secs(10);
+/// A turn takes two minutes at most, and few texts of one person wait for each other.
+const LONGEST_WAITING: SignedDuration = SignedDuration::from_mins(10);
+/// By then several attempts have failed.
+const LONGEST_UNSENT: SignedDuration = SignedDuration::from_mins(15);
+
+/// Looks at the program; clones share what was seen.
+#[derive(Clone)]
+pub struct Health(Arc<Inner>);
+
+struct Inner {
+    db: Db,
+    clock: Clock,
+    alive: Kept,
+    ready: Kept,
+    /// When a write last succeeded.
+    written_at: Mutex<Option<Timestamp>>,
+}
+
+/// The last report, and the right to make the next one.
+struct Kept {
+    last: Mutex<Option<(Timestamp, Report)>>,
+    turn: Semaphore,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { last: Mutex::new(None), turn: Semaphore::new(1) }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Report {
+    status: &'static str,
+    pub(super) checks: Vec<Check>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Check {
+    pub(super) name: &'static str,
+    pub(super) ok: bool,
+    pub(super) detail: String,
+}
+
+impl Check {
+    fn new(name: &'static str, outcome: Result<String, String>) -> Self {
+        let ok = outcome.is_ok();
+        Self { name, ok, detail: outcome.unwrap_or_else(|wrong| wrong) }
+    }
+}
+
+impl Report {
+    fn of(checks: Vec<Check>) -> Self {
+        let status = if checks.iter().all(|check| check.ok) { "ok" } else { "failing" };
+        Self { status, checks }
+    }
+}
+
+impl IntoResponse for Report {
+    fn into_response(self) -> Response {
+        let status = match self.status {
+            "ok" => StatusCode::OK,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        (status, [(CACHE_CONTROL, "no-store")], Json(self)).into_response()
+    }
+}
+
+impl FromRef<Webhooks> for Health {
+    fn from_ref(webhooks: &Webhooks) -> Self {
+        webhooks.health.clone()
+    }
+}
+
+impl FromRef<Console> for Health {
+    fn from_ref(console: &Console) -> Self {
+        console.health.clone()
+    }
+}
+
+/// Whether the process does its work at all; if not, restarting it is worth a try.
+pub(super) async fn alive(State(health): State<Health>) -> Report {
+    health.kept(&health.0.alive, async || Report::of(vec![health.queue().await])).await
+}
+
+/// Whether texts come in, are answered and leave.
+pub(super) async fn ready(State(health): State<Health>) -> Report {
+    health.ready().await
+}
+
+impl Health {
+    pub fn new(db: Db, clock: Clock) -> Self {
+        let (alive, ready) = (Kept::default(), Kept::default());
+        Self(Arc::new(Inner { db, clock, alive, ready, written_at: Mutex::new(None) }))
+    }
+
+    pub(super) async fn ready(&self) -> Report {
+        let look = async || {
+            let (migrated, written, backlog) = tokio::join!(self.migrated(), self.written(), self.backlog());
+            Report::of([migrated, written].into_iter().chain(backlog).collect())
+        };
+        self.kept(&self.0.ready, look).await
+    }
+
+    /// The last report, or a fresh one. Whoever asks meanwhile waits for it and shares it.
+    async fn kept(&self, kept: &Kept, look: impl AsyncFnOnce() -> Report) -> Report {
+        // It is never closed.
+        let _turn = kept.turn.acquire().await;
+        let last = kept.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((at, report)) = last
+            && self.is_fresh(at, KEPT)
+        {
+            return report;
+        }
+        let report = look().await;
+        for check in report.checks.iter().filter(|check| !check.ok) {
+            tracing::warn!(check = check.name, detail = check.detail, "a health check fails");
+        }
+        *kept.last.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((self.0.clock.now(), report.clone()));
+        report
+    }
+
+    fn is_fresh(&self, at: Timestamp, time: SignedDuration) -> bool {
+        let age = self.0.clock.now().duration_since(at);
+        !age.is_negative() && age < time
+    }
+
+    /// The writer takes up work and ends it. Where nothing changes, nothing is synced.
+    async fn queue(&self) -> Check {
+        let answered = tokio::time::timeout(PATIENCE, self.0.db.write(|_| Ok(()))).await;
+        Check::new("database", told(answered).map(|()| "answers".to_owned()))
+    }
+
+    async fn migrated(&self) -> Check {
+        let tables = tokio::time::timeout(PATIENCE, self.0.db.read(examine::is_as_here)).await;
+        let outcome = match told(tables) {
+            Ok(true) => Ok("as this version needs them".to_owned()),
+            Ok(false) => Err("the tables are those of another version".to_owned()),
+            Err(wrong) => Err(wrong),
+        };
+        Check::new("migrations", outcome)
+    }
+
+    async fn written(&self) -> Check {
+        let last = *self.0.written_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|at| self.is_fresh(at, WRITE_KEPT)) {
+            return Check::new("writing", Ok("works".to_owned()));
+        }
+        let now = self.0.clock.now();
+        let probe = self.0.db.write(move |conn| offsets::probe(conn, now));
+        let outcome = told(tokio::time::timeout(PATIENCE, probe).await);
+        let written = outcome.as_ref().ok().map(|()| now);
+        *self.0.written_at.lock().unwrap_or_else(PoisonError::into_inner) = written;
+        Check::new("writing", outcome.map(|()| "works".to_owned()))
+    }
+
+    async fn backlog(&self) -> Vec<Check> {
+        let now = self.0.clock.now();
+        let read = self.0.db.read(move |conn| backlog(conn, now));
+        match told(tokio::time::timeout(PATIENCE, read).await) {
+            Ok(backlog) => {
+                let reading = Check::new("reading", Ok("works".to_owned()));
+                vec![reading, waiting(&backlog, now), unsent(&backlog, now)]
+            }
+            Err(wrong) => vec![Check::new("reading", Err(wrong))],
+        }
+    }
+}
+
+fn waiting(backlog: &Backlog, now: Timestamp) -> Check {
+    let outcome = match (backlog.assistant, within(backlog.waiting, LONGEST_WAITING, now)) {
+        (Assistant::Paused, _) => Ok(format!("{} wait, the assistant is paused", backlog.waiting.length)),
+        (Assistant::AtWork, Ok(())) => Ok(format!("{} wait", backlog.waiting.length)),
+        (Assistant::AtWork, Err(minutes)) => {
+            Err(format!("{} wait, the oldest for {minutes} minutes", backlog.waiting.length))
+        }
+    };
+    Check::new("received texts", outcome)
+}
+
+fn unsent(backlog: &Backlog, now: Timestamp) -> Check {
+    let outcome = match within(backlog.unsent, LONGEST_UNSENT, now) {
+        Ok(()) => Ok(format!("{} to send", backlog.unsent.length)),
+        Err(minutes) => Err(format!("{} to send, the oldest for {minutes} minutes", backlog.unsent.length)),
+    };
+    Check::new("texts to send", outcome)
+}
+
+/// The age of the oldest in minutes, where it is above `limit`.
+fn within(queue: Queue, limit: SignedDuration, now: Timestamp) -> Result<(), i64> {
+    match queue.oldest.map(|at| now.duration_since(at)) {
+        Some(age) if age > limit => Err(age.as_mins()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// What went wrong, without what the database said: that may name a path or a row.
+fn told<T>(outcome: Result<Result<T, DbError>, tokio::time::error::Elapsed>) -> Result<T, String> {
+    match outcome {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(error)) => {
+            tracing::warn!(error = format!("{:#}", anyhow::Error::from(error)), "the database refuses work");
+            Err("the database refuses it".to_owned())
+        }
+        Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+    }
+}

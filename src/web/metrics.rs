@@ -1,0 +1,43 @@
+//! What Prometheus asks for, and the count of what webhooks answer.
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::auth::Caller;
+use super::console::Console;
+use super::problem::Problem;
+use crate::metrics::Metrics;
+use crate::store::backlog::backlog;
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+pub(super) async fn show(State(console): State<Console>, _caller: Caller) -> Response {
+    let now = console.clock.now();
+    let text = match console.db.read(move |conn| backlog(conn, now)).await {
+        Ok(backlog) => console.metrics.render(&backlog, now).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match text {
+        Ok(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Err(error) => {
+            tracing::error!(error, "the metrics could not be told");
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the backlog could not be read").into_response()
+        }
+    }
+}
+
+/// Counts the answers of a listener by the route that gave them; those to no route of ours count as one.
+pub(super) async fn count(
+    State(metrics): State<Metrics>,
+    route: Option<MatchedPath>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let response = next.run(request).await;
+    let webhook = route.map_or_else(|| "other".to_owned(), |route| route.as_str().to_owned());
+    metrics.webhook_answered(webhook, response.status().as_u16());
+    response
+}

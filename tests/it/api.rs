@@ -1,0 +1,424 @@
+//! The API: texts in the name of people, what came of them, and what the operator's programs may do besides.
+
+use dialarr::arr::fake::item::movie;
+use dialarr::conversation::prompt::Message;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::harness::model::{Holding, calls, calls_together, removes_movie, says};
+use crate::harness::program::{Answered, Program};
+use crate::harness::{ANN, BOB, Has, Setup, TestApp};
+
+/// The words of an answer, for what is expected to be one.
+#[track_caller]
+fn content(answered: &Answered) -> String {
+    assert_eq!(answered.status, 200, "{answered:?}");
+    answered.json()["content"].as_str().unwrap().to_owned()
+}
+
+fn as_ann(text: &str) -> Value {
+    json!({ "user": ANN, "text": text })
+}
+
+/// What the model was told last, without what tools said.
+fn told(app: &TestApp) -> Vec<String> {
+    let words = |message| match message {
+        Message::User(text) => Some(format!("user: {text}")),
+        Message::Assistant { text, .. } => Some(format!("assistant: {text}")),
+        Message::ToolResult { .. } => None,
+    };
+    app.last_request().messages.into_iter().filter_map(words).collect()
+}
+
+#[tokio::test]
+async fn a_text_is_answered_to_the_program_and_not_by_phone() {
+    let app = TestApp::start().await;
+    app.sms("hello").await;
+    let by_phone = app.twilio().sent().len();
+    app.model_plays([says("Good evening.")]);
+    let program = app.program().await;
+
+    let answered = program.texts(json!({ "user": ANN, "text": "good evening" })).await;
+
+    assert_eq!(answered.status, 200, "{answered:?}");
+    let expected = json!({
+        "message_id": 2,
+        "content": "Good evening.",
+        "actions": [],
+        "lifecycle": {
+            "is_new_conversation": false,
+            "conversation_id": 1,
+            "conversation_name": "Nov 20, 2026 21:04",
+            "started_at": "2026-11-20T21:04:01.000Z",
+        },
+        "turn": { "id": 2, "state": "COMPLETED" },
+    });
+    assert_eq!(answered.json(), expected);
+    app.settle().await;
+    assert_eq!(app.twilio().sent().len(), by_phone);
+    assert_eq!(program.get("/api/v1/messages/2").await.json(), answered.json());
+}
+
+#[tokio::test]
+async fn what_was_done_to_the_conversation_is_told_with_the_answer_and_not_sent() {
+    let app = TestApp::start().await;
+    let url = "https://image.tmdb.org/t/p/w500/dune.jpg";
+    app.radarr().catalog(movie("Dune").year(2021).tmdb(438_631).poster(url));
+    app.model_plays([
+        calls("search_media", json!({ "query": "dune" })),
+        calls_together(&[
+            ("react", json!({ "emoji": "\u{1f44d}" })),
+            ("send_poster", json!({ "tmdb": 438_631 })),
+        ]),
+        says("Here."),
+    ]);
+
+    let answered = app.program().await.texts(as_ann("poster of dune")).await;
+
+    let actions = json!([
+        { "type": "react", "emoji": "\u{1f44d}" },
+        { "type": "send_poster", "title": "Dune (2021)", "url": url },
+    ]);
+    assert_eq!((content(&answered), &answered.json()["actions"]), ("Here.".to_owned(), &actions));
+    app.settle().await;
+    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_deletion_is_asked_about_and_confirmed_over_the_api_as_by_phone() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    let program = app.program().await;
+
+    let asked = program.texts(as_ann("delete dune")).await;
+    app.settle().await;
+    app.pass(1);
+    let done = program.texts(as_ann("yes")).await;
+
+    let answers = [content(&asked), content(&done)];
+    assert_eq!(
+        answers,
+        ["Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.", "Deleted Dune (2021). Freed 21.4 GB."]
+    );
+    assert!(app.radarr().items().is_empty());
+}
+
+#[tokio::test]
+async fn a_text_that_wants_no_answer_gets_none_and_is_known_to_the_model_later() {
+    let app = TestApp::start().await;
+    let program = app.program().await;
+
+    let noted = program.texts(json!({ "user": ANN, "text": "my tv is broken", "respond": false })).await;
+    app.model_plays([says("I heard.")]);
+    let later = program.texts(as_ann("what did I say?")).await;
+
+    assert_eq!(content(&noted), "");
+    assert_eq!(noted.json()["lifecycle"]["is_new_conversation"], true);
+    assert_eq!(later.json()["lifecycle"]["conversation_id"], noted.json()["lifecycle"]["conversation_id"]);
+    assert_eq!(content(&later), "I heard.");
+    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+    let told = told(&app).join("\n");
+    assert!(told.contains("my tv is broken"), "{told}");
+}
+
+#[tokio::test]
+async fn a_text_that_wants_no_answer_leaves_an_open_question_open() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+
+    for text in ["no", "yes", "/clear"] {
+        let noted = app.program().await.texts(json!({ "user": ANN, "text": text, "respond": false })).await;
+        assert_eq!(content(&noted), "");
+    }
+
+    assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 21.4 GB.");
+}
+
+#[tokio::test]
+async fn a_repeat_with_the_same_key_gets_the_first_answer_and_texts_nothing() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Once.")]);
+    let program = app.program().await;
+    let key = ("idempotency-key", "order-1");
+
+    let first = program.texts_with(key, as_ann("say it")).await;
+    let again = program.texts_with(key, as_ann("say it")).await;
+    let other = program.texts_with(key, as_ann("say something else")).await;
+    let none = program.texts_with(("idempotency-key", ""), as_ann("say it")).await;
+
+    assert_eq!((content(&first), first.json()), ("Once.".to_owned(), again.json()));
+    assert_eq!(other.problem(), (422, "this Idempotency-Key was used with another text".to_owned()));
+    assert_eq!(
+        none.problem(),
+        (400, "Idempotency-Key has 1 to 255 characters of printable ASCII".to_owned())
+    );
+    assert_eq!(app.texts_stored().await, ["say it"]);
+}
+
+#[tokio::test]
+async fn an_answer_that_takes_long_is_asked_for_later() {
+    let model = Holding::closed();
+    let app = Setup::default().holding(&model).start().await;
+    let program = app.program().await;
+
+    let pending = program.texts_with(("prefer", "wait=0"), as_ann("hold")).await;
+    model.holds().await;
+    let still = program.get(pending.location.as_deref().unwrap()).await;
+    model.let_go();
+    app.settle().await;
+    let done = program.get("/api/v1/messages/1").await;
+
+    assert_eq!((pending.status, pending.location.as_deref()), (202, Some("/api/v1/messages/1")));
+    assert_eq!(still.status, 202);
+    assert_eq!(still.json(), json!({ "message_id": 1, "turn": { "id": 1, "state": "IN_PROGRESS" } }));
+    assert_eq!(content(&done), "Fine.");
+}
+
+#[tokio::test]
+async fn who_is_not_let_in_is_blocked_or_opted_out_cannot_be_texted_as() {
+    let app = TestApp::start_without_model().await;
+    app.sms_from("+15550100009", "hi").await;
+    app.knows(BOB, Has::NoRights).await;
+    app.block(BOB).await;
+    app.sms("STOP").await;
+    let program = app.program().await;
+    let mut refused = Vec::new();
+    for user in ["+15550100009", BOB, ANN, "+15550100077", "+1555", "Ann"] {
+        refused.push(program.texts(json!({ "user": user, "text": "add dune" })).await.problem());
+    }
+    let not_a_number = "user is the id of a user or a phone number in E.164 form such as +15550100123";
+    let expected = [
+        (409, "they are not let in yet: approve them first"),
+        (409, "they are blocked"),
+        (409, "they have opted out of texts, so nothing is answered"),
+        (404, "nobody is known by this id or number"),
+        (422, not_a_number),
+        (422, not_a_number),
+    ];
+    assert_eq!(refused, expected.map(|(status, detail)| (status, detail.to_owned())));
+}
+
+#[tokio::test]
+async fn while_the_assistant_is_paused_a_text_is_taken_in_and_waits() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.sms("pause").await;
+    let waits = app.program().await.texts(json!({ "user": BOB, "text": "status" })).await;
+    assert_eq!((waits.status, waits.json()["turn"].clone()), (202, Value::Null));
+}
+
+#[tokio::test]
+async fn conversations_are_listed_by_person_and_state_and_page_by_page() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::NoRights).await;
+    for _ in 0..3 {
+        app.sms("?").await;
+        app.pass(3600);
+        app.time_brings().await;
+    }
+    app.sms_from(BOB, "?").await;
+    let program = app.program().await;
+    let ids = |answered: Answered| {
+        let ids: Vec<i64> = answered.json()["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["id"].as_i64().unwrap())
+            .collect();
+        (ids, answered.json()["next"].as_i64())
+    };
+    let list = async |query: &str| ids(program.get(&format!("/api/v1/conversations{query}")).await);
+
+    assert_eq!(list("").await, (vec![4, 3, 2, 1], None));
+    assert_eq!(list("?limit=3").await, (vec![4, 3, 2], Some(2)));
+    assert_eq!(list("?limit=3&before=2").await, (vec![1], None));
+    assert_eq!(list("?open=true").await, (vec![4], None));
+    assert_eq!(list("?open=false&limit=1").await, (vec![3], Some(3)));
+    assert_eq!(list("?user=%2B15550100003").await, (vec![4], None));
+    assert_eq!(list("?user=1&open=true").await, (vec![], None));
+    for (query, status) in [
+        ("?limit=0", 400),
+        ("?limit=101", 400),
+        ("?open=maybe", 400),
+        ("?colour=red", 400),
+        ("?user=99", 404),
+        ("?user=Bob", 422),
+    ] {
+        assert_eq!(
+            program.get(&format!("/api/v1/conversations{query}")).await.problem().0,
+            status,
+            "{query}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_is_shown_with_its_turns_newest_first() {
+    let app = TestApp::start().await;
+    app.model_plays([calls("check_status", json!({})), says("Nothing downloads."), says("Welcome.")]);
+    app.sms("what is going on?").await;
+    app.sms("and how are you?").await;
+    let program = app.program().await;
+
+    let shown = program.get("/api/v1/conversations/1?limit=1").await;
+    let older = program.get("/api/v1/conversations/1?limit=1&before=2").await;
+
+    assert_eq!(shown.json()["turns"]["next"], 2);
+    assert_eq!(shown.json()["turns"]["items"][0]["answer"], "Welcome.");
+    let turn = &older.json()["turns"]["items"][0];
+    assert_eq!(older.json()["turns"]["next"], Value::Null);
+    assert_eq!(turn["texts"][0]["body"], "what is going on?");
+    assert_eq!(turn["tool_calls"][0]["tool"], "check_status");
+    assert_eq!(turn["state"], "COMPLETED");
+    assert_eq!(program.get("/api/v1/conversations/9").await.problem().0, 404);
+}
+
+#[tokio::test]
+async fn people_are_listed_let_in_and_blocked() {
+    let app = TestApp::start_without_model().await;
+    app.sms_from("+15550100009", "hi").await;
+    let program = app.program().await;
+    let listed = program.get("/api/v1/users?limit=1").await.json();
+    assert_eq!(
+        (&listed["items"][0]["phone"], &listed["items"][0]["status"], &listed["next"]),
+        (&json!("+15550100009"), &json!("pending"), &json!(2))
+    );
+
+    assert_eq!(program.post("/api/v1/users/2/approve", json!({})).await.json()["status"], "active");
+    assert_eq!(program.post("/api/v1/users/2/block", json!({})).await.json()["status"], "blocked");
+
+    let last_admin = "they are the last active admin, make another one first".to_owned();
+    assert_eq!(program.post("/api/v1/users/1/block", json!({})).await.problem(), (409, last_admin));
+    assert_eq!(program.post("/api/v1/users/9/approve", json!({})).await.problem().0, 404);
+}
+
+#[tokio::test]
+async fn clearing_ends_the_conversation_and_drops_the_question() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    let program = app.program().await;
+
+    let cleared = program.post("/api/v1/users/1/clear", json!({})).await;
+    let again = program.post("/api/v1/users/1/clear", json!({})).await;
+
+    assert_eq!(
+        (cleared.json(), again.json()),
+        (json!({ "conversation_id": 1 }), json!({ "conversation_id": null }))
+    );
+    assert_eq!(app.conversations().await, ["cleared"]);
+    assert_eq!(app.sms("yes").await, "That question is closed. Dune (2021) is kept. Ask again to delete.");
+    assert_eq!(program.post("/api/v1/users/9/clear", json!({})).await.problem().0, 404);
+}
+
+#[tokio::test]
+async fn an_ended_conversation_is_opened_again_and_goes_on() {
+    let app = TestApp::start_without_model().await;
+    app.sms("status").await;
+    app.sms("/clear").await;
+    let program = app.program().await;
+
+    let reopened = program.post("/api/v1/conversations/1/reopen", json!({})).await;
+    let goes_on = program.texts(as_ann("status")).await;
+
+    assert_eq!((reopened.status, &reopened.json()["ended_at"]), (200, &Value::Null));
+    assert_eq!(goes_on.json()["lifecycle"]["conversation_id"], 1);
+    assert_eq!(program.post("/api/v1/conversations/9/reopen", json!({})).await.problem().0, 404);
+}
+
+#[tokio::test]
+async fn a_turn_that_runs_is_ended_and_one_that_is_over_is_not() {
+    let model = Holding::closed();
+    let app = Setup::default().holding(&model).start().await;
+    let program = app.program().await;
+    program.texts_with(("prefer", "respond-async"), as_ann("hold")).await;
+    model.holds().await;
+
+    let canceled = program.post("/api/v1/turns/1/cancel", json!({})).await;
+    app.settle().await;
+
+    assert_eq!((canceled.status, canceled.json()), (202, json!({ "turn_id": 1 })));
+    let shown = program.get("/api/v1/messages/1").await.json();
+    assert_eq!((&shown["content"], &shown["turn"]["state"]), (&json!(""), &json!("CANCELED")));
+    let over = program.post("/api/v1/turns/1/cancel", json!({})).await;
+    assert_eq!(over.problem(), (409, "the turn is over already".to_owned()));
+    let resumed = program.post("/api/v1/turns/1/resume", json!({})).await;
+    assert_eq!(resumed.problem(), (409, "the turn runs, or did not fail".to_owned()));
+    assert_eq!(program.post("/api/v1/turns/9/resume", json!({})).await.problem().0, 404);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_refused_with_a_problem_that_says_why() {
+    let app = TestApp::start_without_model().await;
+    let program = app.program().await;
+    let send = async |kind: &str, body: &str| {
+        let request = program.to(Method::POST, "/api/v1/messages").header("content-type", kind);
+        program.send(request, body).await.problem().0
+    };
+    let long = json!({ "user": ANN, "text": "a".repeat(1601) }).to_string();
+    let huge = json!({ "user": ANN, "text": "a".repeat(70_000) }).to_string();
+    for (kind, body, status) in [
+        ("text/plain", "{}", 415),
+        ("application/json", "{", 400),
+        ("application/json", "{}", 422),
+        ("application/json", r#"{"user": 1, "text": "hi", "colour": "red"}"#, 422),
+        ("application/json", r#"{"user": 1, "text": " "}"#, 422),
+        ("application/json", r#"{"user": 1.5, "text": "hi"}"#, 422),
+        ("application/json", long.as_str(), 422),
+        ("application/json", huge.as_str(), 413),
+    ] {
+        assert_eq!(send(kind, body).await, status, "{kind} {}", &body[..body.len().min(60)]);
+    }
+    let to = async |method: Method, path: &str| {
+        let answered = program.send(program.to(method, path), "").await;
+        answered.problem().0
+    };
+    assert_eq!(to(Method::GET, "/api/v1/nothing").await, 404);
+    assert_eq!(to(Method::GET, "/api/v1").await, 404);
+    assert_eq!(to(Method::DELETE, "/api/v1/users").await, 405);
+    assert_eq!(to(Method::GET, "/api/v1/conversations/one").await, 404);
+    assert_eq!(to(Method::GET, "/api/v1/conversations/99999999999999999999").await, 404);
+}
+
+/// Every route of the document as `GET /api/v1/users`.
+fn routes(document: &Value) -> Vec<String> {
+    let paths = document["paths"].as_object().unwrap();
+    let routes = paths.iter().flat_map(|(path, item)| {
+        item.as_object().unwrap().keys().map(move |method| format!("{} {path}", method.to_uppercase()))
+    });
+    routes.collect()
+}
+
+#[tokio::test]
+async fn the_document_names_every_route_and_schema() {
+    let app = TestApp::start_without_model().await;
+    let document = app.program().await.get("/api/v1/openapi.json").await.json();
+    let schemas: Vec<&str> =
+        document["components"]["schemas"].as_object().unwrap().keys().map(String::as_str).collect();
+    insta::assert_snapshot!(routes(&document).join("\n"), @"");
+    insta::assert_snapshot!(schemas.join(" "), @"");
+}
+
+#[tokio::test]
+async fn every_route_of_the_document_is_served_and_refuses_strangers() {
+    let app = TestApp::start_without_model().await;
+    let program = app.program().await;
+    let document = program.get("/api/v1/openapi.json").await.json();
+    for route in routes(&document) {
+        let (method, path) = route.split_once(' ').unwrap();
+        let path = path.replace("{id}", "77");
+        let method: Method = method.parse().unwrap();
+        let known = program.send(program.to(method.clone(), &path), "").await;
+        assert_ne!(known.status, 405, "{route}");
+        if known.status == 404 {
+            let (_, detail) = known.problem();
+            assert_ne!(detail, "the API has no such address", "{route}");
+        }
+        let stranger = Program::without_a_key(&app).send_as_stranger(method, &path).await;
+        assert_eq!(stranger.problem().0, 401, "{route}");
+    }
+}

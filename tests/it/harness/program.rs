@@ -1,0 +1,103 @@
+//! A program that uses the API with a key.
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, ORIGIN};
+use http::request::Builder;
+use http::{Method, Request};
+use serde_json::Value;
+
+use super::TestApp;
+use super::browser::CONSOLE;
+
+/// Somebody's script, which has a key.
+pub(crate) struct Program<'a> {
+    app: &'a TestApp,
+    key: String,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) status: u16,
+    pub(crate) kind: String,
+    pub(crate) location: Option<String>,
+    pub(crate) body: String,
+}
+
+impl Answered {
+    /// `null` where the body is no JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_default()
+    }
+
+    /// The status, and the detail of a problem. What is above 399 is one.
+    #[track_caller]
+    pub(crate) fn problem(&self) -> (u16, String) {
+        let json = self.json();
+        assert_eq!(self.kind, "application/problem+json", "{self:?}");
+        assert_eq!(json["status"], self.status, "{self:?}");
+        (self.status, json["detail"].as_str().unwrap().to_owned())
+    }
+}
+
+impl TestApp {
+    pub(crate) async fn program(&self) -> Program<'_> {
+        let page = self.browser().await.submit("/keys", &[("name", "Script")]).await;
+        let words = page.says();
+        let key = words.split_whitespace().find(|word| word.starts_with("dlr_")).unwrap();
+        Program { app: self, key: key.to_owned() }
+    }
+}
+
+impl Program<'_> {
+    pub(crate) async fn get(&self, path: &str) -> Answered {
+        self.send(self.to(Method::GET, path), "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, json: Value) -> Answered {
+        self.send(self.to(Method::POST, path).header(CONTENT_TYPE, "application/json"), &json.to_string())
+            .await
+    }
+
+    /// Texts as somebody.
+    pub(crate) async fn texts(&self, json: Value) -> Answered {
+        self.post("/api/v1/messages", json).await
+    }
+
+    /// The same with a header more.
+    pub(crate) async fn texts_with(&self, header: (&str, &str), json: Value) -> Answered {
+        let request = self.to(Method::POST, "/api/v1/messages").header(CONTENT_TYPE, "application/json");
+        self.send(request.header(header.0, header.1), &json.to_string()).await
+    }
+
+    pub(crate) fn to(&self, method: Method, path: &str) -> Builder {
+        Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, "localhost:3001")
+            .header(AUTHORIZATION, format!("Bearer {}", self.key))
+    }
+
+    pub(crate) async fn send(&self, request: Builder, body: &str) -> Answered {
+        let response = self.app.ask_console(request.body(Bytes::from(body.to_owned())).unwrap()).await;
+        let header = |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        Answered {
+            status: response.status().as_u16(),
+            kind: header(CONTENT_TYPE).unwrap_or_default(),
+            location: header(LOCATION),
+            body: String::from_utf8(response.body().to_vec()).unwrap(),
+        }
+    }
+}
+
+impl<'a> Program<'a> {
+    pub(crate) fn without_a_key(app: &'a TestApp) -> Self {
+        Program { app, key: String::new() }
+    }
+
+    pub(crate) async fn send_as_stranger(&self, method: Method, path: &str) -> Answered {
+        let request = Request::builder().method(method).uri(path).header(HOST, "localhost:3001");
+        // As if from a page of ours: whatever comes from elsewhere is refused for that.
+        self.send(request.header(ORIGIN, CONSOLE), "").await
+    }
+}

@@ -1,0 +1,118 @@
+//! What is told to whoever restarts the program or watches it: the truth, and nothing that costs much.
+
+use bytes::Bytes;
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use http::Request;
+use serde_json::{Value, json};
+
+use crate::harness::{BOB, Has, TestApp};
+
+async fn ask(app: &TestApp, path: &str) -> (u16, Value) {
+    let request = Request::get(format!("http://localhost:3000{path}")).body(Bytes::new()).unwrap();
+    let answered = app.request(request).await;
+    (answered.status().as_u16(), serde_json::from_slice(answered.body()).unwrap())
+}
+
+/// The checks that fail, with what they say.
+async fn wrong(app: &TestApp, path: &str) -> (u16, Vec<String>) {
+    let (status, report) = ask(app, path).await;
+    let checks = report["checks"].as_array().unwrap().iter().filter(|check| check["ok"] == json!(false));
+    let told = checks
+        .map(|check| format!("{}: {}", check["name"].as_str().unwrap(), check["detail"].as_str().unwrap()));
+    (status, told.collect())
+}
+
+async fn run(app: &TestApp, sql: &'static str) {
+    app.app().db.write(move |conn| conn.batch_execute(sql)).await.unwrap();
+}
+
+#[tokio::test]
+async fn where_all_is_well_each_check_says_so() {
+    let app = TestApp::start_without_model().await;
+    app.sms("status").await;
+    let database = json!({ "name": "database", "ok": true, "detail": "answers" });
+    assert_eq!(ask(&app, "/health").await, (200, json!({ "status": "ok", "checks": [database] })));
+    let expected = json!({
+        "status": "ok",
+        "checks": [
+            { "name": "migrations", "ok": true, "detail": "as this version needs them" },
+            { "name": "writing", "ok": true, "detail": "works" },
+            { "name": "reading", "ok": true, "detail": "works" },
+            { "name": "received texts", "ok": true, "detail": "0 wait" },
+            { "name": "texts to send", "ok": true, "detail": "0 to send" },
+        ],
+    });
+    assert_eq!(ask(&app, "/ready").await, (200, expected));
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_until_there_is_room_again() {
+    let app = TestApp::start_without_model().await;
+    run(&app, "CREATE TRIGGER full BEFORE INSERT ON offsets BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END")
+        .await;
+    assert_eq!(wrong(&app, "/ready").await, (503, vec!["writing: the database refuses it".to_owned()]));
+    // Restarting makes no room.
+    assert_eq!(wrong(&app, "/health").await, (200, vec![]));
+    run(&app, "DROP TRIGGER full").await;
+    app.pass(2);
+    assert_eq!(wrong(&app, "/ready").await, (200, vec![]));
+}
+
+#[tokio::test]
+async fn a_database_that_somebody_else_holds_is_neither_alive_nor_ready() {
+    let app = TestApp::start_without_model().await;
+    let mut other = SqliteConnection::establish(&app.database_path()).unwrap();
+    other.batch_execute("BEGIN IMMEDIATE").unwrap();
+    let late = |name: &str| format!("{name}: no answer within 2 s");
+    let (alive, ready) = tokio::join!(wrong(&app, "/health"), wrong(&app, "/ready"));
+    assert_eq!(alive, (503, vec![late("database")]));
+    assert_eq!(ready, (503, vec![late("writing")]));
+    other.batch_execute("ROLLBACK").unwrap();
+}
+
+#[tokio::test]
+async fn however_many_ask_the_database_is_looked_at_once() {
+    let app = TestApp::start_without_model().await;
+    assert_eq!(wrong(&app, "/ready").await.0, 200);
+    run(&app, "CREATE TRIGGER full BEFORE INSERT ON offsets BEGIN SELECT RAISE(ABORT, 'full'); END").await;
+    for _ in 0..20 {
+        assert_eq!(wrong(&app, "/ready").await.0, 200, "a write that worked is believed for a while");
+    }
+    app.pass(11);
+    assert_eq!(wrong(&app, "/ready").await.0, 503);
+}
+
+#[tokio::test]
+async fn texts_that_wait_for_long_are_told_unless_the_assistant_is_paused() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.sms("pause").await;
+    app.sms_from(BOB, "status").await;
+    app.pass(700);
+    assert_eq!(wrong(&app, "/ready").await, (200, vec![]));
+    run(&app, "UPDATE pauses SET ended_at = begun_at").await;
+    app.pass(2);
+    let told = vec!["received texts: 1 wait, the oldest for 11 minutes".to_owned()];
+    assert_eq!(wrong(&app, "/ready").await, (503, told));
+}
+
+#[tokio::test]
+async fn texts_that_nobody_takes_are_told() {
+    let app = TestApp::start_without_model().await;
+    app.sms("status").await;
+    run(&app, "UPDATE outbox SET state = 'queued', provider_sid = NULL, attempts = 3, not_before = 1e15")
+        .await;
+    assert_eq!(wrong(&app, "/ready").await, (200, vec![]));
+    app.pass(1000);
+    let told = vec!["texts to send: 1 to send, the oldest for 16 minutes".to_owned()];
+    assert_eq!(wrong(&app, "/ready").await, (503, told));
+}
+
+#[tokio::test]
+async fn tables_of_another_version_are_told() {
+    let app = TestApp::start_without_model().await;
+    run(&app, "INSERT INTO __diesel_schema_migrations (version) VALUES ('99999999999999')").await;
+    let told = vec!["migrations: the tables are those of another version".to_owned()];
+    assert_eq!(wrong(&app, "/ready").await, (503, told));
+}

@@ -1,0 +1,74 @@
+//! What Prometheus is told after a day: exactly what happened.
+
+use dialarr::arr::fake::item::movie;
+use dialarr::conversation::spending::Tokens;
+use serde_json::json;
+
+use crate::harness::model::{calls, counted, removes_movie, says};
+use crate::harness::program::Program;
+use crate::harness::{ANN, BOB, Has, TestApp};
+
+/// The samples of a metric, without its help.
+async fn samples(program: &Program<'_>, names: &[&str]) -> String {
+    let answered = program.get("/metrics").await;
+    assert_eq!(answered.status, 200);
+    let wanted = |line: &&str| names.iter().any(|name| line.starts_with(name));
+    let mut lines: Vec<&str> = answered.body.lines().filter(wanted).collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+#[tokio::test]
+async fn what_happened_is_what_is_counted() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    app.sms("yes").await;
+    app.sms("?").await;
+    app.model_plays([calls("make_tea", json!({})), says("I cannot make tea.")]);
+    let program = app.program().await;
+    program.texts(json!({ "user": ANN, "text": "make tea" })).await;
+
+    insta::assert_snapshot!(
+        samples(&program, &["dialarr_texts", "dialarr_text_", "dialarr_turns", "dialarr_model", "dialarr_tool"]).await,
+        @""
+    );
+    insta::assert_snapshot!(samples(&program, &["dialarr_turn_seconds_count", "dialarr_webhook"]).await, @"");
+}
+
+#[tokio::test]
+async fn tokens_and_failures_of_the_model_are_told_apart() {
+    let app = TestApp::start().await;
+    let tokens = Tokens { input: 900, cached: 600, output: 20 };
+    app.model_plays([counted(tokens, says("Fine."))]);
+    app.sms("how are you").await;
+    let program = app.program().await;
+    insta::assert_snapshot!(samples(&program, &["dialarr_model_tokens"]).await, @"");
+}
+
+#[tokio::test]
+async fn what_waits_is_counted_with_the_age_of_the_oldest() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.sms("pause").await;
+    app.sms_from(BOB, "status").await;
+    app.sms_from(BOB, "status?").await;
+    app.pass(90);
+    let program = app.program().await;
+    let names = ["dialarr_texts_waiting", "dialarr_oldest", "dialarr_texts_unsent", "dialarr_turns_live"];
+    insta::assert_snapshot!(samples(&program, &names).await, @"");
+}
+
+#[tokio::test]
+async fn nobody_is_named_and_strangers_are_told_nothing() {
+    let app = TestApp::start_without_model().await;
+    app.sms("add dune").await;
+    let told = app.program().await.get("/metrics").await;
+    assert_eq!(told.kind, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    for secret in [ANN, "15550100002", "dune", "Dune"] {
+        assert!(!told.body.contains(secret), "{secret}");
+    }
+    let stranger = Program::without_a_key(&app).send_as_stranger(http::Method::GET, "/metrics").await;
+    assert_eq!(stranger.problem().0, 401);
+}
