@@ -8,9 +8,9 @@ use super::quiet::Wish;
 use super::reaction::{self, Quoted};
 use super::text;
 use super::transcript::{
-    Brain, ChannelKind, EventId, InboundEvent, OptWord, OutboxId, Received, Role, Status, User, Via, Wants,
+    Brain, ChannelKind, EventId, InboundEvent, OptWord, OutboxId, Received, Role, Status, User, Via,
 };
-use super::triage::{self, Opinion, Routing};
+use super::triage::{self, Opinion, Routing, Wants};
 use super::words::{self, Command};
 
 /// What is known when a text is read.

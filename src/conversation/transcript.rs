@@ -5,6 +5,8 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::triage::Wants;
+
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident),*) => {$(
         $(#[$doc])*
@@ -240,14 +242,6 @@ pub struct InboundEvent {
     pub sent_at: Timestamp,
     pub received_at: Timestamp,
     pub wants: Wants,
-}
-
-/// What is to become of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wants {
-    AnAnswer,
-    /// It is only remembered: whoever brought it answers it elsewhere.
-    NoAnswer,
 }
 
 /// The id by which the model knows a tool call: nine letters and digits, which every server accepts.

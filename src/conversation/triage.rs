@@ -2,6 +2,14 @@
 
 use super::words;
 
+/// What is to become of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wants {
+    AnAnswer,
+    /// It is only remembered: whoever brought it answers it elsewhere.
+    NoAnswer,
+}
+
 /// How much is left unanswered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Routing {

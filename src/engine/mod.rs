@@ -6,7 +6,7 @@ mod answering;
 mod asking;
 mod begin;
 mod calling;
-pub mod clearing;
+mod codes;
 pub mod console;
 mod deeds;
 mod deleting;
@@ -40,7 +40,6 @@ use tokio_util::task::TaskTracker;
 use crate::clock::Clock;
 use crate::conversation::consent::Language;
 use crate::conversation::deletion::CodePolicy;
-use crate::conversation::orders::FourDigits;
 use crate::conversation::quiet::Quiet;
 use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
@@ -147,24 +146,8 @@ impl Codes {
     }
 
     /// The four digits of what waits for an admin, one after the other until one is free.
-    fn four_digits(self) -> FourDigitCodes {
-        FourDigitCodes { codes: self, drawn: 0 }
-    }
-}
-
-struct FourDigitCodes {
-    codes: Codes,
-    drawn: u16,
-}
-
-impl FourDigitCodes {
-    fn draw(&mut self) -> FourDigits {
-        let number = match self.codes {
-            Codes::Random => rand::random_range(0..10_000_u16),
-            Codes::Fixed(code) => (u16::from(code) * 101 + self.drawn) % 10_000,
-        };
-        self.drawn += 1;
-        FourDigits::new(number).unwrap_or_else(|| unreachable!("the number is below 10,000"))
+    fn four_digits(self) -> codes::FourDigitCodes {
+        codes::FourDigitCodes::new(self)
     }
 }
 

@@ -6,14 +6,16 @@ use serde_json::json;
 use super::ending::WayBack;
 use super::joining::{self, Blocking};
 use super::{Engine, Quotas, Settings, wishes};
-use crate::conversation::transcript::{ChannelKind, Received, UserId, Via};
+use crate::conversation::transcript::{ChannelKind, ConversationId, Received, UserId, Via};
 use crate::store::approvals::{self, Approval, Matter, Settled};
 use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::conversations::{self, EndReason};
 use crate::store::db::DbError;
 use crate::store::household::{self, Change};
 use crate::store::ledger::{self, Admission, Pace};
+use crate::store::pending::{self, Closing};
 use crate::store::resending::{self, Again};
-use crate::store::{Conn, QueryResult, roster, users};
+use crate::store::{Conn, QueryResult, roster, turns, users};
 
 /// What came of the wish to let somebody in or to block them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +37,15 @@ pub enum Word {
     NoAdmin,
 }
 
+/// What came of the wish to begin afresh with somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clearing {
+    Ended(ConversationId),
+    NothingOpen,
+    /// Nobody is known by this id.
+    Nobody,
+}
+
 impl Engine {
     /// What members may add, where they have no limits of their own.
     pub fn quotas(&self) -> Quotas {
@@ -52,6 +63,28 @@ impl Engine {
         let joining = joining.await?;
         self.0.parts.outbox.ring();
         Ok(joining)
+    }
+
+    /// Ends what runs, drops the open question and ends the open conversation.
+    pub async fn clear(&self, user: UserId) -> Result<Clearing, DbError> {
+        let now = self.now();
+        let clear = move |conn: &mut _| {
+            if roster::known(conn, user)?.is_none() {
+                return Ok(Clearing::Nobody);
+            }
+            let entry =
+                Entry { by: By::Console, kind: "clear", subject: Subject::User(user), detail: json!({}) };
+            audit::record(conn, &entry, now)?;
+            turns::request_cancel(conn, user, now)?;
+            pending::close(conn, user, Closing::Dropped, now)?;
+            let Some(open) = conversations::open(conn, user)? else { return Ok(Clearing::NothingOpen) };
+            conversations::end(conn, open.id, EndReason::Cleared, now)?;
+            Ok(Clearing::Ended(open.id))
+        };
+        let clearing = self.0.parts.db.write(clear).await?;
+        // A turn that waits for the model looks whether it was taken back.
+        self.wake(user);
+        Ok(clearing)
     }
 
     /// Answers somebody with silence from here on, as `BLOCK` does.

@@ -8,7 +8,8 @@ use super::steps::CallRecord;
 use super::{Conn, conversations};
 use crate::conversation::action::{self, Emoji};
 use crate::conversation::lifecycle::Lifecycle;
-use crate::conversation::transcript::{CallRow, ChannelKind, EventId, TurnId, UserId, Wants};
+use crate::conversation::transcript::{CallRow, ChannelKind, EventId, TurnId, UserId};
+use crate::conversation::triage::Wants;
 
 /// A text by the id that whoever brought it gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]

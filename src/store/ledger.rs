@@ -9,9 +9,8 @@ use super::codec::{channel, channel_word, media, media_json, ms, time, unreadabl
 use super::schema::{inbound_events, turns};
 use super::users::{self, Newcomer};
 use super::written::Written;
-use crate::conversation::transcript::{
-    Address, EventId, InboundEvent, OptWord, Received, TurnId, UserId, Wants,
-};
+use crate::conversation::transcript::{Address, EventId, InboundEvent, OptWord, Received, TurnId, UserId};
+use crate::conversation::triage::Wants;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {

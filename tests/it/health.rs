@@ -116,3 +116,28 @@ async fn tables_of_another_version_are_told() {
     let told = vec!["migrations: the tables are those of another version".to_owned()];
     assert_eq!(wrong(&app, "/ready").await, (503, told));
 }
+
+#[tokio::test]
+async fn the_page_tells_how_things_stand_and_tests_a_library_when_asked() {
+    let app = TestApp::start_without_model().await;
+    app.radarr().ail("error", "IndexerStatusCheck", "All <b>indexers</b> are unavailable.");
+    let mut browser = app.browser().await;
+
+    let page = browser.get("/health-checks").await;
+    let tested = browser.submit("/health-checks", &[("connection", "radarr")]).await;
+
+    assert_eq!((page.status, tested.status), (200, 200));
+    for words in ["Sonarr, Radarr and Twilio are simulated here.", "writing: works", "0 wait"] {
+        assert!(page.html.contains(words), "{words}: {}", page.html);
+    }
+    for words in [
+        "Radarr: reachable, version 6.3.0.10514",
+        "it says: All &#60;b&#62;indexers&#60;/b&#62; are unavailable",
+    ] {
+        assert!(tested.html.contains(words) && !page.html.contains(words), "{words}: {}", tested.html);
+    }
+    app.radarr().fail_next(401);
+    let down = browser.submit("/health-checks", &[("connection", "radarr")]).await;
+    assert!(down.html.contains("badge bad"), "{}", down.html);
+    assert_eq!(browser.submit("/health-checks", &[("connection", "elsewhere")]).await.status, 404);
+}

@@ -29,22 +29,51 @@ async fn what_happened_is_what_is_counted() {
     app.model_plays([calls("make_tea", json!({})), says("I cannot make tea.")]);
     let program = app.program().await;
     program.texts(json!({ "user": ANN, "text": "make tea" })).await;
+    app.settle().await;
 
     insta::assert_snapshot!(
         samples(&program, &["dialarr_texts", "dialarr_text_", "dialarr_turns", "dialarr_model", "dialarr_tool"]).await,
-        @""
+        @r#"
+    dialarr_model_calls_total{brain="model",outcome="answered"} 4
+    dialarr_model_retries_total 0
+    dialarr_text_retries_total 0
+    dialarr_text_segments_sent_total 5
+    dialarr_texts_received_total{channel="console"} 1
+    dialarr_texts_received_total{channel="phone"} 3
+    dialarr_texts_sent_total{kind="question"} 1
+    dialarr_texts_sent_total{kind="reply"} 3
+    dialarr_texts_unsent 0
+    dialarr_texts_waiting 0
+    dialarr_tool_calls_total{tool="find_in_library",outcome="complete"} 1
+    dialarr_tool_calls_total{tool="remove_media",outcome="complete"} 1
+    dialarr_tool_calls_total{tool="remove_media",outcome="held"} 1
+    dialarr_tool_calls_total{tool="unknown",outcome="error"} 1
+    dialarr_turns_live 0
+    dialarr_turns_total{kind="chat",outcome="completed"} 2
+    dialarr_turns_total{kind="command",outcome="completed"} 1
+    dialarr_turns_total{kind="confirm",outcome="completed"} 1
+    "#
     );
-    insta::assert_snapshot!(samples(&program, &["dialarr_turn_seconds_count", "dialarr_webhook"]).await, @"");
+    insta::assert_snapshot!(samples(&program, &["dialarr_turn_seconds_count", "dialarr_webhook"]).await, @r#"
+    dialarr_turn_seconds_count{part="model"} 4
+    dialarr_turn_seconds_count{part="own"} 4
+    dialarr_turn_seconds_count{part="tools"} 4
+    dialarr_webhook_answers_total{webhook="/webhook/twilio",status="200"} 3
+    "#);
 }
 
 #[tokio::test]
-async fn tokens_and_failures_of_the_model_are_told_apart() {
+async fn tokens_are_counted_as_the_model_did() {
     let app = TestApp::start().await;
     let tokens = Tokens { input: 900, cached: 600, output: 20 };
     app.model_plays([counted(tokens, says("Fine."))]);
     app.sms("how are you").await;
     let program = app.program().await;
-    insta::assert_snapshot!(samples(&program, &["dialarr_model_tokens"]).await, @"");
+    insta::assert_snapshot!(samples(&program, &["dialarr_model_tokens"]).await, @r#"
+    dialarr_model_tokens_total{kind="cached"} 600
+    dialarr_model_tokens_total{kind="input"} 900
+    dialarr_model_tokens_total{kind="output"} 20
+    "#);
 }
 
 #[tokio::test]
@@ -57,7 +86,13 @@ async fn what_waits_is_counted_with_the_age_of_the_oldest() {
     app.pass(90);
     let program = app.program().await;
     let names = ["dialarr_texts_waiting", "dialarr_oldest", "dialarr_texts_unsent", "dialarr_turns_live"];
-    insta::assert_snapshot!(samples(&program, &names).await, @"");
+    insta::assert_snapshot!(samples(&program, &names).await, @r#"
+    dialarr_oldest_text_unsent_seconds 0.0
+    dialarr_oldest_text_waiting_seconds 91.0
+    dialarr_texts_unsent 0
+    dialarr_texts_waiting 2
+    dialarr_turns_live 0
+    "#);
 }
 
 #[tokio::test]

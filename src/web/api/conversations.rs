@@ -90,6 +90,7 @@ pub(super) struct Filter {
     responses(
         (status = 200, description = "A page of conversations", body = Page<Conversation>),
         (status = 404, description = "Nobody is known by this id or number"),
+        (status = 422, description = "The user is neither an id nor a phone number"),
     )
 )]
 pub(super) async fn list(

@@ -19,8 +19,9 @@ use super::users::Person;
 use super::{unavailable, users};
 use crate::conversation::lifecycle;
 use crate::conversation::transcript::{
-    Address, ChannelKind, EventId, Received, Status, User, UserId, Via, Wants,
+    Address, ChannelKind, EventId, Received, Status, TurnId, User, UserId, Via,
 };
+use crate::conversation::triage::Wants;
 use crate::store::answers::{self, Answer, Did, Progress};
 use crate::store::ledger::Admission;
 use crate::web::auth::Caller;
@@ -58,9 +59,13 @@ fn answered() -> bool {
 #[serde(untagged)]
 enum Sender {
     Id(i64),
-    #[schema(example = "+15550100002", pattern = r"^(\+[1-9][0-9]{6,14}|[0-9]{1,18})$")]
-    Phone(String),
+    Phone(PhoneNumber),
 }
+
+/// A phone number in E.164 form.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = "+15550100002", pattern = r"^\+[1-9][0-9]{6,14}$")]
+struct PhoneNumber(String);
 
 /// What came of a text.
 #[derive(Debug, Serialize, ToSchema)]
@@ -73,7 +78,7 @@ pub(super) struct Reply {
     /// Null for a text that belongs to no conversation.
     lifecycle: Option<Lifecycle>,
     /// Null for a text that no turn took up.
-    turn: Option<Turn>,
+    turn: Option<TurnState>,
 }
 
 /// What was done to the conversation itself.
@@ -101,8 +106,9 @@ struct Lifecycle {
     started_at: String,
 }
 
+/// The turn that took up a text.
 #[derive(Debug, Serialize, ToSchema)]
-struct Turn {
+struct TurnState {
     id: i64,
     /// `CREATED`, `IN_PROGRESS`, `WAITING_FOR_TOOLS`, `FAILED`, `ERROR`, `COMPLETED` or `CANCELED`.
     state: String,
@@ -113,7 +119,7 @@ struct Turn {
 pub(super) struct Pending {
     message_id: i64,
     /// Null before a turn has taken it up.
-    turn: Option<Turn>,
+    turn: Option<TurnState>,
 }
 
 /// Text as somebody, and wait for the answer
@@ -158,7 +164,7 @@ pub(super) async fn send(
     let text = checked(&message.text)?;
     let person = match message.user {
         Sender::Id(id) => Person::Id(UserId(id)),
-        Sender::Phone(phone) => Person::read(&phone)?,
+        Sender::Phone(PhoneNumber(phone)) => Person::read(&phone)?,
     };
     let user = users::find(&console, person).await?;
     let wants = if message.respond { Wants::AnAnswer } else { Wants::NoAnswer };
@@ -338,6 +344,6 @@ fn reply(event: EventId, answer: Answer) -> Reply {
     }
 }
 
-fn turn((id, state): (crate::conversation::transcript::TurnId, String)) -> Turn {
-    Turn { id: id.0, state }
+fn turn((id, state): (TurnId, String)) -> TurnState {
+    TurnState { id: id.0, state }
 }
