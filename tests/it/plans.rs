@@ -7,10 +7,12 @@ use std::path::Path;
 
 use dialarr::arr::fake::item::movie;
 use dialarr::conversation::rate::Rate;
-use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::conversation::transcript::{ConversationId, PhoneNumber};
 use dialarr::messaging::fake::Delivery;
+use dialarr::store::console::conversations::{self, Which as Listing};
 use dialarr::store::console::deliveries::Which;
-use dialarr::store::console::{NEWEST, audit, deliveries, figures, home, people, spending, talks};
+use dialarr::store::console::search::{self, Below, Wanted};
+use dialarr::store::console::{NEWEST, audit, deliveries, figures, home, people, spending, talks, thread};
 use dialarr::store::db::Db;
 use dialarr::store::users::{self, Newcomer};
 use dialarr::store::{Conn, resending};
@@ -148,7 +150,13 @@ async fn looks_at_every_page(world: &World) {
         talks::latest(conn, 15)?;
         people::everyone(conn, (rate, rate), now)?;
         people::one(conn, ann, (rate, rate), now)?;
+        let words = Wanted::read("arrival dune").unwrap();
+        search::search(conn, &words, Below::NOTHING)?;
         for before in [NEWEST, 3] {
+            thread::read(conn, ConversationId(1), before)?;
+            for which in [Listing::All, Listing::Open, Listing::Ended, Listing::Test] {
+                conversations::list(conn, which, before)?;
+            }
             talks::of_person(conn, ann, before, 1)?;
             people::wanted(conn, ann, before, 1)?;
             for which in [Which::All, Which::Waiting, Which::Failed, Which::To(ann)] {
