@@ -82,6 +82,8 @@ pub struct Blueprint {
     pub config: Option<Arc<Config>>,
     /// Where texts that never reached us are found; `None` without an account.
     pub missed: Option<Missed>,
+    /// Tokens that the model can read at once, where somebody said.
+    pub context_window: Option<u64>,
     /// Who is let in to the console.
     pub console: Rules,
 }
@@ -215,6 +217,7 @@ impl App {
             retention: blueprint.retention,
             stop: stop.clone(),
             streams: Places::default(),
+            context_window: blueprint.context_window,
             metrics,
             health,
             checkup,

@@ -73,8 +73,7 @@ impl fmt::Debug for PhoneNumber {
     }
 }
 
-const LOCAL: &str = "local";
-const CONSOLE: &str = "console";
+pub(super) const LOCAL: &str = "local";
 
 /// An address as a channel writes it: `+1555…`, `whatsapp:+1555…`, `rcs:+1555…`, or a sender name.
 #[derive(Clone, PartialEq, Eq)]
@@ -88,20 +87,6 @@ impl Address {
     /// Our own at the terminal, where no carrier is between.
     pub fn local() -> Self {
         Self::new(LOCAL)
-    }
-
-    /// Our own in the console, where texts are only shown.
-    pub fn console() -> Self {
-        Self::new(CONSOLE)
-    }
-
-    /// How texts leave this address of ours.
-    pub fn way(&self) -> Way {
-        match self.0.as_str() {
-            LOCAL => Way::Terminal,
-            CONSOLE => Way::Console,
-            _ => Way::Carrier,
-        }
     }
 
     pub fn as_str(&self) -> &str {
@@ -120,16 +105,6 @@ impl Address {
     pub fn phone(&self) -> Result<PhoneNumber, NotAPhoneNumber> {
         PhoneNumber::parse(&self.0[self.prefix().len()..])
     }
-}
-
-/// Who brings a text to its receiver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// By phone, for money.
-    Carrier,
-    Terminal,
-    /// Nobody: it is shown where it stands.
-    Console,
 }
 
 impl fmt::Debug for Address {
