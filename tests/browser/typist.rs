@@ -33,9 +33,10 @@ impl Model for Typist {
         if !request.messages.iter().rev().find_map(asks).unwrap_or(false) {
             return KeywordBrain.step(request, sink).await;
         }
+        let mut pace = tokio::time::interval(PACE);
         for word in STORY.split_inclusive(' ') {
+            pace.tick().await;
             sink(Delta::Text(word.to_owned()));
-            tokio::time::sleep(PACE).await;
         }
         Ok(StepOut {
             text: STORY.to_owned(),
