@@ -119,21 +119,25 @@ impl Tasks {
     async fn begin(
         engine: &Engine,
         relay: &Relay,
-        inbox: Option<Inbox>,
+        missed: Option<Missed>,
         pace: Pace,
         upkeep: &Upkeep,
     ) -> Result<Self, DbError> {
-        let stop = &upkeep.stop;
+        let Upkeep { db, clock, stop, .. } = upkeep;
         let relay = tokio::spawn({
             let (relay, stop) = (relay.clone(), stop.clone());
             async move { relay.run(stop).await }
         });
-        let inbox = match inbox {
+        let inbox = match missed {
             None => {
                 engine.recover().await?;
                 None
             }
-            Some(inbox) => Some(tokio::spawn(fetch_missed(inbox, engine.clone(), pace, stop.clone()))),
+            Some(Missed { twilio, number }) => {
+                let too_young = pace.too_young;
+                let inbox = Inbox { twilio, number, db: db.clone(), clock: clock.clone(), too_young };
+                Some(tokio::spawn(fetch_missed(inbox, engine.clone(), pace, stop.clone())))
+            }
         };
         let retries = tokio::spawn(engine.clone().retry(stop.clone()));
         Ok(Self { relay, inbox, upkeep: tokio::spawn(upkeep.clone().run()), retries })
@@ -184,10 +188,6 @@ impl App {
             metrics: metrics.clone(),
         });
         let stop = CancellationToken::new();
-        let inbox = missed.map(|Missed { twilio, number }| {
-            let too_young = pace.too_young;
-            Inbox { twilio, number, db: db.clone(), clock: clock.clone(), too_young }
-        });
         let upkeep = Upkeep {
             engine: engine.clone(),
             db: db.clone(),
@@ -195,7 +195,7 @@ impl App {
             retention: blueprint.retention,
             stop: stop.clone(),
         };
-        let tasks = Tasks::begin(&engine, &relay, inbox, pace, &upkeep).await?;
+        let tasks = Tasks::begin(&engine, &relay, missed, pace, &upkeep).await?;
         engine.give_notice();
         let health = Health::new(db.clone(), clock.clone());
         let webhooks = Webhooks {
