@@ -23,4 +23,5 @@ pub mod transcript;
 pub mod triage;
 pub mod trouble;
 pub mod turn;
+pub mod way;
 pub mod words;

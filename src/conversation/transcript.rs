@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::triage::Wants;
+use super::way::Way;
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident),*) => {$(
@@ -120,16 +121,6 @@ impl Address {
     pub fn phone(&self) -> Result<PhoneNumber, NotAPhoneNumber> {
         PhoneNumber::parse(&self.0[self.prefix().len()..])
     }
-}
-
-/// Who brings a text to its receiver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// By phone, for money.
-    Carrier,
-    Terminal,
-    /// Nobody: it is shown where it stands.
-    Console,
 }
 
 impl fmt::Debug for Address {

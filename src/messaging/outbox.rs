@@ -11,8 +11,9 @@ use tokio_util::task::TaskTracker;
 
 use super::{Accepted, Channel, LookError, Outgoing, SendError};
 use crate::clock::Clock;
-use crate::conversation::transcript::{Address, OutboxId, Way};
+use crate::conversation::transcript::{Address, OutboxId};
 use crate::conversation::trouble::Pace;
+use crate::conversation::way::Way;
 use crate::failpoint;
 use crate::metrics::Metrics;
 use crate::store::agenda::{self, Agenda, Todo};

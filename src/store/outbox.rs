@@ -10,7 +10,8 @@ use super::schema::{delivery_events, outbox, pending_actions, users};
 use super::spend::Day;
 use super::written::Written;
 use super::{Conn, agenda, spend};
-use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId, Way};
+use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
+use crate::conversation::way::Way;
 
 /// Time after which a text is too old to be sent.
 const SEND_WITHIN: SignedDuration = SignedDuration::from_hours(6);

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::wording::{self, Badge};
 use crate::conversation::stream::TurnState;
-use crate::conversation::transcript::{Arguments, Brain, ChannelKind, Media, Tier, Way};
+use crate::conversation::transcript::{Arguments, Brain, ChannelKind, Media, Tier};
+use crate::conversation::way::Way;
 use crate::store::console::thread::steps::{Attempt, AttemptState, Call};
 use crate::store::console::thread::texts::{Received, Sent};
 use crate::store::console::thread::{Entry, Turn};

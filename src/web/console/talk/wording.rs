@@ -5,7 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::conversation::stream::{CallPhase, Delivery, TurnState};
-use crate::conversation::transcript::{ChannelKind, Via, Way};
+use crate::conversation::transcript::{ChannelKind, Via};
+use crate::conversation::way::Way;
 use crate::store::conversations::EndReason;
 
 /// A state as a badge: its words and its colour, which never stands for the words.
