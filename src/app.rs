@@ -82,6 +82,8 @@ pub struct Blueprint {
     pub config: Option<Arc<Config>>,
     /// Where texts that never reached us are found; `None` without an account.
     pub missed: Option<Missed>,
+    /// Tokens that the model can read at once, where somebody said.
+    pub context_window: Option<u64>,
     /// Who is let in to the console.
     pub console: Rules,
 }
@@ -113,6 +115,35 @@ struct Tasks {
     retries: JoinHandle<()>,
 }
 
+impl Tasks {
+    async fn begin(
+        engine: &Engine,
+        relay: &Relay,
+        missed: Option<Missed>,
+        pace: Pace,
+        upkeep: &Upkeep,
+    ) -> Result<Self, DbError> {
+        let Upkeep { db, clock, stop, .. } = upkeep;
+        let relay = tokio::spawn({
+            let (relay, stop) = (relay.clone(), stop.clone());
+            async move { relay.run(stop).await }
+        });
+        let inbox = match missed {
+            None => {
+                engine.recover().await?;
+                None
+            }
+            Some(Missed { twilio, number }) => {
+                let too_young = pace.too_young;
+                let inbox = Inbox { twilio, number, db: db.clone(), clock: clock.clone(), too_young };
+                Some(tokio::spawn(fetch_missed(inbox, engine.clone(), pace, stop.clone())))
+            }
+        };
+        let retries = tokio::spawn(engine.clone().retry(stop.clone()));
+        Ok(Self { relay, inbox, upkeep: tokio::spawn(upkeep.clone().run()), retries })
+    }
+}
+
 /// The program could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -134,12 +165,7 @@ impl App {
         let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
         let zone = settings.zone.clone();
         let terms = Terms { confirm_for: blueprint.confirm_for, zone: settings.zone.clone() };
-        let waits = Waits { terms: terms.clone(), looks: pace.looks };
-        db.write(move |conn| {
-            know(conn, admin.as_ref(), &members, now)?;
-            boot::begin(conn, now)
-        })
-        .await?;
+        db.write(move |conn| begin(conn, admin.as_ref(), &members, now)).await?;
         let access = Arc::new(Access::prepare(blueprint.console, &db, now).await?);
         let doorbell = Doorbell::default();
         let engine = Engine::new(Parts {
@@ -158,25 +184,10 @@ impl App {
             clock: clock.clone(),
             channels: blueprint.channels,
             doorbell,
-            waits,
+            waits: Waits { terms: terms.clone(), looks: pace.looks },
             metrics: metrics.clone(),
         });
         let stop = CancellationToken::new();
-        let relay_task = tokio::spawn({
-            let (relay, stop) = (relay.clone(), stop.clone());
-            async move { relay.run(stop).await }
-        });
-        let inbox_task = match missed {
-            None => {
-                engine.recover().await?;
-                None
-            }
-            Some(Missed { twilio, number }) => {
-                let too_young = pace.too_young;
-                let inbox = Inbox { twilio, number, db: db.clone(), clock: clock.clone(), too_young };
-                Some(tokio::spawn(fetch_missed(inbox, engine.clone(), pace, stop.clone())))
-            }
-        };
         let upkeep = Upkeep {
             engine: engine.clone(),
             db: db.clone(),
@@ -184,12 +195,7 @@ impl App {
             retention: blueprint.retention,
             stop: stop.clone(),
         };
-        let tasks = Tasks {
-            relay: relay_task,
-            inbox: inbox_task,
-            upkeep: tokio::spawn(upkeep.clone().run()),
-            retries: tokio::spawn(engine.clone().retry(stop.clone())),
-        };
+        let tasks = Tasks::begin(&engine, &relay, missed, pace, &upkeep).await?;
         engine.give_notice();
         let health = Health::new(db.clone(), clock.clone());
         let webhooks = Webhooks {
@@ -211,6 +217,7 @@ impl App {
             retention: blueprint.retention,
             stop: stop.clone(),
             streams: Places::default(),
+            context_window: blueprint.context_window,
             metrics,
             health,
             checkup,
@@ -260,8 +267,8 @@ impl App {
     }
 }
 
-/// The people of the configuration.
-fn know(
+/// The people of the configuration are known, and a run begins.
+fn begin(
     conn: &mut Conn,
     admin: Option<&PhoneNumber>,
     members: &[PhoneNumber],
@@ -273,7 +280,7 @@ fn know(
     for phone in members {
         users::ensure(conn, phone, Newcomer::Member, now)?;
     }
-    Ok(())
+    boot::begin(conn, now)
 }
 
 /// Admits what the list holds and we do not.

@@ -114,6 +114,7 @@ impl Peers {
             report_secret: None,
             config: None,
             missed: None,
+            context_window: None,
             console: Rules { sign_in: SignIn::Links, hosts: Hosts::local() },
         })
     }

@@ -35,6 +35,7 @@ DROP TRIGGER log_question_armed;
 DROP TRIGGER log_question_asked;
 DROP TRIGGER log_text_state;
 DROP TRIGGER log_text_out;
+DROP TRIGGER log_text_skipped;
 DROP TRIGGER log_text_in;
 DROP TRIGGER log_call_state;
 DROP TRIGGER log_call_created;

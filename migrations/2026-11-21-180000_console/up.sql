@@ -56,6 +56,12 @@ CREATE TRIGGER log_text_in AFTER UPDATE OF turn_id ON inbound_events WHEN NEW.tu
   INSERT INTO stream_events (conversation_id, turn_id, kind, subject_id, state, created_at)
   SELECT conversation_id, id, 'text_in', NEW.id, 'received', NEW.updated_at FROM turns WHERE id = NEW.turn_id;
 END;
+-- A text that gets no turn.
+CREATE TRIGGER log_text_skipped AFTER UPDATE OF state ON inbound_events
+WHEN OLD.state = 'pending' AND NEW.turn_id IS NULL AND NEW.outcome IS NOT NULL BEGIN
+  INSERT INTO stream_events (conversation_id, turn_id, kind, subject_id, state, created_at)
+  SELECT id, NULL, 'text_in', NEW.id, 'skipped', NEW.updated_at FROM conversations WHERE user_id = NEW.user_id AND ended_at IS NULL;
+END;
 -- A text that no turn stands behind belongs to the conversation that is open when it is written, if there is one.
 CREATE TRIGGER log_text_out AFTER INSERT ON outbox BEGIN
   INSERT INTO stream_events (conversation_id, turn_id, kind, subject_id, state, created_at)

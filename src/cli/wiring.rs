@@ -61,6 +61,7 @@ pub(super) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
         missed: twilio
             .zip(config.twilio.as_ref())
             .map(|(twilio, account)| Missed { twilio, number: Address::new(account.phone_number.as_str()) }),
+        context_window: config.llm.as_ref().and_then(|llm| llm.context_window),
         console: config.console.rules.clone(),
     })
 }

@@ -163,6 +163,7 @@ fn llm(reader: &mut Reader<'_>, prices: &Reading<Prices>) -> Option<Llm> {
     let api_key = reader.secret(variables::LLM_API_KEY);
     let base_url = reader.url(variables::LLM_BASE_URL);
     let model = reader.text(variables::LLM_MODEL);
+    let context_window = reader.number(variables::LLM_CONTEXT_WINDOW, 1_000..=100_000_000).given();
     let mut efforts = vec![("auto", None)];
     efforts.extend(EFFORTS.map(|effort| (effort, Some(effort.to_owned()))));
     let reasoning_effort = reader.choice(variables::LLM_REASONING_EFFORT, &efforts).or(None);
@@ -181,6 +182,7 @@ fn llm(reader: &mut Reader<'_>, prices: &Reading<Prices>) -> Option<Llm> {
         api_key: api_key.given(),
         base_url: url_or(base_url, LLM_BASE_URL)?,
         model: model?,
+        context_window,
         reasoning_effort,
         token_field,
         max_concurrent: usize::try_from(max_concurrent).unwrap_or(usize::MAX),

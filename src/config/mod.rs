@@ -115,6 +115,8 @@ pub struct Llm {
     pub api_key: Option<SecretString>,
     pub base_url: Url,
     pub model: String,
+    /// Tokens that the model can read at once, where somebody said.
+    pub context_window: Option<u64>,
     /// `None`: as suits the server.
     pub reasoning_effort: Option<String>,
     /// `None`: as suits the server.

@@ -35,6 +35,7 @@ variables! {
     LLM_API_KEY = "sk-0123456789",
     LLM_BASE_URL = "http://localhost:11434/v1",
     LLM_MODEL = "gpt-5.4-mini",
+    LLM_CONTEXT_WINDOW = "128000",
     LLM_REASONING_EFFORT = "auto",
     LLM_TOKEN_FIELD = "auto",
     LLM_MAX_CONCURRENT = "8",

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::triage::Wants;
-use super::way::Way;
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident),*) => {$(
@@ -74,8 +73,7 @@ impl fmt::Debug for PhoneNumber {
     }
 }
 
-const LOCAL: &str = "local";
-const CONSOLE: &str = "console";
+pub(super) const LOCAL: &str = "local";
 
 /// An address as a channel writes it: `+1555…`, `whatsapp:+1555…`, `rcs:+1555…`, or a sender name.
 #[derive(Clone, PartialEq, Eq)]
@@ -89,20 +87,6 @@ impl Address {
     /// Our own at the terminal, where no carrier is between.
     pub fn local() -> Self {
         Self::new(LOCAL)
-    }
-
-    /// Our own in the console, where texts are only shown.
-    pub fn console() -> Self {
-        Self::new(CONSOLE)
-    }
-
-    /// How texts leave this address of ours.
-    pub fn way(&self) -> Way {
-        match self.0.as_str() {
-            LOCAL => Way::Terminal,
-            CONSOLE => Way::Console,
-            _ => Way::Carrier,
-        }
     }
 
     pub fn as_str(&self) -> &str {

@@ -9,6 +9,7 @@ use super::{Engine, Quotas, Settings, wishes};
 use crate::conversation::transcript::{ChannelKind, ConversationId, Received, UserId, Via};
 use crate::store::approvals::{self, Approval, Matter, Settled};
 use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::console::who;
 use crate::store::conversations::{self, EndReason};
 use crate::store::db::DbError;
 use crate::store::household::{self, Change};
@@ -172,9 +173,14 @@ enum Said {
 
 fn say_approve(conn: &mut Conn, id: i64, settings: &Settings, now: Timestamp) -> QueryResult<Said> {
     let Some(wish) = open_wish(conn, id, now)? else { return Ok(Said::TooLate) };
-    let Some(admin) = users::admins(conn)?.into_iter().find(|admin| !admin.opted_out) else {
-        return Ok(Said::NoAdmin);
-    };
+    let mut admin = None;
+    for candidate in users::admins(conn)? {
+        // What a test user says goes by no phone.
+        if admin.is_none() && !candidate.opted_out && !who::by_id(conn, candidate.id)?.is_test {
+            admin = Some(candidate);
+        }
+    }
+    let Some(admin) = admin else { return Ok(Said::NoAdmin) };
     let wish = if approvals::is_dead(&wish) {
         let mut codes = settings.codes.four_digits();
         approvals::replace(conn, &wish, &mut || codes.draw(), now)?

@@ -40,6 +40,7 @@ mod shelf;
 mod spend;
 mod stream;
 mod texts;
+mod threads;
 mod tidy;
 mod tools;
 mod turns;

@@ -7,10 +7,12 @@ use std::path::Path;
 
 use dialarr::arr::fake::item::movie;
 use dialarr::conversation::rate::Rate;
-use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::conversation::transcript::{ConversationId, PhoneNumber};
 use dialarr::messaging::fake::Delivery;
+use dialarr::store::console::conversations::{self, Which as Listing};
 use dialarr::store::console::deliveries::Which;
-use dialarr::store::console::{NEWEST, audit, deliveries, figures, home, people, spending, talks};
+use dialarr::store::console::search::{self, Below, Wanted};
+use dialarr::store::console::{NEWEST, audit, deliveries, figures, home, people, spending, talks, thread};
 use dialarr::store::db::Db;
 use dialarr::store::users::{self, Newcomer};
 use dialarr::store::{Conn, resending};
@@ -148,7 +150,13 @@ async fn looks_at_every_page(world: &World) {
         talks::latest(conn, 15)?;
         people::everyone(conn, (rate, rate), now)?;
         people::one(conn, ann, (rate, rate), now)?;
+        let words = Wanted::read("arrival dune").unwrap();
+        search::search(conn, &words, Below::NOTHING)?;
         for before in [NEWEST, 3] {
+            thread::read(conn, ConversationId(1), before)?;
+            for which in [Listing::All, Listing::Open, Listing::Ended, Listing::Test] {
+                conversations::list(conn, which, before)?;
+            }
             talks::of_person(conn, ann, before, 1)?;
             people::wanted(conn, ann, before, 1)?;
             for which in [Which::All, Which::Waiting, Which::Failed, Which::To(ann)] {
@@ -232,6 +240,10 @@ async fn no_statement_reads_a_growing_table_from_end_to_end() {
 
     let history = include_str!("../data/long_history.sql").replace("50000", "3000");
     conn.batch_execute(&history).unwrap();
+    let talks = "WITH RECURSIVE n(n) AS (SELECT 100 UNION ALL SELECT n + 1 FROM n WHERE n < 3000)
+        INSERT INTO conversations(id, user_id, name, started_at, last_activity_at, ended_at, end_reason)
+        SELECT n, (SELECT id FROM users LIMIT 1), 'old', n, n, n, 'idle' FROM n";
+    conn.batch_execute(talks).unwrap();
     conn.batch_execute("ANALYZE").unwrap();
     let in_a_long_history = slow_reads(&mut conn, &statements);
     assert!(in_a_long_history.is_empty(), "{in_a_long_history:#?}");

@@ -5,10 +5,10 @@ use jiff::Timestamp;
 
 use super::NEWEST;
 use super::who::{self, Who};
-use crate::conversation::transcript::{ConversationId, User};
+use crate::conversation::transcript::{ConversationId, User, UserId};
 use crate::store::approvals::{self, Approval, Matter};
 use crate::store::codec::time;
-use crate::store::schema::{conversations, outbox, pauses, tool_calls, turns, users};
+use crate::store::schema::{conversations, outbox, pauses, tool_calls, turns};
 use crate::store::written::Written;
 use crate::store::{Conn, QueryResult, joining, outbox as texts, users as people};
 
@@ -102,18 +102,17 @@ fn unknown(conn: &mut Conn) -> QueryResult<Vec<Unknown>> {
 }
 
 fn broken(conn: &mut Conn, since: Timestamp) -> QueryResult<Vec<Broken>> {
-    type Row = (i64, String, i64, who::Row);
-    let rows: Vec<Row> = turns::table
-        .inner_join(conversations::table.on(conversations::id.eq(turns::conversation_id)))
-        .inner_join(users::table.on(users::id.eq(turns::user_id)))
+    let rows: Vec<(i64, i64, i64)> = turns::table
         .filter(FAILED_TURN.and(turns::id.lt(NEWEST)))
         .order(turns::id.desc())
         .limit(TURNS)
-        .select((conversations::id, conversations::name, turns::updated_at, who::Row::as_select()))
+        .select((turns::conversation_id, turns::user_id, turns::updated_at))
         .load(conn)?;
-    let read = |(id, name, at, who): Row| {
-        Ok(Broken { conversation: ConversationId(id), name, who: who.read()?, at: time(at)? })
-    };
-    let broken: Vec<Broken> = rows.into_iter().map(read).collect::<QueryResult<_>>()?;
+    let mut broken = Vec::with_capacity(rows.len());
+    for (id, user, at) in rows {
+        let name = conversations::table.find(id).select(conversations::name).first(conn)?;
+        let who = who::by_id(conn, UserId(user))?;
+        broken.push(Broken { conversation: ConversationId(id), name, who, at: time(at)? });
+    }
     Ok(broken.into_iter().filter(|turn| turn.at >= since).collect())
 }

@@ -1,15 +1,13 @@
 //! Conversations with what was said last in them.
 
-use diesel::dsl::AsSelect;
 use diesel::prelude::*;
-use diesel::sqlite::Sqlite;
 use jiff::Timestamp;
 
 use super::who::{self, Who};
 use super::{Listed, NEWEST, one_more};
 use crate::conversation::transcript::{ConversationId, UserId};
 use crate::store::codec::time;
-use crate::store::schema::{conversations, inbound_events, outbox, turns, users};
+use crate::store::schema::{conversations, inbound_events, outbox, turns};
 use crate::store::{Conn, QueryResult};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +34,7 @@ pub enum LastWords {
     Ours(String),
 }
 
-pub(super) type Row = (i64, String, i64, Option<i64>, who::Row);
+pub(super) type Row = (i64, String, i64, Option<i64>, i64);
 
 /// The conversations that began last, behind those in which a turn runs, however old.
 pub fn latest(conn: &mut Conn, fits: usize) -> QueryResult<Vec<Talk>> {
@@ -44,15 +42,10 @@ pub fn latest(conn: &mut Conn, fits: usize) -> QueryResult<Vec<Talk>> {
         turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id).load(conn)?;
     let mut talks = Vec::with_capacity(fits);
     for id in live.iter().copied().take(fits) {
-        let row: Row = conversations::table
-            .inner_join(users::table.on(users::id.eq(conversations::user_id)))
-            .filter(conversations::id.eq(id))
-            .select(columns())
-            .first(conn)?;
+        let row: Row = conversations::table.filter(conversations::id.eq(id)).select(columns()).first(conn)?;
         talks.push(read(conn, row)?);
     }
     let rows: Vec<Row> = conversations::table
-        .inner_join(users::table.on(users::id.eq(conversations::user_id)))
         .filter(conversations::id.lt(NEWEST))
         .order(conversations::id.desc())
         .limit(i64::try_from(fits).unwrap_or(i64::MAX))
@@ -68,7 +61,6 @@ pub fn latest(conn: &mut Conn, fits: usize) -> QueryResult<Vec<Talk>> {
 /// The conversations of one person, newest first, below `before`.
 pub fn of_person(conn: &mut Conn, user: UserId, before: i64, fits: usize) -> QueryResult<Listed<Talk>> {
     let rows: Vec<Row> = conversations::table
-        .inner_join(users::table.on(users::id.eq(conversations::user_id)))
         .filter(conversations::user_id.eq(user.0).and(conversations::id.lt(before)))
         .order(conversations::id.desc())
         .limit(one_more(fits))
@@ -80,11 +72,16 @@ pub fn of_person(conn: &mut Conn, user: UserId, before: i64, fits: usize) -> Que
 
 #[diesel::dsl::auto_type(no_type_alias)]
 pub(super) fn columns() -> _ {
-    let who: AsSelect<who::Row, Sqlite> = who::Row::as_select();
-    (conversations::id, conversations::name, conversations::last_activity_at, conversations::ended_at, who)
+    (
+        conversations::id,
+        conversations::name,
+        conversations::last_activity_at,
+        conversations::ended_at,
+        conversations::user_id,
+    )
 }
 
-pub(super) fn read(conn: &mut Conn, (id, name, active, ended, who): Row) -> QueryResult<Talk> {
+pub(super) fn read(conn: &mut Conn, (id, name, active, ended, user): Row) -> QueryResult<Talk> {
     let last: Option<(i64, Option<i64>)> = turns::table
         .filter(turns::conversation_id.eq(id))
         .order(turns::id.desc())
@@ -101,7 +98,14 @@ pub(super) fn read(conn: &mut Conn, (id, name, active, ended, who): Row) -> Quer
         None if is_live => TalkState::Live,
         None => TalkState::Open,
     };
-    Ok(Talk { id: ConversationId(id), name, with: who.read()?, last_activity_at: time(active)?, state, last })
+    Ok(Talk {
+        id: ConversationId(id),
+        name,
+        with: who::by_id(conn, UserId(user))?,
+        last_activity_at: time(active)?,
+        state,
+        last,
+    })
 }
 
 /// What was said last in a turn; nothing where it is erased.

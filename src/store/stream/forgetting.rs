@@ -117,10 +117,9 @@ mod tests {
         let (conversation, _) = a_talk(&mut conn, "+15550100001");
         for _ in 0..LOOKED_AT {
             talks::end(&mut conn, conversation, talks::EndReason::Idle, START).unwrap();
-            diesel::update(conversations::table)
-                .set(conversations::ended_at.eq(None::<i64>))
-                .execute(&mut conn)
-                .unwrap();
+            let open =
+                (conversations::ended_at.eq(None::<i64>), conversations::end_reason.eq(None::<String>));
+            diesel::update(conversations::table).set(open).execute(&mut conn).unwrap();
         }
         let later = START + SignedDuration::from_secs(1);
         let mut pieces = vec![Seq(0)];

@@ -10,6 +10,7 @@ use super::Console;
 use super::answers::{Failure, Id, Shown, back};
 use super::home::Press;
 use super::said::Said;
+use super::trouble::trouble;
 use crate::conversation::naming::Name;
 use crate::conversation::transcript::{Role, UserId};
 use crate::engine::operator::Joining;
@@ -22,10 +23,10 @@ use crate::web::auth::SignedForm;
 /// What has to be typed before somebody is forgotten.
 const WORD: &str = "FORGET";
 
-/// Where a button stands, and where it leads back to.
+/// On which page a button stands, which is where it leads back to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum From {
+enum Stands {
     Home,
     #[default]
     Person,
@@ -34,14 +35,14 @@ enum From {
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(in crate::web) struct Button {
     #[serde(default)]
-    from: From,
+    from: Stands,
 }
 
 impl Button {
     fn path(self, id: i64) -> String {
         match self.from {
-            From::Home => "/".to_owned(),
-            From::Person => format!("/users/{id}"),
+            Stands::Home => "/".to_owned(),
+            Stands::Person => format!("/users/{id}"),
         }
     }
 }
@@ -194,7 +195,10 @@ pub(in crate::web) async fn export(
         export::export(conn, user).map(Some)
     });
     let Some(export) = export.await? else { return Err(Failure::Missing) };
-    let Ok(body) = serde_json::to_vec_pretty(&export) else { return Err(Failure::Missing) };
+    let body = match serde_json::to_vec_pretty(&export) {
+        Ok(body) => body,
+        Err(error) => return Ok(trouble(error)),
+    };
     let name = format!("attachment; filename=\"dialarr-user-{id}.json\"");
     let head = [
         (CONTENT_TYPE, "application/json".to_owned()),

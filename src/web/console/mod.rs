@@ -50,6 +50,8 @@ pub struct Console {
     /// Ends the streams, so that the listener can close.
     pub stop: CancellationToken,
     pub streams: Places,
+    /// Tokens that the model can read at once, where somebody said.
+    pub context_window: Option<u64>,
     pub metrics: Metrics,
     pub health: Health,
     /// What the health page can test.

@@ -61,6 +61,10 @@ impl Browser<'_> {
         self.cookie.as_deref()
     }
 
+    pub(crate) fn program(&self) -> &TestApp {
+        self.app
+    }
+
     /// As if a cookie had been put into it.
     pub(crate) fn with_cookie(mut self, cookie: &str) -> Self {
         self.cookie = Some(cookie.to_owned());

@@ -10,6 +10,7 @@ pub(crate) mod reports;
 pub(crate) mod served;
 mod setup;
 mod stored;
+pub(crate) mod threads;
 pub(crate) mod wire;
 pub(crate) mod world;
 

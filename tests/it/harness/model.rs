@@ -5,7 +5,7 @@ use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::spending::Tokens;
 use dialarr::conversation::transcript::{Arguments, Stop};
 use dialarr::llm::scripted::Line;
-use dialarr::llm::{DeltaSink, Model, ModelError, RawCall, StepOut};
+use dialarr::llm::{Delta, DeltaSink, Model, ModelError, RawCall, StepOut};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -36,8 +36,9 @@ impl Model for Holding {
         "holding"
     }
 
-    async fn step(&self, request: &ModelRequest, _: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
         if said(request).contains("hold") {
+            sink(Delta::Text("Fi".to_owned()));
             self.asked.add_permits(1);
             let _permit = self.let_go.acquire().await.unwrap();
         }

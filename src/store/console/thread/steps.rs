@@ -27,7 +27,6 @@ pub struct Step {
 /// One try at a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    pub number: u32,
     pub brain: Brain,
     pub model: String,
     pub state: AttemptState,
@@ -168,7 +167,6 @@ impl AttemptRecord {
             output: self.tokens_out.unwrap_or_default(),
         });
         Ok(Attempt {
-            number: number(self.attempt)?,
             brain: brain(&self.brain)?,
             model: self.model,
             state,

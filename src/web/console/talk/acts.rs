@@ -14,6 +14,7 @@ use crate::store::turns;
 use crate::web::auth::SignedForm;
 use crate::web::console::Console;
 use crate::web::console::answers::{Failure, Id, Shown};
+use crate::web::console::home::Press;
 
 /// What came of a form, named in the address by a word: no link can have our pages say something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,10 +81,7 @@ impl Outcome {
     }
 }
 
-#[derive(Debug, Deserialize)]
-pub(in crate::web) struct Nothing {}
-
-pub(in crate::web) async fn begin(State(console): State<Console>, _form: SignedForm<Nothing>) -> Shown {
+pub(in crate::web) async fn begin(State(console): State<Console>, _form: SignedForm<Press>) -> Shown {
     Ok(match console.engine.begin_trial().await? {
         Trial::Begun(id) => Redirect::to(&format!("/conversations/{id}#box")).into_response(),
         Trial::NoNumberFree => {
@@ -117,7 +115,7 @@ pub(in crate::web) async fn text(
 pub(in crate::web) async fn reopen(
     State(console): State<Console>,
     Id(id): Id,
-    _form: SignedForm<Nothing>,
+    _form: SignedForm<Press>,
 ) -> Shown {
     let id = known(&console, id).await?;
     let outcome = match console.engine.reopen(id, By::Console).await? {
@@ -163,7 +161,7 @@ pub(in crate::web) async fn answer(
 pub(in crate::web) async fn cancel(
     State(console): State<Console>,
     Id(turn): Id,
-    _form: SignedForm<Nothing>,
+    _form: SignedForm<Press>,
 ) -> Shown {
     let outcome = match console.engine.cancel_turn(TurnId(turn)).await? {
         Cancellation::Requested => ENDING,
@@ -176,7 +174,7 @@ pub(in crate::web) async fn cancel(
 pub(in crate::web) async fn resume(
     State(console): State<Console>,
     Id(turn): Id,
-    _form: SignedForm<Nothing>,
+    _form: SignedForm<Press>,
 ) -> Shown {
     let outcome = match console.engine.resume_turn(TurnId(turn)).await? {
         Resumption::Resumed => RESUMED,

@@ -5,15 +5,14 @@ use axum::extract::State;
 use serde::Deserialize;
 
 use super::acts::Outcome;
-use super::wording::Badge;
 use crate::store::console::conversations::{self, Which};
 use crate::store::console::search::{self, Below, Found, Piece, Said, Wanted};
-use crate::store::console::talks::{LastWords, Talk, TalkState};
 use crate::store::console::{Listed, NEWEST};
 use crate::web::auth::Operator;
 use crate::web::console::Console;
 use crate::web::console::answers::{Asked, Shown};
 use crate::web::console::frame::{Frame, Place, When, page};
+use crate::web::console::home::TalkLine;
 use crate::web::console::words::Named;
 
 #[derive(Template)]
@@ -25,7 +24,7 @@ struct Page {
     is_search: bool,
     found: Vec<Hit>,
     tabs: Vec<Tab>,
-    talks: Vec<Line>,
+    talks: Vec<TalkLine>,
     /// Where the list goes on.
     next: Option<String>,
 }
@@ -34,15 +33,6 @@ struct Tab {
     path: &'static str,
     name: &'static str,
     is_here: bool,
-}
-
-struct Line {
-    id: i64,
-    name: String,
-    with: Named,
-    when: When,
-    state: Badge,
-    last: Option<(&'static str, String)>,
 }
 
 struct Hit {
@@ -119,7 +109,7 @@ pub(in crate::web) async fn show(
         let before = asks.before.unwrap_or(NEWEST);
         let Listed { rows, older } =
             console.db.read(move |conn| conversations::list(conn, which, before)).await?;
-        content.talks = rows.into_iter().map(|talk| line(&console, talk)).collect();
+        content.talks = rows.iter().map(|talk| TalkLine::of(talk, &console)).collect();
         content.next = older.map(|before| match which {
             Which::All => format!("/conversations?before={before}"),
             Which::Open => format!("/conversations?show=open&before={before}"),
@@ -128,24 +118,6 @@ pub(in crate::web) async fn show(
         });
     }
     Ok(page(&content))
-}
-
-fn line(console: &Console, talk: Talk) -> Line {
-    Line {
-        id: talk.id.0,
-        name: talk.name,
-        with: Named::from(&talk.with),
-        when: console.when(talk.last_activity_at),
-        state: match talk.state {
-            TalkState::Live => Badge { words: "Working", class: "warn" },
-            TalkState::Open => Badge { words: "Open", class: "good" },
-            TalkState::Ended => Badge { words: "Ended", class: "" },
-        },
-        last: talk.last.map(|last| match last {
-            LastWords::Theirs(words) => ("They", words),
-            LastWords::Ours(words) => ("Dialarr", words),
-        }),
-    }
 }
 
 fn hit(console: &Console, found: Found) -> Hit {

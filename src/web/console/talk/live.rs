@@ -121,12 +121,11 @@ impl Telling {
         let mut events = Vec::new();
         for entry in entries {
             let html = turns::entry(&self.console, entry, &setting)?;
-            events.push(Event::default().event("turn").data(html));
+            events.push(told("turn", &html));
         }
         if let Some(tail) = tail {
-            events.push(Event::default().event("head").data(pieces::head(&self.console, &head, &setting)?));
-            let tail = pieces::tail(&self.console, &head, tail, &setting)?;
-            events.push(Event::default().event("head").data(tail));
+            events.push(told("head", &pieces::head(&self.console, &head, &setting)?));
+            events.push(told("head", &pieces::tail(&self.console, &head, tail, &setting)?));
         }
         // The place counts once all of it was told.
         if let Some(last) = events.pop() {
@@ -134,6 +133,11 @@ impl Telling {
         }
         Ok(events)
     }
+}
+
+/// A line may end in two ways on the wire, and both together would be two ends.
+fn told(name: &str, html: &str) -> Event {
+    Event::default().event(name).data(html.replace("\r\n", "\n"))
 }
 
 struct Drawn {

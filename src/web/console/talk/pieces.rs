@@ -71,7 +71,7 @@ pub(super) fn tail(console: &Console, head: &Head, tail: Tail, setting: &Setting
         waiting: tail.waiting.iter().map(|text| received(console, text, setting)).collect(),
         question,
         last_prompt: used.map(count),
-        meter: None,
+        meter: used.zip(console.context_window),
     };
     view.render()
 }

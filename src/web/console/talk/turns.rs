@@ -37,7 +37,6 @@ struct Article {
 
 struct TurnView {
     id: i64,
-    when: When,
     state: Badge,
     is_running: bool,
     is_ending: bool,
@@ -108,7 +107,7 @@ pub(super) fn entry(console: &Console, entry: Entry, setting: &Setting) -> askam
             token,
             received: turn.received.iter().map(|text| received(console, text, setting)).collect(),
             sent: turn.sent.iter().map(|text| sent(console, text)).collect(),
-            turn: Some(view(console, turn)),
+            turn: Some(view(turn)),
         },
         Entry::Notice(text) => Article {
             id: format!("notice-{}", text.id),
@@ -130,7 +129,7 @@ pub(super) fn entry(console: &Console, entry: Entry, setting: &Setting) -> askam
     article.render()
 }
 
-fn view(console: &Console, turn: Turn) -> TurnView {
+fn view(turn: Turn) -> TurnView {
     let is_running = turn.finished_at.is_none();
     let running = turn.steps.iter().flat_map(|step| &step.attempts);
     let running = running.filter(|attempt| attempt.state == AttemptState::Running).next_back();
@@ -139,7 +138,6 @@ fn view(console: &Console, turn: Turn) -> TurnView {
         turn.steps.iter().flat_map(|step| &step.calls).map(|call| call.tool.as_str()).collect();
     TurnView {
         id: turn.id.0,
-        when: console.when(turn.created_at),
         state: if turn.is_ending {
             Badge { words: "Ending", class: "warn" }
         } else {
@@ -155,8 +153,8 @@ fn view(console: &Console, turn: Turn) -> TurnView {
             .steps
             .into_iter()
             .map(|step| StepView {
-                number: step.number,
-                attempts: step.attempts.into_iter().map(attempt).collect(),
+                number: step.number + 1,
+                attempts: (1..).zip(step.attempts).map(attempt).collect(),
                 calls: step.calls.into_iter().map(call).collect(),
             })
             .collect(),
@@ -175,13 +173,13 @@ fn summary(steps: usize, calls: &[&str], carried_out: usize) -> String {
     if calls.is_empty() { steps } else { format!("{steps}: {}", calls.join(", ")) }
 }
 
-fn attempt(attempt: Attempt) -> AttemptView {
+fn attempt((number, attempt): (u32, Attempt)) -> AttemptView {
     let by = match attempt.brain {
         Brain::Model => attempt.model,
         Brain::Keyword => "Keyword brain".to_owned(),
     };
     AttemptView {
-        number: attempt.number,
+        number,
         by,
         is_running: attempt.state == AttemptState::Running,
         abandoned: match attempt.state {

@@ -1,0 +1,305 @@
+//! Conversations in the console: listed, searched, watched, tried out, answered and opened again.
+
+use dialarr::arr::fake::item::movie;
+use futures_util::future::join;
+
+use crate::harness::model::{Holding, calls, finds, removes_movie, says};
+use crate::harness::threads::Tab;
+use crate::harness::{ANN, BOB, Has, Setup, TestApp};
+
+const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
+const DELETED: &str = "Deleted Dune (2021). Freed 21.4 GB.";
+const NONE: [i64; 0] = [];
+
+/// Ann was asked by phone whether Dune is to go.
+async fn asked_about_dune(app: &TestApp) -> i64 {
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    assert_eq!(app.sms("delete dune").await, QUESTION);
+    dune
+}
+
+#[tokio::test]
+async fn a_test_conversation_goes_through_everything_and_sends_no_text() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    let mut browser = app.browser().await;
+    let begun = browser.submit("/conversations/new", &[]).await;
+    assert_eq!(begun.location.as_deref(), Some("/conversations/1#box"));
+    let empty = browser.get("/conversations/1").await.says();
+    assert!(empty.contains("Test conversation: no text is sent."), "{empty}");
+    assert!(empty.contains("Text as Test user 1"), "{empty}");
+
+    app.model_plays(removes_movie("dune", dune));
+    browser.types(1, "delete dune").await;
+    let asked = browser.get("/conversations/1").await.says();
+    assert!(asked.contains("Waits for a yes"), "{asked}");
+    assert!(asked.contains("Shown here, not sent"), "{asked}");
+    browser.types(1, "yes").await;
+
+    assert!(browser.get("/conversations/1").await.says().contains(DELETED));
+    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.twilio().sent().len(), 0);
+    assert_eq!(app.done_in_the_console().await, ["test_conversation user:2"]);
+    let listed = browser.get("/conversations?show=test").await.says();
+    assert!(listed.contains("Test user 1 Test"), "{listed}");
+}
+
+#[tokio::test]
+async fn a_text_that_is_sent_twice_by_a_browser_is_one_text() {
+    let app = TestApp::start().await;
+    let mut browser = app.browser().await;
+    browser.submit("/conversations/new", &[]).await;
+    app.model_plays([says("Once.")]);
+    for _ in 0..2 {
+        browser.submit("/conversations/1/texts", &[("text", "hello there"), ("key", "same")]).await;
+    }
+    app.settle().await;
+    assert_eq!(app.lines("SELECT body AS line FROM inbound_events").await, ["hello there"]);
+}
+
+#[tokio::test]
+async fn nobody_real_is_texted_for_from_the_console() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Hello.")]);
+    app.sms("hi dialarr").await;
+    let mut browser = app.browser().await;
+    let refused = browser.types(1, "delete everything").await;
+    assert_eq!(refused.location.as_deref(), Some("/conversations/1?said=not-here#tail"));
+    assert_eq!(app.lines("SELECT body AS line FROM inbound_events").await, ["hi dialarr"]);
+    assert!(!browser.get("/conversations/1").await.html.contains("Text as"));
+}
+
+#[tokio::test]
+async fn what_is_told_to_everyone_and_asked_of_admins_passes_test_users_by() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::NoRights).await;
+    let mut browser = app.browser().await;
+    browser.submit("/conversations/new", &[]).await;
+    assert_eq!(app.sms("tell everyone movie night at 8").await, "OK, I told one person.");
+    assert!(app.last_to(BOB).ends_with("movie night at 8"));
+    let out = app.lines("SELECT to_addr AS line FROM outbox").await;
+    assert!(out.iter().all(|to| !to.starts_with("+155501001")), "{out:?}");
+}
+
+#[tokio::test]
+async fn stop_only_denies_in_the_console_and_help_lists_the_commands() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    let mut browser = app.browser().await;
+    browser.submit("/conversations/new", &[]).await;
+    app.model_plays(removes_movie("dune", dune));
+    browser.types(1, "delete dune").await;
+    browser.types(1, "STOP").await;
+    browser.types(1, "help").await;
+    let page = browser.get("/conversations/1").await.says();
+    assert!(page.contains("OK, kept."), "{page}");
+    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.lines("SELECT opted_out_at AS line FROM users").await, ["", ""]);
+}
+
+#[tokio::test]
+async fn a_deletion_that_is_approved_on_the_page_is_done_once_and_told_by_phone() {
+    let app = TestApp::start().await;
+    let dune = asked_about_dune(&app).await;
+    let mut browser = app.browser().await;
+    let page = browser.get("/conversations/1").await.says();
+    assert!(page.contains(&format!("Waits for a yes {QUESTION} Dune (2021)")), "{page}");
+    let before = app.twilio().sent().len();
+
+    let taken = browser.answers(1, "yes").await;
+    assert_eq!(taken.location.as_deref(), Some("/conversations/1?said=taken#tail"));
+    assert_eq!(app.texts_to(ANN, before), DELETED);
+    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.done_in_the_console().await, ["approve_question tool_call:2"]);
+    assert!(browser.get("/conversations/1").await.says().contains("YES 21:04 answered by the operator"));
+
+    let again = browser.submit("/conversations/1/question", &[("question", "1"), ("answer", "yes")]).await;
+    assert_eq!(again.location.as_deref(), Some("/conversations/1?said=closed#tail"));
+    app.settle().await;
+    assert_eq!(app.radarr().removals(), [dune]);
+}
+
+#[tokio::test]
+async fn what_is_rejected_on_the_page_is_kept() {
+    let app = TestApp::start().await;
+    asked_about_dune(&app).await;
+    let before = app.twilio().sent().len();
+    app.browser().await.answers(1, "no").await;
+    assert_eq!(app.texts_to(ANN, before), "OK, kept.");
+    assert_eq!(app.radarr().removals(), NONE);
+    assert_eq!(app.done_in_the_console().await, ["reject_question tool_call:2"]);
+}
+
+#[tokio::test]
+async fn an_approval_brings_the_code_and_the_right_is_checked_again() {
+    let app = TestApp::with(|settings| {
+        settings.code_policy = dialarr::conversation::deletion::CodePolicy::Always;
+    })
+    .await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    app.knows(BOB, Has::EveryRight).await;
+    app.knows(ANN, Has::NoRights).await;
+    app.browser().await.answers(1, "yes").await;
+    assert_eq!(app.radarr().removals(), NONE);
+
+    app.knows(ANN, Has::EveryRight).await;
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    app.browser().await.answers(1, "yes").await;
+    assert_eq!(app.radarr().removals(), [dune]);
+}
+
+#[tokio::test]
+async fn a_yes_on_the_page_and_a_yes_by_text_at_once_delete_once() {
+    let app = TestApp::start().await;
+    let dune = asked_about_dune(&app).await;
+    let mut browser = app.browser().await;
+    app.pass(1);
+    let form = [("question", "1"), ("answer", "yes")];
+    join(browser.submit("/conversations/1/question", &form), app.post(app.text(ANN, "yes"))).await;
+    app.settle().await;
+    assert_eq!(app.radarr().removals(), [dune]);
+}
+
+#[tokio::test]
+async fn a_button_of_a_question_that_was_replaced_answers_nothing() {
+    let app = TestApp::start().await;
+    asked_about_dune(&app).await;
+    let heat = app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
+    app.model_plays(removes_movie("heat", heat));
+    app.sms("delete heat").await;
+    app.pass(1);
+    let mut browser = app.browser().await;
+    let stale = browser.submit("/conversations/1/question", &[("question", "1"), ("answer", "yes")]).await;
+    assert_eq!(stale.location.as_deref(), Some("/conversations/1?said=closed#tail"));
+    app.settle().await;
+    assert_eq!(app.radarr().removals(), NONE);
+    assert!(browser.get("/conversations/1").await.says().contains("Delete Heat (1995)"));
+}
+
+#[tokio::test]
+async fn an_ended_conversation_is_opened_again_and_goes_on_there() {
+    let app = TestApp::start().await;
+    app.model_plays([says("One."), says("Two."), says("Three.")]);
+    app.sms("first things").await;
+    app.sms("/clear").await;
+    app.sms("second things").await;
+    let mut browser = app.browser().await;
+    let ended = browser.get("/conversations/1").await.says();
+    assert!(ended.starts_with("first things With") && ended.contains("ended by the user"), "{ended}");
+
+    let opened = browser.submit("/conversations/1/reopen", &[]).await;
+    assert_eq!(opened.location.as_deref(), Some("/conversations/1?said=reopened#tail"));
+    app.sms("third things").await;
+    let page = browser.get("/conversations/1").await.says();
+    assert!(page.contains("Open") && page.contains("third things"), "{page}");
+    assert!(browser.get("/conversations/2").await.says().contains("ended by the operator"));
+    assert_eq!(app.done_in_the_console().await, ["reopen user:1"]);
+}
+
+#[tokio::test]
+async fn texts_are_found_by_their_words_and_lead_to_where_they_stand() {
+    let app = TestApp::start().await;
+    app.model_plays([says("It is on page <1>."), says("Fine.")]);
+    app.sms("where is the recipe for pancakes?").await;
+    app.sms("and what about waffles").await;
+    let mut browser = app.browser().await;
+    let found = browser.get("/conversations?q=pancak").await;
+    assert!(found.html.contains("recipe for <mark>pancakes</mark>"), "{}", found.html);
+    assert!(found.html.contains("href=\"/conversations/1?before=2#turn-1\""), "{}", found.html);
+    let found = browser.get("/conversations?q=page+1").await.html;
+    assert!(found.contains("on <mark>page</mark> &#60;<mark>1</mark>&#62;."), "{found}");
+    for typed in ["%22", "nothing%20here", "*", "body%3Ax", "%22%20OR%20%22a"] {
+        assert_eq!(browser.get(&format!("/conversations?q={typed}")).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn what_people_and_libraries_say_stays_text() {
+    let app = TestApp::start().await;
+    let evil = "<script>alert(1)</script>";
+    app.radarr().add(movie("<img src=x onerror=alert(1)>").year(2021));
+    app.model_plays([finds("img"), says("<b>bold</b> & <script>")]);
+    app.sms(evil).await;
+    app.sms("/clear").await;
+    let mut browser = app.browser().await;
+    for path in ["/conversations", "/conversations/1", "/conversations?q=script"] {
+        let page = browser.get(path).await;
+        assert_eq!(page.status, 200);
+        for tag in ["<script>", "<img src=x", "<b>bold"] {
+            assert!(!page.html.contains(tag), "{tag} in {path}: {}", page.html);
+        }
+    }
+    assert!(browser.get("/conversations/1").await.html.contains("&#60;script&#62;alert(1)"));
+}
+
+#[tokio::test]
+async fn a_turn_opens_to_its_steps() {
+    let app = TestApp::start().await;
+    app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays([finds("dune"), calls("check_status", serde_json::json!({})), says("All is well.")]);
+    app.sms("do we have dune").await;
+    let page = app.browser().await.get("/conversations/1").await.says();
+    for words in
+        ["3 steps: find_in_library, check_status", "Step 2", "Done", "\"Dune\"", "All is well.", "1 segment"]
+    {
+        assert!(page.contains(words), "{words} in {page}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_browser_collects_over_reconnects_is_what_the_page_says_after_a_reload() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    let mut browser = app.browser().await;
+    app.model_plays([says("Hello.")]);
+    app.sms("hello there").await;
+    let mut tab = Tab::of(&browser.get("/conversations/1").await);
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    app.sms("no").await;
+    app.sms("Liked \u{201c}OK, kept.\u{201d}").await;
+    app.sms("thanks!").await;
+    // Cut off after each few events, the browser comes back from the last that it has seen.
+    for most in [1, 1, 2, 3, 1, 2, usize::MAX] {
+        tab.follow(&browser, 1, most).await;
+    }
+    let reloaded = Tab::of(&browser.get("/conversations/1").await);
+    assert_eq!(tab.pieces, reloaded.pieces);
+    assert!(reloaded.shows("Reaction: "), "{:#?}", reloaded.pieces);
+    assert!(reloaded.shows("small talk"), "{:#?}", reloaded.pieces);
+}
+
+#[tokio::test]
+async fn half_an_answer_is_seen_while_it_is_written() {
+    let model = Holding::closed();
+    let app = Setup::default().holding(&model).start().await;
+    let mut browser = app.browser().await;
+    app.sms("hello there").await;
+    let mut tab = Tab::of(&browser.get("/conversations/1").await);
+    app.pass(1);
+    app.post(app.text(ANN, "please hold")).await;
+    model.holds().await;
+    tab.follow(&browser, 1, usize::MAX).await;
+    assert!(tab.shows("Working") && tab.shows("<p class=\"spoken\">Fi</p>"), "{:#?}", tab.pieces);
+    assert_eq!(tab.pieces, Tab::of(&browser.get("/conversations/1").await).pieces);
+    model.let_go();
+    app.settle().await;
+    tab.follow(&browser, 1, usize::MAX).await;
+    assert!(!tab.shows("Working"), "{:#?}", tab.pieces);
+    assert_eq!(tab.pieces, Tab::of(&browser.get("/conversations/1").await).pieces);
+}
+
+#[tokio::test]
+async fn a_page_that_is_too_old_for_the_log_reads_itself_anew() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Hello.")]);
+    app.sms("hello there").await;
+    let mut browser = app.browser().await;
+    assert_eq!(browser.get("/conversations/99").await.status, 404);
+    assert_eq!(browser.get("/conversations/99/live").await.status, 404);
+    assert!(app.reads_live(&browser, "/conversations/1/live?after=99999").await.contains("event: reset"));
+}
