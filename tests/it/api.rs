@@ -434,7 +434,6 @@ async fn the_document_names_every_route_and_schema() {
     Sender
     Text
     ToolCall
-    Turn
     TurnState
     User
     WholeConversation

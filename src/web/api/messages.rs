@@ -170,10 +170,9 @@ pub(super) async fn send(
     let wants = if message.respond { Wants::AnAnswer } else { Wants::NoAnswer };
     let event = take_in(&console, &user, New { text, wants, key }).await?;
     let over = console.engine.over_or_left(user.id, event);
-    match tokio::time::timeout(wait(&headers), over).await {
-        Ok(ended) => ended.map_err(unavailable)?,
-        // Whoever asks is told where to ask again.
-        Err(_) => {}
+    // Where it takes longer, whoever asks is told where to ask again.
+    if let Ok(ended) = tokio::time::timeout(wait(&headers), over).await {
+        ended.map_err(unavailable)?;
     }
     told(&console, event).await
 }
@@ -238,7 +237,7 @@ async fn take_in(console: &Console, user: &User, new: New) -> Result<EventId, Pr
     if new.key.is_some()
         && let Some(known) = console.db.read(find.clone()).await.map_err(unavailable)?
     {
-        return same(known, &text, wants);
+        return same(&known, &text, wants);
     }
     may_text(user, wants)?;
     let received = Received {
@@ -261,13 +260,13 @@ async fn take_in(console: &Console, user: &User, new: New) -> Result<EventId, Pr
         Admission::New { event, .. } => Ok(event),
         // Its twin was quicker.
         Admission::Duplicate => match console.db.read(find).await.map_err(unavailable)? {
-            Some(known) => same(known, &text, wants),
+            Some(known) => same(&known, &text, wants),
             None => Err(Problem::new(StatusCode::CONFLICT, "the text was stored and erased again")),
         },
     }
 }
 
-fn same(known: answers::Known, text: &str, wants: Wants) -> Result<EventId, Problem> {
+fn same(known: &answers::Known, text: &str, wants: Wants) -> Result<EventId, Problem> {
     if known.body == text && known.wants == wants {
         return Ok(known.event);
     }

@@ -95,7 +95,8 @@ fn complete(operation: &mut Operation) {
     }
     for (status, response) in &mut responses.responses {
         let RefOr::T(response) = response else { continue };
-        if status.starts_with(['4', '5']) {
+        // Whoever asks by another name is told so in plain words, whatever they ask for.
+        if status.starts_with(['4', '5']) && status != "421" {
             let schema = Ref::from_schema_name("Problem");
             let content = ContentBuilder::new().schema(Some(schema)).build();
             response.content.insert(PROBLEM.to_owned(), RefOr::T(content));

@@ -73,7 +73,7 @@ pub(in crate::web) async fn pass(
         Ok(recognised) => recognised,
         Err(error) => {
             tracing::error!(%error, "who asks could not be looked up");
-            return (StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.\n").into_response();
+            return refuse(area, StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.");
         }
     };
     let by_page = !matches!(visitor, Visitor::Program);
