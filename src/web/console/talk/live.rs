@@ -103,8 +103,10 @@ impl Telling {
             Batch::CaughtUp => Ok(Vec::new()),
             Batch::Events(events) => {
                 let mut touched = Touched::default();
-                let only_words = events.iter().fold(true, |only, event| touched.add(event) && only);
-                if only_words {
+                for event in &events {
+                    touched.add(event);
+                }
+                if !touched.frame {
                     tokio::time::sleep(TOGETHER).await;
                 }
                 let Some(last) = events.last() else { return Ok(Vec::new()) };
@@ -147,11 +149,11 @@ struct Drawn {
 }
 
 impl Touched {
-    /// Whether it was no more than a piece of an answer.
-    fn add(&mut self, event: &Logged) -> bool {
+    /// A piece of an answer changes nothing around the thread.
+    fn add(&mut self, event: &Logged) {
         self.turns.extend(event.turn.map(|turn| turn.0));
         match &event.what {
-            What::BlockStart(_) | What::BlockDelta(..) | What::BlockEnd(_) => return true,
+            What::BlockStart(_) | What::BlockDelta(..) | What::BlockEnd(_) => return,
             What::TextOut(OutboxId(id), _) if event.turn.is_none() => {
                 self.notices.insert(*id);
             }
@@ -168,7 +170,6 @@ impl Touched {
             | What::Conversation(_) => {}
         }
         self.frame = true;
-        false
     }
 
     fn read(self, conn: &mut Conn, id: ConversationId) -> QueryResult<Drawn> {

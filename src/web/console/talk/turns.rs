@@ -131,8 +131,8 @@ pub(super) fn entry(console: &Console, entry: Entry, setting: &Setting) -> askam
 
 fn view(turn: Turn) -> TurnView {
     let is_running = turn.finished_at.is_none();
-    let running = turn.steps.iter().flat_map(|step| &step.attempts);
-    let running = running.filter(|attempt| attempt.state == AttemptState::Running).next_back();
+    let mut running = turn.steps.iter().flat_map(|step| &step.attempts);
+    let running = running.rfind(|attempt| attempt.state == AttemptState::Running);
     let partial = running.map(|attempt| attempt.text.clone()).unwrap_or_default();
     let calls: Vec<&str> =
         turn.steps.iter().flat_map(|step| &step.calls).map(|call| call.tool.as_str()).collect();
