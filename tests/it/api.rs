@@ -57,6 +57,8 @@ async fn a_text_is_answered_to_the_program_and_not_by_phone() {
     app.settle().await;
     assert_eq!(app.twilio().sent().len(), by_phone);
     assert_eq!(program.get("/api/v1/messages/2").await.json(), answered.json());
+    let by_id = json!({ "user": 1.0, "text": "thanks" });
+    assert_eq!(content(&program.texts(by_id).await), "");
 }
 
 #[tokio::test]

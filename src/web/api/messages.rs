@@ -10,7 +10,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
@@ -58,8 +59,17 @@ fn answered() -> bool {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
 enum Sender {
-    Id(i64),
+    Id(#[serde(deserialize_with = "whole")] i64),
     Phone(PhoneNumber),
+}
+
+/// To JSON 7.0 is the same number as 7.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    let number = serde_json::Number::deserialize(deserializer)?;
+    let rounded = || number.as_f64().filter(|number| number.fract() == 0.0);
+    // One that is too large becomes the largest, by which nobody is known.
+    let id = number.as_i64().or_else(|| rounded().map(|number| number as i64));
+    id.ok_or_else(|| D::Error::custom("not a whole number"))
 }
 
 /// A phone number in E.164 form.
