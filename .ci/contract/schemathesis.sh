@@ -22,7 +22,7 @@ schemathesis() {
     if [[ $key == dlr_* ]]; then
         # Where the tool keeps what it has seen.
         (cd "$home" && "$home/venv/bin/schemathesis" run "$base/api/v1/openapi.json" \
-            --header "Authorization: Bearer $key" --seed 7 --max-examples 60 --max-time 240 \
+            --header "Authorization: Bearer $key" --seed 7 --max-examples 60 --max-time 120 \
             --request-timeout 20 --exclude-path-regex '/events$') || status=$?
     else
         cat "$log" >&2
