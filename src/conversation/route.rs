@@ -11,6 +11,7 @@ use super::transcript::{
     Brain, ChannelKind, EventId, InboundEvent, OptWord, OutboxId, Received, Role, Status, User, Via,
 };
 use super::triage::{self, Opinion, Routing, Wants};
+use super::way::Way;
 use super::words::{self, Command};
 
 /// What is known when a text is read.
@@ -58,6 +59,8 @@ pub struct OpenQuestion {
     pub disturbed: bool,
     /// A no stands behind this text already.
     pub denied_since: bool,
+    /// How it was asked.
+    pub way: Way,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -263,13 +266,15 @@ fn with_open_question(situation: &Situation<'_>, question: &OpenQuestion, event:
     }
 }
 
-/// Only a yes that can have been said to this question, and came straight to us.
+/// Only a yes that can have been said to this question, and came straight to us: whoever is texted has not read what a
+/// program was asked in their name.
 fn counts(question: &OpenQuestion, event: &InboundEvent) -> bool {
     let direct = match event.via {
         Via::Webhook | Via::Local => true,
         Via::Fallback | Via::Recovery => false,
     };
-    direct && !question.disturbed && question.armed_at.is_some_and(|armed| event.received_at > armed)
+    let heard = event.to.way() == question.way;
+    direct && heard && !question.disturbed && question.armed_at.is_some_and(|armed| event.received_at > armed)
 }
 
 fn without_question(situation: &Situation<'_>, event: &InboundEvent) -> Route {
@@ -386,6 +391,7 @@ mod tests {
             armed_at: Some(second(50)),
             disturbed: false,
             denied_since: false,
+            way: Way::Carrier,
         }
     }
 
@@ -464,7 +470,8 @@ mod tests {
         let unsent = OpenQuestion { armed_at: None, ..open() };
         let early = OpenQuestion { armed_at: Some(second(100)), ..open() };
         let disturbed = OpenQuestion { disturbed: true, ..open() };
-        for question in [unsent, early, disturbed] {
+        let elsewhere = OpenQuestion { way: Way::Console, ..open() };
+        for question in [unsent, early, disturbed, elsewhere] {
             check(&ann(), Some(&question), &text("yes"), Route::RepeatQuestion);
         }
         for via in [Via::Recovery, Via::Fallback] {

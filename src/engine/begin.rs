@@ -145,6 +145,7 @@ impl Beginning<'_> {
             armed_at: open.armed_at,
             disturbed: open.disturbed,
             denied_since: denied_at.is_some(),
+            way: open.way,
         });
         let recent = history::recent_texts(self.conn, user.id)?;
         let over_limit = self.over_limit(user, waiting)?;
@@ -248,6 +249,10 @@ impl Beginning<'_> {
     ) -> QueryResult<Begun> {
         let plain = Scene { pending: None, question: None, ended: None, ..scene.clone() };
         let belongs = |at: usize| {
+            // Each way gets its answer back: what a program says in somebody's name is no part of what they text.
+            if waiting[at].to != waiting[0].to {
+                return false;
+            }
             let situation = plain.situation(user, self.settings, at);
             route::route(&situation, &waiting[at]) == Route::Turn(Brain::Model)
         };

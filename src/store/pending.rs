@@ -21,8 +21,9 @@ use crate::conversation::frozen::FrozenItem;
 use crate::conversation::route::EndedQuestion;
 use crate::conversation::text;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, CallRow, ConversationId, EventId, MediaKind, TurnId, UserId,
+    Address, CallFailure, CallResult, CallRow, ConversationId, EventId, MediaKind, TurnId, UserId,
 };
+use crate::conversation::way::Way;
 
 /// How long a question that has ended still explains a yes.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
@@ -95,6 +96,8 @@ pub struct Open {
     pub repeats: u32,
     pub armed_at: Option<Timestamp>,
     pub disturbed: bool,
+    /// How it was asked.
+    pub way: Way,
     /// `Dune (2021)`, one per item.
     pub names: Vec<String>,
     pub items: Vec<(MediaKind, i64)>,
@@ -123,8 +126,10 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
         .count()
         .get_result(conn)?;
     // After a repeat, only the repeat can have been answered.
-    let accepted_at: Option<i64> =
-        outbox_rows::table.find(prompt).select(outbox_rows::accepted_at).first(conn)?;
+    let (from, accepted_at): (String, Option<i64>) = outbox_rows::table
+        .find(prompt)
+        .select((outbox_rows::from_addr, outbox_rows::accepted_at))
+        .first(conn)?;
     let armed_at = armed_at.zip(accepted_at).map(|(armed, accepted)| armed.max(accepted));
     let items = items(conn, CallRow(call))?;
     Ok(Some(Open {
@@ -135,6 +140,7 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
         repeats: number(repeats)?,
         armed_at: armed_at.map(time).transpose()?,
         disturbed: sent_since > 0,
+        way: Address::new(from).way(),
         names: items.iter().map(|item| deletion::name(&item.item)).collect(),
         items: items.iter().map(|item| (item.item.kind, item.item.id)).collect(),
     }))

@@ -107,6 +107,22 @@ async fn a_deletion_is_asked_about_and_confirmed_over_the_api_as_by_phone() {
 }
 
 #[tokio::test]
+async fn a_yes_by_phone_confirms_nothing_that_was_asked_over_the_api_alone() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    let program = app.program().await;
+    let question = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
+    assert_eq!(content(&program.texts(as_ann("delete dune")).await), question);
+    app.settle().await;
+    assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+
+    assert_eq!(app.sms("yes").await, question);
+    assert_eq!(app.radarr().items().len(), 1);
+    assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 21.4 GB.");
+}
+
+#[tokio::test]
 async fn a_text_that_wants_no_answer_gets_none_and_is_known_to_the_model_later() {
     let app = TestApp::start().await;
     let program = app.program().await;
