@@ -110,7 +110,19 @@ fn console(reader: &mut Reader<'_>) -> Console {
         let wrong = format!("none is for a console on loopback, but CONSOLE_BIND is {bind}");
         reader.report(variables::CONSOLE_AUTH, wrong);
     }
+    if let (SignIn::Open, Some(name)) = (&sign_in, further.iter().find(|name| !is_loopback(name))) {
+        let wrong = format!("none is for a console on loopback, but CONSOLE_HOSTS has {name}");
+        reader.report(variables::CONSOLE_AUTH, wrong);
+    }
     Console { bind, rules: Rules { sign_in, hosts: known.and(further) } }
+}
+
+fn is_loopback(host: &Host) -> bool {
+    match host {
+        Host::Domain(name) => name == "localhost",
+        Host::Ipv4(ip) => ip.is_loopback(),
+        Host::Ipv6(ip) => ip.is_loopback(),
+    }
 }
 
 fn twilio(

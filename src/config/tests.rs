@@ -197,6 +197,12 @@ fn a_console_without_sign_in_is_for_this_machine_alone() {
             ),
         );
     }
+    assert!(matches!(sign_in("CONSOLE_AUTH=none\nCONSOLE_HOSTS=localhost"), SignIn::Open));
+    check(
+        "CONSOLE_AUTH=none\nCONSOLE_HOSTS=dialarr.example.org",
+        "CONSOLE_AUTH: none is for a console on loopback, but CONSOLE_HOSTS has dialarr.example.org, \
+         e.g. CONSOLE_AUTH=password",
+    );
 }
 
 #[test]
