@@ -7,6 +7,7 @@ use super::ending::WayBack;
 use crate::conversation::lifecycle::{self, Place};
 use crate::conversation::route::TooOld;
 use crate::conversation::transcript::{Brain, ConversationId, EventId, InboundEvent, TurnId, User, UserId};
+use crate::conversation::triage::Wants;
 use crate::conversation::{orders, route, text};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::conversations::{self, EndReason};
@@ -78,7 +79,9 @@ impl Beginning<'_> {
 
     /// One text for all that are too old for the same reason.
     pub(super) fn too_old(&mut self, user: &User, scene: &Scene, why: TooOld) -> QueryResult<Begun> {
-        let same = |event: &&InboundEvent| route::too_old(event, scene.resumed_at) == Some(why);
+        let same = |event: &&InboundEvent| {
+            event.wants == Wants::AnAnswer && route::too_old(event, scene.resumed_at) == Some(why)
+        };
         let waiting = ledger::waiting(self.conn, user.id, OLD_TOGETHER)?;
         let count = waiting.iter().take_while(same).count().max(1);
         let texts = if count == 1 { "your text".to_owned() } else { format!("{count} of your texts") };

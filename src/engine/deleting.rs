@@ -41,8 +41,10 @@ impl Engine {
                 continue;
             }
             if scene.turn.cancel_requested && item.state == ItemState::Held {
+                // An earlier try whose answer was lost may still take effect.
+                let outcome = if item.attempts == 0 { ItemOutcome::Stopped } else { ItemOutcome::Unknown };
                 let (call, ord) = (claimed.call(), item.ord);
-                let stopped = move |conn: &mut _| pending::end_item(conn, call, ord, ItemOutcome::Stopped);
+                let stopped = move |conn: &mut _| pending::end_item(conn, call, ord, outcome);
                 self.0.parts.db.write(stopped).await?;
                 continue;
             }
