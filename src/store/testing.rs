@@ -8,8 +8,8 @@ use super::codec::ms;
 use super::schema::{conversations, users};
 use crate::conversation::transcript::UserId;
 
-/// The fictional numbers: `+1 555 010 0100` to `0199`.
-const NUMBERS: u8 = 100;
+/// The fictional numbers: `+1 555 010 0110` to `0199`. Those before them are the phones of the demo.
+const NUMBERS: std::ops::Range<u8> = 10..100;
 
 /// A test user who is in no conversation, made if there is none. `None` where every number is in use.
 pub fn free_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>> {
@@ -32,11 +32,11 @@ pub fn free_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>>
 
 /// Who may add and delete, so that everything can be tried.
 fn make(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>> {
-    for number in 0..NUMBERS {
+    for (place, number) in (1..).zip(NUMBERS) {
         let made: Option<i64> = diesel::insert_into(users::table)
             .values((
                 users::phone.eq(format!("+155501001{number:02}")),
-                users::display_name.eq(format!("Test user {}", number + 1)),
+                users::display_name.eq(format!("Test user {place}")),
                 users::status.eq("active"),
                 users::role.eq("member"),
                 users::can_add.eq(1),
@@ -69,14 +69,14 @@ mod tests {
     #[test]
     fn a_free_test_user_is_used_again_and_a_number_of_the_household_never() {
         let mut conn = scratch();
-        let real = PhoneNumber::parse("+15550100100").unwrap();
+        let real = PhoneNumber::parse("+15550100110").unwrap();
         people::ensure(&mut conn, &real, Newcomer::Admin, NOW).unwrap();
         let first = free_user(&mut conn, NOW).unwrap().unwrap();
         assert_eq!(free_user(&mut conn, NOW).unwrap(), Some(first));
         let user = people::get(&mut conn, first).unwrap();
         assert_eq!(
             (user.phone.as_str(), user.name.as_deref(), user.test),
-            ("+15550100101", Some("Test user 2"), true)
+            ("+15550100111", Some("Test user 2"), true)
         );
         talks::begin(&mut conn, first, "Nov 20", NOW).unwrap();
         let second = free_user(&mut conn, NOW).unwrap().unwrap();
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn numbers_run_out() {
         let mut conn = scratch();
-        for _ in 0..NUMBERS {
+        for _ in NUMBERS {
             let user = free_user(&mut conn, NOW).unwrap().unwrap();
             talks::begin(&mut conn, user, "Nov 20", NOW).unwrap();
         }

@@ -70,7 +70,8 @@ fn secure(components: &mut Components) {
         .description(Some("A key of the page API keys, as `Authorization: Bearer KEY`"))
         .build();
     let header = ApiKeyValue::with_description("X-Api-Key", "The same key in a header of its own");
-    let session = ApiKeyValue::with_description("dialarr_session", "A browser that is signed in");
+    let session =
+        ApiKeyValue::with_description("dialarr", "A browser that is signed in; `__Host-dialarr` with TLS");
     for (name, scheme) in [
         ("key", SecurityScheme::Http(bearer)),
         ("header", SecurityScheme::ApiKey(ApiKey::Header(header))),

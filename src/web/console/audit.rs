@@ -16,7 +16,7 @@ use crate::web::auth::Operator;
 const FITS: usize = 50;
 
 /// The kinds of changes, in words.
-const KINDS: [(&str, &str); 25] = [
+const KINDS: [(&str, &str); 33] = [
     ("write", "Began a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Found a change made"),
@@ -29,6 +29,13 @@ const KINDS: [(&str, &str); 25] = [
     ("quota", "Changed the limit"),
     ("approve_deletion", "Approved a deletion"),
     ("deny_deletion", "Denied a deletion"),
+    ("approve_question", "Answered a question with yes"),
+    ("reject_question", "Answered a question with no"),
+    ("cancel_turn", "Ended a turn"),
+    ("resume_turn", "Resumed a turn"),
+    ("reopen", "Opened a conversation again"),
+    ("clear", "Ended a conversation"),
+    ("test_conversation", "Began a test conversation"),
     ("tell_everyone", "Told everyone"),
     ("pause", "Paused"),
     ("resume", "Resumed"),
@@ -38,6 +45,7 @@ const KINDS: [(&str, &str); 25] = [
     ("send_again", "Sent a text again"),
     ("sign_in_link", "Made a sign-in link"),
     ("sign_in", "Signed in"),
+    ("sign_out", "Signed out"),
     ("sign_in_failed", "Failed to sign in"),
     ("password", "Changed the password"),
     ("key_made", "Made an API key"),
