@@ -121,12 +121,17 @@ pub(in crate::web) fn place(cursor: &Cursor, headers: &HeaderMap) -> Result<Opti
 #[derive(Debug)]
 pub(in crate::web) struct NotANumber;
 
+/// A stream is over after this, and its client comes back with its place: a session may have ended meanwhile, or a key
+/// been revoked.
+const OPEN_FOR: Duration = Duration::from_secs(300);
+
 /// A stream as a browser reads it, past every proxy that would gather it first.
 pub(in crate::web) fn sent(
     events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,
 ) -> Response {
     let unbuffered = HeaderName::from_static("x-accel-buffering");
-    let sse = Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT));
+    let sse = Sse::new(events.take_until(tokio::time::sleep(OPEN_FOR)))
+        .keep_alive(KeepAlive::new().interval(HEARTBEAT));
     ([(CACHE_CONTROL, "no-store"), (unbuffered, "no")], sse).into_response()
 }
 
@@ -191,5 +196,19 @@ impl Telling {
                 }]
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+    use futures_util::stream::pending;
+
+    use super::sent;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_is_over_after_a_while_so_that_its_client_is_let_in_anew() {
+        let whole = to_bytes(sent(pending()).into_body(), usize::MAX).await.unwrap();
+        assert!(whole.starts_with(b":\n\n"), "heartbeats, then the end");
     }
 }

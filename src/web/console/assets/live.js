@@ -3,7 +3,7 @@
 const thread = document.querySelector("#thread[data-live]");
 if (thread) {
   const lost = document.getElementById("lost"), announce = document.getElementById("announce");
-  let after = thread.dataset.after, pause = 500;
+  let after = thread.dataset.after, pause = 500, late = 0;
   const parse = (html) => { const box = document.createElement("template"); box.innerHTML = html; return box.content.firstElementChild; };
   const opened = (at) => [...at.querySelectorAll("details")].map((one) => one.open);
   const answers = (at) => [...at.querySelectorAll(".ours:not(.partial) .spoken")].map((one) => one.textContent);
@@ -32,12 +32,14 @@ if (thread) {
   }
   function follow() {
     const source = new EventSource(thread.dataset.live + "?after=" + after);
-    source.onopen = () => { lost.hidden = true; pause = 500; };
+    source.onopen = () => { clearTimeout(late); lost.hidden = true; pause = 500; };
     source.addEventListener("turn", show);
     source.addEventListener("head", show);
     source.addEventListener("reset", () => { source.close(); location.reload(); });
     source.onerror = () => {
-      lost.hidden = false;
+      // A stream that ends by itself is back in a moment; only what lasts is worth a line.
+      clearTimeout(late);
+      late = setTimeout(() => { lost.hidden = false; }, 4000);
       // Closed for good, as by an answer that was no stream: the browser does not come back by itself.
       if (source.readyState === EventSource.CLOSED) { setTimeout(follow, pause); pause = Math.min(pause * 2, 30000); }
     };
