@@ -140,7 +140,7 @@ impl Engine {
 
     /// The user took the turn back: what was changed by then is told, nothing else.
     async fn stop(&self, scene: &Scene) -> anyhow::Result<()> {
-        let done = scene.turn.done_so_far().join(" ");
+        let done = scene.turn.done_or_unknown().join(" ");
         if done.is_empty() || scene.user.opted_out {
             return self.end_without_a_text(scene, Outcome::Skipped("taken_back")).await;
         }

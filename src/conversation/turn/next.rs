@@ -246,12 +246,27 @@ impl Turn {
             })
             .collect()
     }
+
+    /// The same, with what may have been changed: said to whoever took the turn back.
+    pub fn done_or_unknown(&self) -> Vec<&str> {
+        self.calls()
+            .filter(|call| call.tier == Tier::Write)
+            .filter_map(|call| match &call.state {
+                CallState::Done(result) => Some(result.for_user.as_str()),
+                CallState::Failed(failure) if failure.code == OUTCOME_UNKNOWN => failure.for_user.as_deref(),
+                _ => None,
+            })
+            .collect()
+    }
 }
+
+/// It may have happened, and could not be found out.
+const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 
 fn outcome_unknown() -> CallState {
     CallState::Failed(CallFailure {
-        code: "outcome_unknown".to_owned(),
-        for_model: json!({ "error": "outcome_unknown", "hint": "it may or may not have happened; say so" }),
+        code: OUTCOME_UNKNOWN.to_owned(),
+        for_model: json!({ "error": OUTCOME_UNKNOWN, "hint": "it may or may not have happened; say so" }),
         for_user: Some("I could not find out whether that worked. Please have a look.".to_owned()),
     })
 }
