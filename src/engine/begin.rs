@@ -107,7 +107,7 @@ impl Beginning<'_> {
             let change = users::opt_in(self.conn, user.id, first.sent_at, self.now)?;
             user.opted_out &= change == OptChange::Overtaken;
         }
-        if self.is_held(&user, first)? {
+        if self.is_held(&user, &waiting)? {
             return Ok(Begun::Held);
         }
         let scene = self.scene(&user, &waiting)?;
@@ -148,19 +148,22 @@ impl Beginning<'_> {
             way: open.way,
         });
         let recent = history::recent_texts(self.conn, user.id)?;
-        let over_limit = self.over_limit(user, waiting)?;
+        let over_limit = self.over_limit(user.id, waiting)?;
         let resumed_at = household::resumed_at(self.conn)?;
         Ok(Scene { pending, question, ended, denied_at, recent, last_list, place, over_limit, resumed_at })
     }
 
     /// Which of the waiting texts are more than are worked on within the time.
-    fn over_limit(&mut self, user: &User, waiting: &[InboundEvent]) -> QueryResult<Vec<bool>> {
+    fn over_limit(&mut self, user: UserId, waiting: &[InboundEvent]) -> QueryResult<Vec<bool>> {
         let (Some(rate), Some(first)) = (self.settings.rate, waiting.first()) else {
             return Ok(vec![false; waiting.len()]);
         };
-        let counted = ledger::counted_before(self.conn, user.id, first.id, rate.most)?;
-        let texts: Vec<Timestamp> = waiting.iter().map(|event| event.sent_at).collect();
-        Ok(rate.excess(counted, &texts))
+        // Each channel counts by itself: what a program says in somebody's name takes nothing from their phone.
+        let counted = ledger::counted_before(self.conn, user, first, rate.most)?;
+        let alike = |event: &&InboundEvent| event.channel == first.channel;
+        let texts: Vec<Timestamp> = waiting.iter().filter(alike).map(|event| event.sent_at).collect();
+        let mut excess = rate.excess(counted, &texts).into_iter();
+        Ok(waiting.iter().map(|event| alike(&event) && excess.next().unwrap_or(false)).collect())
     }
 
     /// A reaction is kept on the text that it quotes, whatever else comes of it.

@@ -10,6 +10,8 @@ use crate::conversation::frozen::FrozenItem;
 use crate::conversation::orders::{self, FourDigits, Order, Quota, Verdict};
 use crate::conversation::rate::Rate;
 use crate::conversation::transcript::{Brain, InboundEvent, Role, Status, User, UserId};
+use crate::conversation::triage::Wants;
+use crate::conversation::way::Way;
 use crate::conversation::{deletion, naming, onboarding, route};
 use crate::store::approvals::{self, Approval, End, Found, Matter, NewApproval, Settled};
 use crate::store::audit::{self, By, Entry, Subject};
@@ -272,16 +274,21 @@ impl Beginning<'_> {
         })
     }
 
-    /// Whether the text waits because the assistant is paused. Whoever texts is told so once in a pause.
-    pub(super) fn is_held(&mut self, user: &User, event: &InboundEvent) -> QueryResult<bool> {
+    /// Whether what waits is held because the assistant is paused. Whoever texts is told so once in a pause, and by
+    /// each way: who is told in the console has not heard it by phone.
+    pub(super) fn is_held(&mut self, user: &User, waiting: &[InboundEvent]) -> QueryResult<bool> {
         let Some(pause) = household::pause(self.conn)? else { return Ok(false) };
         let is_admin = user.status == Status::Active && user.rights.role == Role::Admin;
-        if is_admin || user.status == Status::Blocked || route::opts_out(event) {
+        if is_admin || user.status == Status::Blocked || waiting.first().is_some_and(route::opts_out) {
             return Ok(false);
         }
-        if user.status == Status::Active && !user.opted_out {
-            let back = WayBack::without_turn(user, event);
-            let text = back.notice(&format!("pause:{pause}"), orders::PAUSED);
+        let is_told = user.status == Status::Active && !user.opted_out;
+        for event in waiting.iter().filter(|event| is_told && event.wants == Wants::AnAnswer) {
+            let key = match event.to.way() {
+                Way::Carrier => format!("pause:{pause}"),
+                Way::Terminal | Way::Console => format!("pause:{pause}:here"),
+            };
+            let text = WayBack::without_turn(user, event).notice(&key, orders::PAUSED);
             outbox::queue_once(self.conn, &text, self.now)?;
         }
         Ok(true)

@@ -254,15 +254,17 @@ pub fn give_up(conn: &mut Conn, event: EventId, now: Timestamp) -> QueryResult<(
         .map(drop)
 }
 
-/// When the user's texts before `event` were sent that counted towards the limit, newest first; at most `most`.
+/// When the user's texts before `event` by the same channel were sent that counted towards the limit, newest first; at
+/// most `most`.
 pub fn counted_before(
     conn: &mut Conn,
     user: UserId,
-    event: EventId,
+    event: &InboundEvent,
     most: u32,
 ) -> QueryResult<Vec<Timestamp>> {
     inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.lt(event.0)))
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.lt(event.id.0)))
+        .filter(inbound_events::channel.eq(channel_word(event.channel)))
         .filter(inbound_events::over_limit.eq(0).and(inbound_events::wants_answer.eq(1)))
         .order(inbound_events::id.desc())
         .limit(most.into())

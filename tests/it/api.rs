@@ -1,6 +1,7 @@
 //! The API: texts in the name of people, what came of them, and what the operator's programs may do besides.
 
 use dialarr::arr::fake::item::movie;
+use dialarr::conversation::orders;
 use dialarr::conversation::prompt::Message;
 use http::Method;
 use serde_json::{Value, json};
@@ -120,6 +121,36 @@ async fn a_yes_by_phone_confirms_nothing_that_was_asked_over_the_api_alone() {
     assert_eq!(app.sms("yes").await, question);
     assert_eq!(app.radarr().items().len(), 1);
     assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 21.4 GB.");
+}
+
+#[tokio::test]
+async fn what_a_program_says_in_somebodys_name_takes_nothing_from_their_phone() {
+    let app = TestApp::start_without_model().await;
+    let program = app.program().await;
+    for _ in 0..10 {
+        program.texts(as_ann("have heat")).await;
+    }
+    app.settle().await;
+
+    assert_eq!(app.sms("have heat").await, "Nothing in the library matches \"heat\".");
+    let one_more = content(&program.texts(as_ann("have heat")).await);
+    assert_ne!(one_more, "Nothing in the library matches \"heat\".");
+}
+
+#[tokio::test]
+async fn who_was_told_of_a_pause_over_the_api_is_told_by_phone_too() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.sms("pause").await;
+    let program = app.program().await;
+    for respond in [false, true] {
+        let text = json!({ "user": BOB, "text": "status", "respond": respond });
+        program.texts_with(("prefer", "respond-async"), text).await;
+        app.settle().await;
+    }
+    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+
+    assert_eq!(app.sms_from(BOB, "status").await, orders::PAUSED);
 }
 
 #[tokio::test]
