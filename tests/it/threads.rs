@@ -38,6 +38,8 @@ async fn a_test_conversation_goes_through_everything_and_sends_no_text() {
     browser.types(1, "yes").await;
 
     assert!(browser.get("/conversations/1").await.says().contains(DELETED));
+    let deliveries = browser.get("/deliveries").await.says();
+    assert_eq!(deliveries.matches("Shown here, not sent").count(), 2, "{deliveries}");
     assert_eq!(app.radarr().removals(), [dune]);
     assert_eq!(app.twilio().sent().len(), 0);
     assert_eq!(app.done_in_the_console().await, ["test_conversation user:2"]);

@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use super::who::{self, Who};
 use super::{Listed, one_more};
-use crate::conversation::transcript::{ConversationId, UserId};
+use crate::conversation::transcript::{Address, ConversationId, UserId};
+use crate::conversation::way::Way;
 use crate::store::codec::{from_json, number, time};
 use crate::store::schema::{delivery_events, outbox, turns, users};
 use crate::store::written::Written;
@@ -44,6 +45,8 @@ pub enum State {
     Sending,
     /// It may have been taken; that is being looked into.
     Unknown,
+    /// Shown in the console or the terminal, and sent nowhere.
+    Shown,
     /// The carrier has it.
     Sent,
     Delivered,
@@ -63,7 +66,7 @@ pub struct Why {
 
 type Row = (
     (i64, Option<i64>, String, Option<String>, i64, i64),
-    (String, Option<String>, Option<String>, Option<String>),
+    (String, Option<String>, Option<String>, Option<String>, String),
     who::Row,
 );
 
@@ -82,7 +85,7 @@ pub fn list(conn: &mut Conn, which: Which, before: i64, fits: usize) -> QueryRes
                 outbox::segments,
                 outbox::created_at,
             ),
-            (outbox::state, outbox::delivery, outbox::error, outbox::provider_sid),
+            (outbox::state, outbox::delivery, outbox::error, outbox::provider_sid, outbox::from_addr),
             who::Row::as_select(),
         ));
     let below = outbox::id.lt(before);
@@ -126,7 +129,7 @@ struct Noted {
 
 fn state(
     conn: &mut Conn,
-    (state, delivery, error, sid): (String, Option<String>, Option<String>, Option<String>),
+    (state, delivery, error, sid, from): (String, Option<String>, Option<String>, Option<String>, String),
 ) -> QueryResult<State> {
     let noted = error.as_deref().map(|error| from_json::<Noted>("error", error)).transpose()?;
     Ok(match state.as_str() {
@@ -140,6 +143,7 @@ fn state(
         "failed" => State::Failed(
             noted.map_or_else(Why::default, |noted| Why { code: noted.code, noted: noted.meaning }),
         ),
+        _ if Address::new(from).way() != Way::Carrier => State::Shown,
         _ => match (delivery.as_deref(), sid) {
             (Some("delivered"), _) => State::Delivered,
             (Some("read"), _) => State::Read,

@@ -65,7 +65,7 @@ pub fn since(conn: &mut Conn, from: Timestamp) -> QueryResult<Texts> {
     let sent: Vec<(i64, String, Option<String>)> = outbox::table
         .inner_join(users::table.on(users::id.eq(outbox::user_id)))
         .filter(outbox::id.ge(first).and(outbox::created_at.ge(ms(from))))
-        .filter(users::test.eq(0))
+        .filter(users::test.eq(0).and(outbox::from_addr.ne("console")))
         .select((outbox::created_at, outbox::state, outbox::delivery))
         .load(conn)?;
     Ok(Texts {

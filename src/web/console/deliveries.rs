@@ -130,7 +130,9 @@ impl Text {
                 Fate::Suppressed => {
                     Some("whom it was for has opted out, was blocked or forgotten".to_owned())
                 }
-                Fate::Queued | Fate::Sending | Fate::Sent | Fate::Delivered | Fate::Read => None,
+                Fate::Queued | Fate::Sending | Fate::Shown | Fate::Sent | Fate::Delivered | Fate::Read => {
+                    None
+                }
             },
         }
     }
@@ -154,6 +156,7 @@ fn state(state: &Fate) -> (&'static str, &'static str, &'static str) {
         Fate::Delayed(_) => ("warn", "\u{25cb}", "Delayed"),
         Fate::Sending => ("", "\u{2192}", "Sending"),
         Fate::Unknown => ("warn", "?", "Unknown"),
+        Fate::Shown => ("", "\u{2013}", "Shown here, not sent"),
         Fate::Sent => ("", "\u{2713}", "Sent"),
         Fate::Delivered => ("good", "\u{2713}\u{2713}", "Delivered"),
         Fate::Read => ("good", "\u{2713}\u{2713}", "Read"),
