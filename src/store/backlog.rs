@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::codec::{ms, time};
 use super::ledger::PENDING;
-use super::outbox::OPEN;
+use super::outbox::{OPEN, SEND_WITHIN};
 use super::schema::{inbound_events, outbox, turns};
 use super::{Conn, household};
 
@@ -44,8 +44,11 @@ pub fn backlog(conn: &mut Conn, now: Timestamp) -> QueryResult<Backlog> {
     let due = outbox::not_before.le(ms(now)).and(outbox::kind.ne("notice"));
     let unsent: (i64, Option<i64>) = outbox::table
         .filter(OPEN.and(due.or(outbox::attempts.gt(0))))
-        .select((count_star(), min(outbox::created_at)))
+        .select((count_star(), min(outbox::deadline_at)))
         .first(conn)?;
+    let within = i64::try_from(SEND_WITHIN.as_millis()).unwrap_or(i64::MAX);
+    // Since it was due: a notice may have been written the evening before.
+    let unsent = (unsent.0, unsent.1.map(|deadline| deadline - within));
     let live = turns::table.filter(turns::finished_at.is_null()).count().get_result(conn)?;
     let queue = |(length, oldest): (i64, Option<i64>)| {
         Ok::<_, diesel::result::Error>(Queue { length, oldest: oldest.map(time).transpose()? })

@@ -14,7 +14,7 @@ use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
 use crate::conversation::way::Way;
 
 /// Time after which a text is too old to be sent.
-const SEND_WITHIN: SignedDuration = SignedDuration::from_hours(6);
+pub(super) const SEND_WITHIN: SignedDuration = SignedDuration::from_hours(6);
 
 /// Neither taken nor given up.
 pub(super) const OPEN: Written = Written("outbox.state IN ('queued','attempting','unknown')");

@@ -54,11 +54,7 @@ pub(super) fn router() -> Router<Console> {
 }
 
 /// The database could not do its part; nothing was changed.
-#[expect(clippy::needless_pass_by_value, reason = "it is what map_err calls")]
 pub(super) fn unavailable(error: DbError) -> Problem {
-    tracing::error!(
-        error = format!("{:#}", anyhow::Error::msg(error.to_string())),
-        "the API could not serve"
-    );
+    tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "the API could not serve");
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer, try again later")
 }

@@ -52,7 +52,7 @@ impl Area {
             return Self::Open;
         }
         match path {
-            "/sign-in" | super::links::LINK_PATH | "/health" | "/ready" => Self::Open,
+            "/sign-in" | super::links::LINK_PATH | "/health" => Self::Open,
             "/metrics" => Self::Api,
             path if path.starts_with("/api/") => Self::Api,
             _ => Self::Pages,
