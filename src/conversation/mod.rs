@@ -4,6 +4,7 @@
 pub mod action;
 pub mod consent;
 pub mod deletion;
+pub mod facts;
 pub mod frozen;
 pub mod lifecycle;
 pub mod naming;

@@ -29,7 +29,7 @@ use crate::harness::model::{adds_movie, calls, finds, removes_movie, says};
 use crate::harness::world::World;
 
 /// Tables that are never emptied, and the log, which holds the last hour of everybody's.
-const GROWING: [&str; 16] = [
+const GROWING: [&str; 17] = [
     "audit_log",
     "conversations",
     "inbound_events",
@@ -46,6 +46,7 @@ const GROWING: [&str; 16] = [
     "follows",
     "notices",
     "stream_events",
+    "user_facts",
 ];
 
 /// Indexes of what is open alone: these may be read from end to end.
@@ -110,6 +111,13 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     world.model_plays(removes_movie("dune", dune));
     world.sms("delete dune").await;
     world.sms("yes").await;
+    let wants =
+        |quality: &str| calls("remember", json!({ "kind": "quality", "value": quality }));
+    world.model_plays([wants("4K"), says("4K."), wants("1080p"), says("1080p.")]);
+    world.sms("4K only").await;
+    world.sms("make that 1080p").await;
+    world.sms("what do you know?").await;
+    world.sms("forget 1").await;
     world.sms("Liked \u{201c}Arrival is on its way.\u{201d}").await;
 
     world.model_plays([says("Late, but here."), says("Lost."), says("Once more.")]);

@@ -8,13 +8,14 @@ use serde::Serialize;
 
 use super::erase::{Scope, turn_ids};
 use super::rows::{
-    Addition, Approval, Attempt, Audited, Call, Conversation, Follow, Item, Notice, Person, Question,
+    Addition, Approval, Attempt, Audited, Call, Conversation, Fact, Follow, Item, Notice, Person, Question,
     Reaction, Received, Sent, Title, Turn, Usage,
 };
 use crate::conversation::transcript::UserId;
 use crate::store::schema::{
     additions, approvals, audit_log, blocks, conversations, follows, inbound_events, llm_steps, notices,
-    outbox, pending_actions, reactions, requests, tool_call_items, tool_calls, turns, usage, users,
+    outbox, pending_actions, reactions, requests, tool_call_items, tool_calls, turns, usage, user_facts,
+    users,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -32,6 +33,7 @@ pub struct Export {
     titles_asked_for: Vec<Title>,
     titles_to_hear_of: Vec<Follow>,
     notices: Vec<Notice>,
+    facts: Vec<Fact>,
     additions: Vec<Addition>,
     usage_by_day: Vec<Usage>,
     audit: Vec<Audited>,
@@ -130,6 +132,11 @@ pub fn export(conn: &mut Conn, user: UserId) -> QueryResult<Export> {
             .filter(notices::user_id.eq(user.0))
             .order(notices::id)
             .select(Notice::as_select())
+            .load(conn)?,
+        facts: user_facts::table
+            .filter(user_facts::user_id.eq(user.0))
+            .order(user_facts::id)
+            .select(Fact::as_select())
             .load(conn)?,
         additions: additions(conn, user)?,
         usage_by_day: usage_by_day(conn, user)?,
