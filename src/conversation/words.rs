@@ -16,7 +16,8 @@ const COMMANDS_TEXT: &str = "You can text: ADD, SEARCH, HAVE or REMOVE title, ST
 const MEMORY_TEXT: &str = "What I know: WHAT DO YOU KNOW, FORGET number or ALL.";
 
 /// What an admin is told besides.
-const ORDERS_TEXT: &str = "Admins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE words, PAUSE, RESUME.";
+const ORDERS_TEXT: &str =
+    "Admins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE words, PAUSE, RESUME.";
 
 /// What one can say about the texts that come unasked.
 const NOTICES_TEXT: &str = "What I text by myself: NOTIFY OFF or ON, QUIET 22-7.";

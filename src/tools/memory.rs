@@ -69,7 +69,7 @@ impl Tool for Remember {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: REMEMBER,
-            description: "Note a lasting wish of the user, or what a name means.",
+            description: "Note a lasting wish, or what a name means.",
             tier: Tier::Write,
             audience: Audience::Everyone,
             parameters: schema::<RememberArgs>(),

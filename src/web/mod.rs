@@ -39,7 +39,8 @@ use crate::store::db::Db;
 use crate::store::deliveries::Terms;
 use console::health as checks;
 use console::{
-    Console, assets, audit, changing, deliveries, facts, home, keys, memory, sign_in, spend, talk, user, users,
+    Console, assets, audit, changing, deliveries, facts, home, keys, memory, sign_in, spend, talk, user,
+    users,
 };
 use health::Health;
 

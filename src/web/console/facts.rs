@@ -42,11 +42,8 @@ pub(super) fn lines(facts: &Facts, console: &Console) -> Vec<FactLine> {
 }
 
 pub(super) fn suggested(suggestions: &[Suggestion], console: &Console) -> Vec<SuggestionLine> {
-    let line = |one: &Suggestion| SuggestionLine {
-        id: one.id,
-        told: one.fact.told(),
-        at: console.when(one.at),
-    };
+    let line =
+        |one: &Suggestion| SuggestionLine { id: one.id, told: one.fact.told(), at: console.when(one.at) };
     suggestions.iter().map(line).collect()
 }
 
