@@ -22,7 +22,7 @@ use jiff::tz::TimeZone;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use typist::{STORY, Typist};
+use typist::{RIDDLE, STORY, Typist};
 
 const ANN: &str = "+15550100002";
 const PASSWORD: &str = "a horse and a battery";
@@ -55,8 +55,9 @@ async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
     let mut blueprint = peers.blueprint(
         Db::open(database.to_str().context("a path that is not UTF-8")?)?,
         simulation::settings(TimeZone::UTC),
-        Some(Arc::new(Typist)),
+        Some(Arc::new(Typist::default())),
     )?;
+    blueprint.context_window = Some(8_000);
     blueprint.admin = Some(PhoneNumber::parse(ANN)?);
     let password = Password::read(PASSWORD).map_err(anyhow::Error::msg)?;
     blueprint.console = Rules { sign_in: SignIn::Password(password), hosts: Hosts::local() };
@@ -70,7 +71,8 @@ async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
     let mut script = Command::new("node");
     script
         .arg("tests/browser/console.mjs")
-        .envs([("BASE", base.as_str()), ("PASSWORD", PASSWORD), ("STORY", STORY), ("MODULES", &modules)])
+        .envs([("BASE", base.as_str()), ("PASSWORD", PASSWORD), ("STORY", STORY), ("RIDDLE", RIDDLE)])
+        .env("MODULES", &modules)
         .env("SHOTS", &shots)
         .stdin(Stdio::null());
     let status = tokio::task::spawn_blocking(move || script.status()).await?.context("failed to run node")?;
@@ -86,12 +88,18 @@ async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
 }
 
 async fn spend_a_day(app: &App, peers: &Peers) -> Result<()> {
-    let webhook = Http::in_process(web::in_process(web::webhook_router(app.webhooks.clone())));
-    for (from, body) in DAY {
-        let answer = FakeTwilio::deliver(peers.twilio.text(from, body).arrive()?, &webhook).await?;
-        ensure!(answer.status() == 200, "the webhook answers {}", answer.status());
+    for text in DAY {
+        bring(text, app, peers).await?;
         app.engine.settled().await;
         app.relay.settled().await?;
     }
+    // Its turn fails after a minute, while the browser is at work.
+    bring((ANN, "tell me a riddle"), app, peers).await
+}
+
+async fn bring((from, body): (&str, &str), app: &App, peers: &Peers) -> Result<()> {
+    let webhook = Http::in_process(web::in_process(web::webhook_router(app.webhooks.clone())));
+    let answer = FakeTwilio::deliver(peers.twilio.text(from, body).arrive()?, &webhook).await?;
+    ensure!(answer.status() == 200, "the webhook answers {}", answer.status());
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! A model that writes as slowly as real ones do, so that a page can be watched while an answer comes.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,11 +14,16 @@ use dialarr::llm::{Delta, DeltaSink, Model, ModelError, StepOut};
 pub(crate) const STORY: &str = "Once there was a house in which nobody could agree on a film. So they asked the \
     one who knew the shelf, and she read them every title from the first to the last, slowly, until one of them \
     said stop, that one, and they all sat down and watched it to the end.";
+/// What it answers to whoever asks for a riddle, at the second time: the first time it says nothing until its turn is over.
+pub(crate) const RIDDLE: &str = "What has keys and opens no door? A piano.";
 /// Between two words.
 const PACE: Duration = Duration::from_millis(120);
 
 /// Tells its story to whoever asks for one, word by word; everything else it leaves to the keyword brain.
-pub(crate) struct Typist;
+#[derive(Default)]
+pub(crate) struct Typist {
+    was_asked_for_riddle: AtomicBool,
+}
 
 #[async_trait]
 impl Model for Typist {
@@ -26,20 +32,28 @@ impl Model for Typist {
     }
 
     async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
-        let asks = |message: &Message| match message {
-            Message::User(text) => Some(text.to_lowercase().contains("story")),
+        let asked = request.messages.iter().rev().find_map(|message| match message {
+            Message::User(text) => Some(text.to_lowercase()),
             Message::Assistant { .. } | Message::ToolResult { .. } => None,
-        };
-        if !request.messages.iter().rev().find_map(asks).unwrap_or(false) {
+        });
+        let asks_for = |what: &str| asked.as_deref().is_some_and(|text| text.contains(what));
+        let told = if asks_for("story") {
+            STORY
+        } else if asks_for("riddle") {
+            RIDDLE
+        } else {
             return KeywordBrain.step(request, sink).await;
+        };
+        if asks_for("riddle") && !self.was_asked_for_riddle.swap(true, Ordering::Relaxed) {
+            std::future::pending::<()>().await;
         }
         let mut pace = tokio::time::interval(PACE);
-        for word in STORY.split_inclusive(' ') {
+        for word in told.split_inclusive(' ') {
             pace.tick().await;
             sink(Delta::Text(word.to_owned()));
         }
         Ok(StepOut {
-            text: STORY.to_owned(),
+            text: told.to_owned(),
             thinking: String::new(),
             calls: Vec::new(),
             stop: Stop::Done,
