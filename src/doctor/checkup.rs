@@ -7,10 +7,10 @@ use tokio::sync::Semaphore;
 
 use super::library::Reporting;
 use super::{Finding, LongRequest, clock, library, model, phone};
-use crate::cli::wiring::{self, Peer};
 use crate::config::Config;
 use crate::http::Http;
 use crate::tools::library::Library;
+use crate::wiring::{self, Peer};
 
 /// Longest time that a test may take.
 const PATIENCE: Duration = Duration::from_secs(30);

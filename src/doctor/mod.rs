@@ -11,9 +11,9 @@ mod phone;
 use anyhow::Context;
 use futures_util::future::join_all;
 
-use crate::cli::wiring;
 use crate::config::Config;
 use crate::http::Http;
+use crate::wiring;
 use library::Reporting;
 
 /// The outcome of one check.

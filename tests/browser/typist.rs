@@ -1,12 +1,13 @@
 //! A model that writes as slowly as real ones do, so that a page can be watched while an answer comes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::spending::Tokens;
 use dialarr::conversation::transcript::Stop;
+use dialarr::conversation::turn::TURN_TIME;
 use dialarr::llm::keyword::KeywordBrain;
 use dialarr::llm::{Delta, DeltaSink, Model, ModelError, StepOut};
 
@@ -14,7 +15,7 @@ use dialarr::llm::{Delta, DeltaSink, Model, ModelError, StepOut};
 pub(crate) const STORY: &str = "Once there was a house in which nobody could agree on a film. So they asked the \
     one who knew the shelf, and she read them every title from the first to the last, slowly, until one of them \
     said stop, that one, and they all sat down and watched it to the end.";
-/// What it answers to whoever asks for a riddle, at the second time: the first time it says nothing until its turn is over.
+/// What it answers to whoever asks for a riddle, once the turn that asked first is over: until then it says nothing.
 pub(crate) const RIDDLE: &str = "What has keys and opens no door? A piano.";
 /// Between two words.
 const PACE: Duration = Duration::from_millis(120);
@@ -22,7 +23,7 @@ const PACE: Duration = Duration::from_millis(120);
 /// Tells its story to whoever asks for one, word by word; everything else it leaves to the keyword brain.
 #[derive(Default)]
 pub(crate) struct Typist {
-    was_asked_for_riddle: AtomicBool,
+    asked_for_riddle: OnceLock<Instant>,
 }
 
 #[async_trait]
@@ -44,7 +45,7 @@ impl Model for Typist {
         } else {
             return KeywordBrain.step(request, sink).await;
         };
-        if asks_for("riddle") && !self.was_asked_for_riddle.swap(true, Ordering::Relaxed) {
+        if told == RIDDLE && self.asked_for_riddle.get_or_init(Instant::now).elapsed() < TURN_TIME {
             std::future::pending::<()>().await;
         }
         let mut pace = tokio::time::interval(PACE);

@@ -64,7 +64,7 @@ outcomes! {
     InAnother, Warn, "in-another",
         "A text is being answered in another conversation right now. Try again in a moment.";
     NotActive, Warn, "not-active", "Only a conversation of somebody who may text can be opened again.";
-    Answered, Good, "taken", "Answered. What came of it is told below and to the user.";
+    Answered, Good, "taken", "Answered. What came of it is told above and to the user.";
     Closed, Warn, "closed", "That question is closed: nothing was done.";
     NotAsked, Warn, "not-asked", "The question has not been sent yet. Try again in a moment.";
     Ending, Good, "ending", "It ends before its next effect. What was done is told.";
