@@ -13,6 +13,7 @@ use super::said::{self, Said};
 use super::words::Named;
 use crate::conversation::transcript::UserId;
 use crate::store::console::deliveries::{self, Delivery, Which};
+use crate::store::console::fate::Fate;
 use crate::store::console::{NEWEST, who};
 use crate::store::resending::Again;
 use crate::store::roster;
@@ -120,7 +121,8 @@ impl Text {
             body: text.body.clone(),
             has_picture: text.has_picture,
             path: text.conversation.map(|id| format!("/conversations/{id}")),
-            segments: text.segments,
+            // What is only shown costs none.
+            segments: if text.fate == Fate::Shown { 0 } else { text.segments },
             state: fates::mark(text.fate),
             why: fates::reason(text.fate, &text.why),
         }
