@@ -1,48 +1,16 @@
 //! The operator ends a turn that runs, and has one begun again that failed.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use dialarr::arr::fake::item::movie;
-use dialarr::conversation::prompt::ModelRequest;
 use dialarr::conversation::transcript::TurnId;
 use dialarr::engine::intervening::{Cancellation, Resumption};
-use dialarr::llm::scripted::{Line, Scripted};
-use dialarr::llm::{DeltaSink, Model, ModelError, StepOut};
 use dialarr::store::resuming::Hindrance;
 use serde_json::json;
 
-use crate::harness::ANN;
-use crate::harness::model::{adds_movie, calls, calls_together, removes_movies, says};
+use crate::harness::model::{Slow, adds_movie, calls, calls_together, removes_movies, says};
 use crate::harness::world::World;
+use crate::harness::ANN;
 
 const SORRY: &str = "Something went wrong on my side. Please try again.";
-
-/// Plays a script, and takes so many seconds for each line.
-struct Slow {
-    script: Scripted,
-    seconds: u64,
-}
-
-impl Slow {
-    fn playing(seconds: u64, lines: impl IntoIterator<Item = Line>) -> Arc<Self> {
-        Arc::new(Self { script: Scripted::new(lines.into_iter().collect()), seconds })
-    }
-}
-
-#[async_trait]
-impl Model for Slow {
-    fn name(&self) -> &str {
-        "slow"
-    }
-
-    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
-        let thinking = std::future::pending::<()>();
-        let _ = tokio::time::timeout(Duration::from_secs(self.seconds), thinking).await;
-        self.script.step(request, sink).await
-    }
-}
 
 impl World {
     async fn cancels(&self, turn: i64) -> Cancellation {
