@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::harness::model::{Slow, adds_movie, calls, calls_together, removes_movies, says};
 use crate::harness::world::World;
-use crate::harness::ANN;
+use crate::harness::{ANN, BOB};
 
 const SORRY: &str = "Something went wrong on my side. Please try again.";
 
@@ -56,6 +56,19 @@ async fn a_model_call_is_dropped_at_once() {
     world.passes(60).await;
     assert_eq!(world.said(), Vec::<String>::new());
     assert_eq!(world.audited().await, ["cancel_turn turn:1 console"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_is_asked_whether_to_answer_at_all_is_dropped_at_once_too() {
+    let world = World::start_with_triage_by(Slow::playing(5, [says("Hello Ann."), says("SKIP")])).await;
+    assert_eq!(world.sms("hello there").await, ["Hello Ann."]);
+    world.texts("we loved the bear").await;
+    world.passes(4).await;
+    assert_eq!(world.turns().await, ["1 COMPLETED", "2 CREATED live"]);
+    assert_eq!(world.cancels(2).await, Cancellation::Requested);
+    world.passes_ms(100).await;
+    assert_eq!(world.turns().await, ["1 COMPLETED", "2 CANCELED"]);
+    assert_eq!(world.said(), ["Hello Ann."]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,6 +185,18 @@ async fn a_turn_that_cannot_be_resumed_says_why() {
     world.texts("/clear").await;
     world.passes(5).await;
     assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::ConversationEnded));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_resumed_while_the_assistant_is_paused_or_once_the_words_are_erased() {
+    let (world, _) = world_with_a_failed_turn().await;
+    world.knows_an_admin(BOB).await;
+    assert_eq!(world.sms_from(BOB, "pause").await.len(), 1);
+    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::Paused));
+    world.sms_from(BOB, "resume").await;
+    world.erases_old_words().await;
+    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::Erased));
+    assert_eq!(world.turns().await[0], "1 FAILED");
 }
 
 #[tokio::test(start_paused = true)]
