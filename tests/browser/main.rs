@@ -18,6 +18,7 @@ use dialarr::simulation::{self, Peers};
 use dialarr::store::db::Db;
 use dialarr::web;
 use dialarr::web::auth::{Hosts, Password, Rules, SignIn};
+use dialarr::web::serving::{Limits, serve};
 use jiff::tz::TimeZone;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -67,7 +68,8 @@ async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let base = format!("http://{}", listener.local_addr()?);
     let stop = CancellationToken::new();
-    let server = tokio::spawn(web::serve(listener, web::console_router(app.console.clone()), stop.clone()));
+    let router = web::console_router(app.console.clone());
+    let server = tokio::spawn(serve(listener, router, Limits::USUAL, stop.clone()));
     let mut script = Command::new("node");
     script
         .arg("tests/browser/console.mjs")
