@@ -7,6 +7,7 @@ pub(super) mod changing;
 mod chart;
 pub(super) mod deliveries;
 pub(super) mod facts;
+mod fates;
 mod frame;
 pub(super) mod health;
 pub(super) mod home;
