@@ -18,7 +18,7 @@ use crate::web::auth::Operator;
 const FITS: usize = 50;
 
 /// The kinds of changes, in words.
-const KINDS: [(&str, &str); 33] = [
+const KINDS: [(&str, &str); 36] = [
     ("write", "Began a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Found a change made"),
@@ -43,6 +43,9 @@ const KINDS: [(&str, &str); 33] = [
     ("resume", "Resumed"),
     ("forget", "Erased everything"),
     ("forget_all", "Erased what was said"),
+    ("note_fact", "Noted a fact"),
+    ("forget_fact", "Forgot a fact"),
+    ("dismiss_fact", "Dismissed a suggested fact"),
     ("export", "Exported"),
     ("send_again", "Sent a text again"),
     ("sign_in_link", "Made a sign-in link"),
