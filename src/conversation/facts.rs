@@ -243,16 +243,17 @@ pub fn is_of_facts(result: &CallResult) -> bool {
     value_of(result).is_some()
 }
 
-/// An answer, with what it leaves unsaid of the facts that its turn noted or forgot.
-pub fn with_unsaid<'a>(answer: &str, results: impl IntoIterator<Item = &'a CallResult>) -> String {
-    let mut told = answer.to_owned();
+/// An answer, with what it leaves unsaid of the facts that its turn noted or forgot: first, where nobody misses it.
+pub fn with_unsaid<'a>(answer: &'a str, results: impl IntoIterator<Item = &'a CallResult>) -> String {
+    let mut told: Vec<&str> = Vec::new();
     for result in results {
-        let said = |value: &str| contains_words(&told, &plain_title(value));
-        if value_of(result).is_some_and(|value| !said(value)) {
-            told = format!("{told} {}", result.for_user);
+        let said = |value: &str| contains_words(answer, &plain_title(value));
+        if value_of(result).is_some_and(|value| !said(value)) && !told.contains(&result.for_user.as_str()) {
+            told.push(&result.for_user);
         }
     }
-    told
+    told.push(answer);
+    told.join(" ")
 }
 
 /// The words of the fact that a call was about.
@@ -460,7 +461,7 @@ mod tests {
             with_unsaid("All in 4k from now on, and pixar!", &results),
             "All in 4k from now on, and pixar!"
         );
-        assert_eq!(with_unsaid("All in 4K.", &results), "All in 4K. Noted: Likes Pixar.");
+        assert_eq!(with_unsaid("All in 4K.", &results), "Noted: Likes Pixar. All in 4K.");
         let other = CallResult {
             for_model: serde_json::json!({ "status": "added", "value": "Dune" }),
             ..results[0].clone()

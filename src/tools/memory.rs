@@ -122,7 +122,7 @@ impl Tool for Forget {
         Ok(Ran::with(told(FORGOT, fact, forgot(fact)), Deed::Forget(fact.kind, fact.key.clone())))
     }
 
-    /// The same.
+    /// Nothing is stored but with the result, so without one nothing was.
     async fn settle(&self, _call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
         Ok(Settled::NotDone)
     }

@@ -3,7 +3,7 @@
 use dialarr::arr::fake::item::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::conversation::facts::{Fact, FactKind};
-use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::conversation::transcript::{PhoneNumber, UserId};
 use dialarr::store::memory::facts::{self, Source};
 use dialarr::store::users;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ async fn what_is_noted_is_told_listed_and_forgotten_by_its_number() {
         remembers(json!({ "kind": "dislike", "value": "horror" })),
         says("OK, no horror from me."),
     ]);
-    assert_eq!(app.sms("I only want 4K").await, "Got it. Noted: 4K quality.");
+    assert_eq!(app.sms("I only want 4K").await, "Noted: 4K quality. Got it.");
     assert_eq!(app.sms("and I hate horror").await, "OK, no horror from me.");
     let list = "1. 4K quality\n2. Dislikes horror\nText FORGET and the number to remove one.";
     assert_eq!(app.sms("what do you know about me?").await, list);
@@ -111,7 +111,7 @@ async fn a_newer_wish_takes_the_place_of_the_older_and_a_model_can_take_it_back(
     app.sms("4K only").await;
     app.sms("no, 1080p is enough").await;
     assert!(app.sms("what do you know").await.starts_with("1. 1080p quality\nText"));
-    assert_eq!(app.sms("never mind the quality").await, "OK. Forgot: 1080p quality.");
+    assert_eq!(app.sms("never mind the quality").await, "Forgot: 1080p quality. OK.");
     assert_eq!(
         app.lines("SELECT state || ' ' || value AS line FROM user_facts ORDER BY id").await,
         ["forgotten ", "forgotten "]
@@ -275,4 +275,62 @@ async fn a_crash_between_a_note_and_its_answer_notes_it_once() {
     app.settle().await;
     assert_eq!(app.count("user_facts").await, 1);
     assert!(app.sms("what do you know").await.starts_with("1. 4K quality"));
+}
+
+/// What the audit log has about facts.
+async fn changes(app: &TestApp) -> Vec<String> {
+    app.audit().await.into_iter().filter(|line| line.contains("_fact ")).collect()
+}
+
+/// Presses a button on Ann's page, and gives the word for what came of it and what the page says.
+async fn presses(app: &TestApp, button: &str, fields: &[(&str, &str)]) -> (String, String) {
+    let mut browser = app.browser().await;
+    let answer = browser.submit(&format!("/users/1/{button}"), fields).await;
+    assert_eq!(answer.status, 303, "{}", answer.says());
+    let location = answer.location.unwrap();
+    let page = browser.get(&location).await;
+    (location.trim_start_matches("/users/1?said=").to_owned(), page.says())
+}
+
+#[tokio::test]
+async fn the_operator_adds_a_fact_and_has_one_forgotten() {
+    let app = TestApp::start_without_model().await;
+    let hostile = "<b>horror</b> \"><img src=x>";
+    let typed = [("kind", "dislike"), ("about", ""), ("value", hostile)];
+    let (said, page) = presses(&app, "facts", &typed).await;
+    assert_eq!(said, "fact-noted");
+    assert!(page.contains("1. Dislikes <b>horror</b> \"><img src=x>"), "{page}");
+    assert_eq!(presses(&app, "facts", &typed).await.0, "unchanged");
+    for (about, value) in [("", "Dune"), ("the office", " "), ("the office", &"x".repeat(81))] {
+        let typed = [("kind", "alias"), ("about", about), ("value", value)];
+        assert_eq!(presses(&app, "facts", &typed).await.0, "no-fact");
+    }
+    let stamp = app.now().as_millisecond().to_string();
+    assert_eq!(presses(&app, "facts/forget", &[("number", "1"), ("stamp", "1")]).await.0, "no-such-fact");
+    let (said, page) = presses(&app, "facts/forget", &[("number", "1"), ("stamp", &stamp)]).await;
+    assert_eq!(said, "fact-forgotten");
+    assert!(page.contains("Nothing is known of them."), "{page}");
+    assert_eq!(changes(&app).await, ["note_fact user:1 by console", "forget_fact user:1 by console"]);
+}
+
+#[tokio::test]
+async fn the_operator_keeps_or_dismisses_what_was_suggested() {
+    let app = TestApp::start_without_model().await;
+    let now = app.now();
+    let suggest = move |conn: &mut _| {
+        for value in ["horror", "musicals"] {
+            let fact = Fact::new(FactKind::Dislike, None, value).unwrap();
+            facts::suggest(conn, UserId(1), &fact, now)?;
+        }
+        Ok(())
+    };
+    app.app().db.write(suggest).await.unwrap();
+    assert!(app.sms("what do you know").await.starts_with("I know nothing"));
+    let (said, page) = presses(&app, "facts/keep", &[("suggestion", "1")]).await;
+    assert_eq!(said, "fact-noted");
+    assert!(page.contains("1. Dislikes horror") && page.contains("Dislikes musicals"), "{page}");
+    assert_eq!(presses(&app, "facts/keep", &[("suggestion", "1")]).await.0, "no-such-fact");
+    assert_eq!(presses(&app, "facts/dismiss", &[("suggestion", "2")]).await.0, "dismissed");
+    assert!(app.sms("what do you know").await.starts_with("1. Dislikes horror\nText FORGET"));
+    assert_eq!(changes(&app).await, ["note_fact user:1 by console", "dismiss_fact user:1 by console"]);
 }

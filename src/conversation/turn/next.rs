@@ -122,7 +122,11 @@ impl Turn {
             Verdict::Say(text) => {
                 Step::Reply(Answer::Model(facts::with_unsaid(&text, self.results_of_writes())))
             }
-            Verdict::Excuse(excuse) => Step::Reply(Answer::Code(excuse)),
+            Verdict::Excuse(excuse) => {
+                let told = facts::with_unsaid(excuse.text(), self.results_of_writes());
+                let unsaid = told != excuse.text();
+                Step::Reply(if unsaid { Answer::Tools(told) } else { Answer::Code(excuse) })
+            }
             Verdict::AskAgain(nudge) => {
                 if let (Nudge::Empty, Some(emoji)) = (nudge, self.reaction()) {
                     // What was changed is told, reaction or not.
