@@ -426,7 +426,6 @@ async fn a_first_request_is_under_9_kb() {
     for app in [TestApp::start().await, TestApp::start_with_four_k(&FakeRadarr::new()).await] {
         let size = bytes_of_ping(&app).await;
         assert!(size < 9 << 10, "{size} bytes");
-        println!("{size} bytes");
     }
 }
 
