@@ -157,6 +157,7 @@ impl Engine {
                 known: &known,
                 done_today: &past.done_today,
                 notes: &scene.plan.notes,
+                recalled: &past.recalled,
             },
             style: ask.style,
         })

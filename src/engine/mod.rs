@@ -15,8 +15,10 @@ mod facts;
 mod household;
 pub mod intervening;
 pub mod joining;
+pub mod learning;
 mod notices;
 pub mod operator;
+mod recalling;
 mod reconcile;
 mod reports;
 mod retries;
@@ -48,6 +50,7 @@ use crate::conversation::triage::Routing;
 use crate::conversation::turn::Limits;
 use crate::llm::Model;
 use crate::llm::embeddings::Embedder;
+use crate::memory::index::Index;
 use crate::messaging::outbox::Doorbell;
 use crate::metrics::Metrics;
 use crate::pace::Pace;
@@ -57,11 +60,15 @@ use crate::store::{Conn, QueryResult};
 use crate::tools::library::Library;
 use crate::tools::registry::Registry;
 
+use learning::Notes;
 use stream::hub::Hub;
 use stream::reader::Reader;
 
 pub use admission::AdmitError;
 pub use reports::ReportError;
+
+/// Requests for vectors at the same time.
+const EMBEDDINGS_AT_ONCE: usize = 2;
 
 /// How a household wants its conversations run.
 #[derive(Debug, Clone)]
@@ -89,6 +96,8 @@ pub struct Settings {
     /// The hours in which notices rest for whoever has set no others.
     pub quiet: Option<Quiet>,
     pub pictures: Pictures,
+    /// Who notes what answers are about.
+    pub notes: Notes,
     /// Our own number, for those who have not texted yet; `None` without an account.
     pub number: Option<Address>,
     /// From which likeness on two texts count as alike.
@@ -186,6 +195,13 @@ struct Inner {
     tasks: TaskTracker,
     /// Something may be queued that is to be tried later.
     retries: Notify,
+    /// Something was answered that may be learned from.
+    answered: Notify,
+    /// Held by whoever works on answers.
+    learning: tokio::sync::Mutex<()>,
+    embedding_places: Semaphore,
+    /// Vectors of what people may find.
+    index: Mutex<Index>,
     /// No new turn begins.
     draining: CancellationToken,
     /// Turns begin from here on; texts are taken in before.
@@ -205,6 +221,10 @@ impl Engine {
             reported: Notify::new(),
             tasks: TaskTracker::new(),
             retries: Notify::new(),
+            answered: Notify::new(),
+            learning: tokio::sync::Mutex::new(()),
+            embedding_places: Semaphore::new(EMBEDDINGS_AT_ONCE),
+            index: Mutex::new(Index::default()),
             draining: CancellationToken::new(),
             open: CancellationToken::new(),
             aborting: CancellationToken::new(),

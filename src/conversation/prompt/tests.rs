@@ -56,6 +56,7 @@ fn request(history: &[PastTurn], turn: &Turn, style: AskStyle) -> super::ModelRe
         known: &["4K quality".into(), "Dislikes horror".into()],
         done_today: &[],
         notes: &[],
+        recalled: &[],
     };
     build(&Material { tools: Vec::new(), history, turn, context, style })
 }

@@ -1,3 +1,12 @@
-//! What is remembered of people: what they said should hold.
+//! What is known of people; and what was said before, as rows: written with each answer, worked on later, found by who
+//! may find it and by nobody else.
 
+pub mod everyone;
 pub mod facts;
+pub mod groups;
+pub mod learning;
+pub mod responses;
+pub mod search;
+pub mod stats;
+#[cfg(test)]
+mod tests;

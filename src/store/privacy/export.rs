@@ -9,13 +9,13 @@ use serde::Serialize;
 use super::erase::{Scope, turn_ids};
 use super::rows::{
     Addition, Approval, Attempt, Audited, Call, Conversation, Fact, Follow, Item, Notice, Person, Question,
-    Reaction, Received, Sent, Title, Turn, Usage,
+    Reaction, Received, Remembered, Sent, Title, Turn, Usage,
 };
 use crate::conversation::transcript::UserId;
 use crate::store::schema::{
-    additions, approvals, audit_log, blocks, conversations, follows, inbound_events, llm_steps, notices,
-    outbox, pending_actions, reactions, requests, tool_call_items, tool_calls, turns, usage, user_facts,
-    users,
+    additions, agent_responses, approvals, audit_log, blocks, conversations, follows, inbound_events,
+    llm_steps, notices, outbox, pending_actions, reactions, requests, tool_call_items, tool_calls, turns,
+    usage, user_facts, users,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -34,6 +34,7 @@ pub struct Export {
     titles_to_hear_of: Vec<Follow>,
     notices: Vec<Notice>,
     facts: Vec<Fact>,
+    remembered: Vec<Remembered>,
     additions: Vec<Addition>,
     usage_by_day: Vec<Usage>,
     audit: Vec<Audited>,
@@ -137,6 +138,11 @@ pub fn export(conn: &mut Conn, user: UserId) -> QueryResult<Export> {
             .filter(user_facts::user_id.eq(user.0))
             .order(user_facts::id)
             .select(Fact::as_select())
+            .load(conn)?,
+        remembered: agent_responses::table
+            .filter(agent_responses::user_id.eq(user.0))
+            .order(agent_responses::id)
+            .select(Remembered::as_select())
             .load(conn)?,
         additions: additions(conn, user)?,
         usage_by_day: usage_by_day(conn, user)?,

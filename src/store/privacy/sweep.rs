@@ -11,8 +11,8 @@ use crate::store::codec::{ms, time};
 use crate::store::memory::facts;
 use crate::store::pending::{self, Closing};
 use crate::store::schema::{
-    approvals, follows, inbound_events, notices, outbox, pending_actions, reactions, requests, sweeps,
-    tool_calls, turns,
+    agent_responses, approvals, follows, inbound_events, notices, outbox, pending_actions, reactions,
+    requests, sweeps, tool_calls, turns,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -95,6 +95,7 @@ enum Table {
     Requests,
     Titles,
     Notices,
+    Remembered,
 }
 
 /// A row, and since when it is settled.
@@ -104,7 +105,7 @@ struct Row {
 }
 
 impl Table {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Received,
         Self::Turns,
         Self::Sent,
@@ -112,6 +113,7 @@ impl Table {
         Self::Requests,
         Self::Titles,
         Self::Notices,
+        Self::Remembered,
     ];
 
     fn name(self) -> &'static str {
@@ -123,6 +125,7 @@ impl Table {
             Self::Requests => "approvals",
             Self::Titles => "requests",
             Self::Notices => "notices",
+            Self::Remembered => "agent_responses",
         }
     }
 
@@ -136,6 +139,7 @@ impl Table {
             Self::Requests => requested(conn, after, limit),
             Self::Titles => asked_for(conn, after, limit),
             Self::Notices => noticed(conn, after, limit),
+            Self::Remembered => remembered(conn, after, limit),
         }
     }
 
@@ -148,6 +152,7 @@ impl Table {
             Self::Requests => erase::requests(conn, scope),
             Self::Titles => erase::titles(conn, scope),
             Self::Notices => erase::notices(conn, scope),
+            Self::Remembered => erase::remembered(conn, scope),
         }
     }
 }
@@ -232,6 +237,16 @@ fn noticed(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
         .order(notices::id)
         .limit(limit)
         .select((notices::id, notices::created_at))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, at)| Row { id, over_at: Some(at) }).collect())
+}
+
+fn remembered(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
+    let rows: Vec<(i64, i64)> = agent_responses::table
+        .filter(agent_responses::id.gt(after))
+        .order(agent_responses::id)
+        .limit(limit)
+        .select((agent_responses::id, agent_responses::created_at))
         .load(conn)?;
     Ok(rows.into_iter().map(|(id, at)| Row { id, over_at: Some(at) }).collect())
 }

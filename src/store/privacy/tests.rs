@@ -32,7 +32,12 @@ use crate::store::{Conn, calls, conversations as talks, history, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
-const EVERYWHERE: [&str; 24] = [
+const EVERYWHERE: [&str; 29] = [
+    "agent_responses.keywords",
+    "agent_responses.response_text",
+    "agent_responses.summary",
+    "agent_responses.topics",
+    "agent_responses.trigger_text",
     "approvals.fingerprint",
     "audit_log.detail",
     "blocks.content",
@@ -263,7 +268,9 @@ fn reacts_and_asks_an_admin(conn: &mut Conn, user: UserId) {
          FROM inbound_events LIMIT 1;
          INSERT INTO user_facts (user_id, kind, key, value, state, source, created_at)
          SELECT user_id, 'dislike', 'walrus', 'Walrus', 'suggested', 'noticed', received_at
-         FROM inbound_events LIMIT 1;",
+         FROM inbound_events LIMIT 1;
+         UPDATE agent_responses SET state = 'done', summary = 'A walrus', topics = '[\"Walrus\"]', keywords = '[\"walrus\"]',
+           processed_at = created_at;",
     );
     let detail = json!({ "tool": "add_movie", "arguments": { "query": "walrus" } });
     let entry = Entry { by: By::User(user), kind: "write", subject: Subject::User(user), detail };
