@@ -4,6 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::facts::{Fact, FactKind};
 use super::recall::content_words;
 use super::triage::{self, Opinion};
 use super::words::plain_title;
@@ -46,6 +47,14 @@ pub struct Suggested {
     pub kind: String,
     pub about: String,
     pub value: String,
+}
+
+impl Suggested {
+    /// As it would be known; `None` where it is no fact.
+    pub fn fact(&self) -> Option<Fact> {
+        // What a model wrote that is no fact is left out like everything else it may not write.
+        FactKind::read(&self.kind).and_then(|kind| Fact::new(kind, Some(&self.about), &self.value).ok())
+    }
 }
 
 /// What was done in the turn of an answer.

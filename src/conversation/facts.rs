@@ -46,6 +46,20 @@ pub enum FactKind {
 impl FactKind {
     pub const ALL: [Self; 7] =
         [Self::Quality, Self::Alias, Self::Dislike, Self::Like, Self::Folder, Self::Schedule, Self::Other];
+
+    /// The kind of this name.
+    pub fn read(word: &str) -> Option<Self> {
+        Some(match word {
+            "quality" => Self::Quality,
+            "alias" => Self::Alias,
+            "dislike" => Self::Dislike,
+            "like" => Self::Like,
+            "folder" => Self::Folder,
+            "schedule" => Self::Schedule,
+            "other" => Self::Other,
+            _ => return None,
+        })
+    }
 }
 
 /// One thing that is known. Of one kind and key a person has one at a time.

@@ -7,7 +7,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
-use crate::conversation::extraction::{self, Extraction};
+use crate::conversation::extraction::{self, Extraction, Suggested};
+use crate::conversation::facts::Fact;
 use crate::conversation::prompt;
 use crate::conversation::spending::{Charge, Estimate};
 use crate::conversation::transcript::UserId;
@@ -16,6 +17,7 @@ use crate::memory::vector::Unit;
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::db::DbError;
 use crate::store::memory::everyone::{self, Settled};
+use crate::store::memory::facts;
 use crate::store::memory::learning::{self, Embedded, Learned, NotedBy, Recorded, Taken};
 use crate::store::memory::responses::{self, Owner};
 use crate::store::spend::{self, Day, Reservation};
@@ -194,13 +196,15 @@ impl Engine {
         let general = extraction.general
             && of_conversation
             && extraction::may_be_general(&row.question, &row.answer, row.done, names);
-        let (user, facts) = (row.user, extraction.facts.clone());
+        let user = row.user;
+        // A model may take much for a fact: only what the person's own words hold is put before the operator.
+        let stated = extraction.facts.iter().filter_map(Suggested::fact);
+        let stated: Vec<Fact> = stated.filter(|fact| fact.stands_in([row.question.as_str()])).collect();
         let learned = Learned { extraction, by, general, vectors };
         let complete = move |conn: &mut _| {
             let recorded = learning::complete(conn, id, &learned, now)?;
-            if let (Recorded::Done, Some(_user)) = (recorded, user) {
-                // SUGGEST
-                let _ = &facts;
+            if let (Recorded::Done, Some(user)) = (recorded, user) {
+                stated.iter().try_for_each(|fact| facts::suggest(conn, user, fact, now))?;
             }
             Ok(recorded)
         };

@@ -4,6 +4,7 @@ use dialarr::arr::fake::item::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::conversation::facts::{Fact, FactKind};
 use dialarr::conversation::transcript::{PhoneNumber, UserId};
+use dialarr::engine::learning::Notes;
 use dialarr::store::memory::facts::{self, Source};
 use dialarr::store::users;
 use serde_json::{Value, json};
@@ -336,4 +337,24 @@ async fn the_operator_keeps_or_dismisses_what_was_suggested() {
     assert_eq!(presses(&app, "facts/dismiss", &[("suggestion", "2")]).await.0, "dismissed");
     assert!(app.sms("what do you know").await.starts_with("1. Dislikes horror\nText FORGET"));
     assert_eq!(changes(&app).await, ["note_fact user:1 by console", "dismiss_fact user:1 by console"]);
+}
+
+#[tokio::test]
+async fn what_a_model_notices_is_suggested_only_where_the_person_said_it_and_holds_once_it_is_kept() {
+    let app = TestApp::with(|settings| settings.notes = Notes::ByModel).await;
+    app.model_plays([says("I will keep horror away from you.")]);
+    app.sms("what is on tonight, I never watch horror").await;
+    let noticed = json!({
+        "summary": "An evening", "topics": [], "keywords": [], "response_type": "explanation",
+        "importance": 0.5, "scope": "user", "facts": [
+            { "kind": "dislike", "key": "", "value": "horror" },
+            { "kind": "like", "key": "", "value": "westerns" },
+            { "kind": "mood", "key": "", "value": "horror" },
+        ],
+    });
+    app.model_plays([says(&noticed.to_string())]);
+    app.app().engine.learn_now().await.unwrap();
+    assert_eq!(app.lines("SELECT state || ' ' || value AS line FROM user_facts").await, ["suggested horror"]);
+    assert_eq!(presses(&app, "facts/keep", &[("suggestion", "1")]).await.0, "fact-noted");
+    assert!(app.sms("what do you know").await.starts_with("1. Dislikes horror\n"));
 }

@@ -47,35 +47,9 @@ pub(super) fn suggested(suggestions: &[Suggestion], console: &Console) -> Vec<Su
     suggestions.iter().map(line).collect()
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    Quality,
-    Alias,
-    Dislike,
-    Like,
-    Folder,
-    Schedule,
-    Other,
-}
-
-impl From<Kind> for FactKind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Quality => Self::Quality,
-            Kind::Alias => Self::Alias,
-            Kind::Dislike => Self::Dislike,
-            Kind::Like => Self::Like,
-            Kind::Folder => Self::Folder,
-            Kind::Schedule => Self::Schedule,
-            Kind::Other => Self::Other,
-        }
-    }
-}
-
 #[derive(Debug, Clone, Deserialize)]
 pub(in crate::web) struct Typed {
-    kind: Kind,
+    kind: String,
     about: String,
     value: String,
 }
@@ -96,7 +70,8 @@ pub(in crate::web) async fn note(
     Id(id): Id,
     SignedForm(typed): SignedForm<Typed>,
 ) -> Shown {
-    let Ok(fact) = Fact::new(typed.kind.into(), Some(&typed.about), &typed.value) else {
+    let kind = FactKind::read(&typed.kind);
+    let Some(Ok(fact)) = kind.map(|kind| Fact::new(kind, Some(&typed.about), &typed.value)) else {
         return Ok(back(&path(id), Said::NoFact));
     };
     change(&console, id, move |conn, user, now| {
