@@ -10,6 +10,7 @@ use dialarr::conversation::transcript::TurnId;
 use dialarr::engine::intervening::{Cancellation, Resumption};
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::llm::{DeltaSink, Model, ModelError, StepOut};
+use dialarr::store::audit::By;
 use dialarr::store::resuming::Hindrance;
 use serde_json::json;
 
@@ -46,11 +47,11 @@ impl Model for Slow {
 
 impl World {
     async fn cancels(&self, turn: i64) -> Cancellation {
-        self.engine().cancel_turn(TurnId(turn)).await.unwrap()
+        self.engine().cancel_turn(TurnId(turn), By::Console).await.unwrap()
     }
 
     async fn resumes(&self, turn: i64) -> Resumption {
-        self.engine().resume_turn(TurnId(turn)).await.unwrap()
+        self.engine().resume_turn(TurnId(turn), By::Console).await.unwrap()
     }
 
     /// `1 COMPLETED`, one per turn.

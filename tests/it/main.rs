@@ -6,6 +6,7 @@
 mod access;
 mod api;
 mod asks;
+mod authors;
 mod cli;
 mod confirmation;
 mod copies;
@@ -45,3 +46,4 @@ mod tidy;
 mod tools;
 mod turns;
 mod users;
+mod ways;

@@ -263,7 +263,7 @@ async fn a_person_is_changed_as_at_the_shell() {
     check_says(&page, &["Saved.", "Robert Active", "Role Admin"]);
     assert_eq!(changes(&app).await, ["set user:2 by console"]);
     let audit = app.browser().await.get("/audit?kind=set").await;
-    check_says(&audit, &["Operator, in the console Changed settings Robert", "\"movies\": 3"]);
+    check_says(&audit, &["You, in the console Changed settings Robert", "\"movies\": 3"]);
     assert_eq!(presses(&app, "/users/2/settings", &settings).await.0, "/users/2?said=unchanged");
     assert_eq!(changes(&app).await.len(), 1);
 }

@@ -16,7 +16,7 @@ use crate::web::auth::Operator;
 const FITS: usize = 50;
 
 /// The kinds of changes, in words.
-const KINDS: [(&str, &str); 33] = [
+const KINDS: [(&str, &str); 34] = [
     ("write", "Began a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Found a change made"),
@@ -36,6 +36,7 @@ const KINDS: [(&str, &str); 33] = [
     ("reopen", "Opened a conversation again"),
     ("clear", "Ended a conversation"),
     ("test_conversation", "Began a test conversation"),
+    ("text_as", "Texted as somebody"),
     ("tell_everyone", "Told everyone"),
     ("pause", "Paused"),
     ("resume", "Resumed"),
@@ -107,8 +108,9 @@ impl Row {
             at: console.when(line.at),
             by: match &line.by {
                 Author::Person(who) => Person::from(Named::from(who)),
-                Author::Shell => Person::nobody("Operator, at the shell"),
-                Author::Console => Person::nobody("Operator, in the console"),
+                Author::Shell => Person::nobody("You, at the shell"),
+                Author::Console => Person::nobody("You, in the console"),
+                Author::Key(name) => Person::nobody(&format!("API key {name}")),
                 Author::Dialarr => Person::nobody("Dialarr"),
             },
             what: known.map_or_else(|| line.kind.replace('_', " "), |(_, name)| (*name).to_owned()),

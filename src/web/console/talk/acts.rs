@@ -163,7 +163,7 @@ pub(in crate::web) async fn cancel(
     Id(turn): Id,
     _form: SignedForm<Press>,
 ) -> Shown {
-    let outcome = match console.engine.cancel_turn(TurnId(turn)).await? {
+    let outcome = match console.engine.cancel_turn(TurnId(turn), By::Console).await? {
         Cancellation::Requested => ENDING,
         Cancellation::AlreadyOver => OVER,
         Cancellation::Unknown => return Err(Failure::Missing),
@@ -176,7 +176,7 @@ pub(in crate::web) async fn resume(
     Id(turn): Id,
     _form: SignedForm<Press>,
 ) -> Shown {
-    let outcome = match console.engine.resume_turn(TurnId(turn)).await? {
+    let outcome = match console.engine.resume_turn(TurnId(turn), By::Console).await? {
         Resumption::Resumed => RESUMED,
         Resumption::NotResumable(_) => NOT_RESUMED,
         Resumption::Unknown => return Err(Failure::Missing),
