@@ -134,8 +134,7 @@ impl Beginning<'_> {
         };
         let languages = &self.settings.languages;
         let is_no = |event: &InboundEvent| {
-            !route::opts_out(event)
-                && consent::read(&event.body, None, languages) == consent::Answer::No
+            !route::opts_out(event) && consent::read(&event.body, None, languages) == consent::Answer::No
         };
         let denied_at = waiting.iter().skip(1).position(is_no).map(|at| at + 1);
         let question = pending.as_ref().map(|open| OpenQuestion {

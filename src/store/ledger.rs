@@ -436,7 +436,9 @@ mod tests {
     fn a_text_of_another_way_or_one_that_wants_no_answer_neither_hurries_what_waits_nor_joins_it() {
         let mut conn = scratch();
         let elsewhere = |sid, at| Received { to: Address::console(), ..text(sid, at) };
-        let Admission::New { user, .. } = admit(&mut conn, &text("phone", 0), PACE).unwrap() else { panic!() };
+        let Admission::New { user, .. } = admit(&mut conn, &text("phone", 0), PACE).unwrap() else {
+            panic!()
+        };
         admit(&mut conn, &elsewhere("program", 500), Pace { quiet_ms: 0, ..PACE }).unwrap();
         admit_unanswered(&mut conn, &text("note", 600)).unwrap();
         admit(&mut conn, &text("phone, too", 700), PACE).unwrap();

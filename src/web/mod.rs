@@ -8,7 +8,9 @@ mod metrics;
 mod problem;
 mod reports;
 pub mod sse;
+mod sse_events;
 mod sse_wire;
+mod sse_words;
 mod status;
 mod twilio;
 

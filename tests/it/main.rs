@@ -5,6 +5,7 @@
 
 mod access;
 mod api;
+mod api_document;
 mod asks;
 mod authors;
 mod cli;

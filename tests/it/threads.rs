@@ -27,7 +27,7 @@ async fn a_test_conversation_goes_through_everything_and_sends_no_text() {
     let begun = browser.submit("/conversations/new", &[]).await;
     assert_eq!(begun.location.as_deref(), Some("/conversations/1#box"));
     let empty = browser.get("/conversations/1").await.says();
-    assert!(empty.contains("Test conversation: no text is sent."), "{empty}");
+    assert!(empty.contains("Test conversation: no text is sent to its user."), "{empty}");
     assert!(empty.contains("Text as Test user 1"), "{empty}");
 
     app.model_plays(removes_movie("dune", dune));

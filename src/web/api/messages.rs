@@ -1,5 +1,5 @@
-//! Texts in the name of somebody: through the same pipeline as those by phone, answered to whoever asks here. Nothing of
-//! it goes out by phone.
+//! Texts in the name of somebody: through the same pipeline as those by phone, answered to whoever asks here. The answer
+//! does not go out by phone; what others are told because of it does.
 
 use std::time::Duration;
 
@@ -135,7 +135,8 @@ pub(super) struct Pending {
 /// Text as somebody, and wait for the answer
 ///
 /// The text takes the way of every text: it may add titles, ask before a deletion, answer an open question. The answer
-/// is returned and stands in the console; it is not sent by phone. Unknown fields are refused.
+/// is returned and stands in the console; it is not sent by phone. What others are told because of the text goes out as
+/// always, and so does what its user is told later, such as that a title is ready. Unknown fields are refused.
 #[utoipa::path(
     post,
     path = "/messages",
@@ -145,7 +146,7 @@ pub(super) struct Pending {
     params(
         (
             "Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
-            description = "A repeat with the same key texts nothing again: it gets the answer of the first."
+            description = "A repeat with the same API key and this key texts nothing again: it gets the answer of the first."
         ),
         (
             "Prefer" = Option<String>, Header, example = "wait=30",

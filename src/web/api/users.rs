@@ -34,7 +34,7 @@ pub(super) struct User {
     may_4k: bool,
     /// They wrote STOP: no text of ours reaches them.
     opted_out: bool,
-    /// Made in the console: nothing of theirs goes by phone.
+    /// Made in the console, to try things out: what they are told is only shown there.
     test: bool,
     #[schema(format = DateTime)]
     last_text_at: Option<String>,
