@@ -16,6 +16,7 @@ pub(crate) use crate::engine::Pictures;
 use crate::engine::{Engine, Parts, Settings};
 use crate::failpoint;
 use crate::llm::Model;
+use crate::llm::embeddings::Embedder;
 use crate::llm::keyword::KeywordBrain;
 use crate::messaging::outbox::{self, Channels, Doorbell, Relay, Waits};
 use crate::messaging::recovery::{Inbox, Next};
@@ -73,6 +74,8 @@ pub struct Blueprint {
     pub admin: Option<PhoneNumber>,
     pub members: Vec<PhoneNumber>,
     pub model: Option<Arc<dyn Model>>,
+    /// What turns texts into vectors; `None`: memory is searched by words alone.
+    pub embedder: Option<Arc<dyn Embedder>>,
     pub library: Library,
     pub channels: Channels,
     pub trust: Option<Arc<Trust>>,
@@ -157,7 +160,8 @@ impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
     pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
         let Blueprint { db, clock, settings, admin, members, missed, .. } = blueprint;
-        let checkup = Checkup::new(blueprint.config, &blueprint.library);
+        let embedder = blueprint.embedder;
+        let checkup = Checkup::new(blueprint.config, &blueprint.library, embedder.clone(), settings.floor);
         let library = Arc::new(blueprint.library);
         let now = clock.now();
         let pace = settings.pace;
@@ -174,6 +178,7 @@ impl App {
             settings,
             model: blueprint.model,
             keyword: Arc::new(KeywordBrain),
+            embedder,
             tools: Registry::new(tools),
             metrics: metrics.clone(),
             library,

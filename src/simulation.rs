@@ -26,6 +26,8 @@ use crate::conversation::turn::Limits;
 use crate::engine::{Codes, Pictures, Quotas, Settings, SmsReactions};
 use crate::http::{Http, InProcess};
 use crate::llm::Model;
+use crate::llm::embeddings::USUAL_FLOOR;
+use crate::llm::embeddings::hashing::HashingEmbedder;
 use crate::messaging::console::Sink;
 use crate::messaging::fake::{FakeAccount, FakeTwilio};
 use crate::messaging::outbox::Channels;
@@ -104,6 +106,7 @@ impl Peers {
             admin: None,
             members: Vec::new(),
             model,
+            embedder: Some(Arc::new(HashingEmbedder)),
             library: self.library()?,
             channels: Channels {
                 carrier: Some(carrier),
@@ -212,6 +215,7 @@ pub fn settings(zone: TimeZone) -> Settings {
         quiet: None,
         pictures: Pictures::Sent,
         number: Some(Address::new(OUR_NUMBER)),
+        floor: USUAL_FLOOR,
         pace: Pace::STANDARD,
     }
 }

@@ -21,6 +21,8 @@ use crate::engine::{Codes, Pictures, Quotas, Settings};
 use crate::http::Http;
 use crate::llm::Model;
 use crate::llm::dialect::{Setting, TokenField};
+use crate::llm::embeddings::openai::OpenAiEmbedder;
+use crate::llm::embeddings::{Embedder, USUAL_FLOOR};
 use crate::llm::openai::{OpenAi, OpenAiSettings, Patience};
 use crate::messaging::Channel;
 use crate::messaging::console::Sink;
@@ -49,6 +51,7 @@ pub(super) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
         admin: config.people.admin.clone(),
         members: config.people.members.clone(),
         model: config.llm.as_ref().map(model).transpose()?,
+        embedder: config.embeddings.as_ref().map(embedder).transpose()?,
         library: library(&config.libraries, &http),
         channels: Channels {
             carrier: twilio.clone().map(|twilio| twilio as Arc<dyn Channel>),
@@ -109,6 +112,7 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
         // The terminal shows their addresses, whoever it is.
         pictures: config.twilio.as_ref().map_or(Pictures::Sent, |twilio| twilio.pictures),
         number: config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str())),
+        floor: config.embeddings.as_ref().map_or(USUAL_FLOOR, |embeddings| embeddings.floor),
         pace: config::pace(),
     })
 }
@@ -127,6 +131,12 @@ pub(crate) fn model(llm: &config::Llm) -> anyhow::Result<Arc<dyn Model>> {
         patience: Patience::default(),
     };
     Ok(Arc::new(OpenAi::new(settings).context("set up the model")?))
+}
+
+pub(crate) fn embedder(embeddings: &config::Embeddings) -> anyhow::Result<Arc<dyn Embedder>> {
+    let config::Embeddings { model, base_url, api_key, floor: _ } = embeddings;
+    let embedder = OpenAiEmbedder::new(base_url, api_key.clone(), model.clone());
+    Ok(Arc::new(embedder.context("set up the embeddings model")?))
 }
 
 /// A configured Sonarr or Radarr, as setup and doctor see it.

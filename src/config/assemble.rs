@@ -12,8 +12,8 @@ use super::problems::Problems;
 use super::reader::{Reader, Reading, parse_secret};
 use super::variables::{self, Variable};
 use super::{
-    Config, ConfirmCode, Console, Conversation, Credentials, Libraries, Library, Limits, Llm, Log, LogFormat,
-    Notifications, People, TokenField, Twilio,
+    Config, ConfirmCode, Console, Conversation, Credentials, Embeddings, Libraries, Library, Limits, Llm,
+    Log, LogFormat, Notifications, People, TokenField, Twilio,
 };
 use crate::conversation::quiet::Quiet;
 use crate::conversation::rate::Rate;
@@ -21,6 +21,7 @@ use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::PhoneNumber;
 use crate::conversation::triage::Routing;
 use crate::engine::{Pictures, SmsReactions};
+use crate::llm::embeddings::USUAL_FLOOR;
 use crate::telemetry;
 use crate::web::auth::{Hosts, Password, Rules, SignIn, host};
 
@@ -44,7 +45,7 @@ impl Config {
         let admin = reader.phone(variables::ADMIN_PHONE);
         let prices = prices(&mut reader);
         let notification_url = reader.url(variables::NOTIFICATION_URL).given();
-        let config = Self {
+        let mut config = Self {
             listen: SocketAddr::new(host.or(Ipv4Addr::UNSPECIFIED.into()), port.or(3000)),
             console: console(&mut reader),
             twilio: twilio(&mut reader, &public_url, &admin),
@@ -57,6 +58,7 @@ impl Config {
             database: reader.text(variables::DATABASE_URL).or("dialarr.db".to_owned()).into(),
             time_zone: reader.read(variables::TZ, parse_zone).given().unwrap_or_else(TimeZone::system),
             llm: llm(&mut reader, &prices),
+            embeddings: None,
             libraries: Libraries {
                 sonarr: library(&mut reader, variables::SONARR_URL, variables::SONARR_API_KEY),
                 radarr: library(&mut reader, variables::RADARR_URL, variables::RADARR_API_KEY),
@@ -77,6 +79,7 @@ impl Config {
                 .unwrap_or(u32::MAX),
             log: log(&mut reader),
         };
+        config.embeddings = embeddings(&mut reader, config.llm.as_ref());
         reader.finish(config)
     }
 }
@@ -202,6 +205,31 @@ fn llm(reader: &mut Reader<'_>, prices: &Reading<Prices>) -> Option<Llm> {
     })
 }
 
+/// By default at the model's server. The model's key is used there alone: no other server is to see it.
+fn embeddings(reader: &mut Reader<'_>, llm: Option<&Llm>) -> Option<Embeddings> {
+    let model = reader.text(variables::EMBEDDINGS_MODEL);
+    let base_url = reader.url(variables::EMBEDDINGS_BASE_URL);
+    let api_key = reader.secret(variables::EMBEDDINGS_API_KEY);
+    let floor = reader.read(variables::EMBEDDINGS_FLOOR, parse_likeness).or(USUAL_FLOOR);
+    let model = model.given()?;
+    // A model's server that lacks something else has been reported.
+    let has_llm = reader.is_set(variables::LLM_BASE_URL) || reader.is_set(variables::LLM_API_KEY);
+    if base_url.is_absent() && !has_llm {
+        reader.report(
+            variables::EMBEDDINGS_BASE_URL,
+            "needed with EMBEDDINGS_MODEL without LLM_BASE_URL and LLM_API_KEY",
+        );
+    }
+    let base_url = match base_url {
+        Reading::Absent => llm?.base_url.clone(),
+        Reading::Wrong => return None,
+        Reading::Given(url) => url,
+    };
+    let shared = llm.filter(|llm| llm.base_url == base_url);
+    let api_key = api_key.given().or_else(|| shared.and_then(|llm| llm.api_key.clone()));
+    Some(Embeddings { model, base_url, api_key, floor })
+}
+
 /// Cached input costs as much as other input where it has no price of its own.
 fn prices(reader: &mut Reader<'_>) -> Reading<Prices> {
     let input = reader.read(variables::LLM_PRICE_INPUT, parse_money);
@@ -303,6 +331,13 @@ fn parse_money(text: &str) -> Result<u64, String> {
         .then(|| format!("{whole}{part:0<6}").parse().ok())
         .flatten();
     millionths.ok_or_else(|| "not a price such as 0.75".to_owned())
+}
+
+fn parse_likeness(text: &str) -> Result<f32, String> {
+    match text.parse() {
+        Ok(likeness) if (0.0..=1.0).contains(&likeness) => Ok(likeness),
+        _ => Err("not a number from 0 to 1".to_owned()),
+    }
 }
 
 fn parse_rate(text: &str) -> Result<Option<Rate>, String> {

@@ -68,6 +68,8 @@ pub struct Config {
     pub twilio: Option<Twilio>,
     /// `None`: the keyword brain answers.
     pub llm: Option<Llm>,
+    /// `None`: memory is searched by words alone.
+    pub embeddings: Option<Embeddings>,
     pub libraries: Libraries,
     pub notifications: Notifications,
     pub people: People,
@@ -123,6 +125,16 @@ pub struct Llm {
     pub token_field: Option<TokenField>,
     pub max_concurrent: usize,
     pub prices: Prices,
+}
+
+/// What turns texts into vectors.
+#[derive(Debug, Clone)]
+pub struct Embeddings {
+    pub model: String,
+    pub base_url: Url,
+    pub api_key: Option<SecretString>,
+    /// From which likeness on two texts count as alike.
+    pub floor: f32,
 }
 
 /// The request field that limits the length of an answer.

@@ -65,6 +65,11 @@ impl<'a> Reader<'a> {
         (self.lookup)(variable.name).is_some_and(|text| text.trim().is_empty())
     }
 
+    /// Whether it has a value, right or wrong.
+    pub(super) fn is_set(&self, variable: Variable) -> bool {
+        (self.lookup)(variable.name).is_some_and(|text| !text.trim().is_empty())
+    }
+
     /// `parse` says what is wrong as a fragment that fits after the name and a colon.
     pub(super) fn read<T>(
         &mut self,

@@ -99,6 +99,66 @@ fn a_model_is_named_once_a_key_or_a_server_is() {
 }
 
 #[test]
+fn embeddings_are_made_by_the_models_server_unless_another_is_named() {
+    let server = |lines: &str| {
+        let embeddings = good(lines).embeddings.unwrap();
+        let key = embeddings.api_key.map(|key| key.expose_secret().to_owned());
+        (embeddings.base_url.to_string(), key)
+    };
+    let told = |url: &str, key: Option<&str>| (url.to_owned(), key.map(str::to_owned));
+    let llm = "LLM_API_KEY=sk-1\nLLM_MODEL=gpt-5.4-mini\nEMBEDDINGS_MODEL=text-embedding-3-small";
+    let openai = "https://api.openai.com/v1";
+    assert_eq!(server(llm), told(openai, Some("sk-1")));
+    assert_eq!(server(&format!("{llm}\nEMBEDDINGS_API_KEY=sk-2")), told(openai, Some("sk-2")));
+    let here = "http://localhost:11434/v1";
+    assert_eq!(server(&format!("EMBEDDINGS_MODEL=all-minilm\nEMBEDDINGS_BASE_URL={here}")), told(here, None));
+    let both_here = "LLM_MODEL=llama\nEMBEDDINGS_MODEL=all-minilm";
+    assert_eq!(server(&format!("LLM_BASE_URL={here}\n{both_here}")), told(here, None));
+    assert!(good("EMBEDDINGS_BASE_URL=http://localhost:11434/v1").embeddings.is_none());
+}
+
+#[test]
+fn the_models_key_goes_to_no_other_server() {
+    let key = |base: &str| {
+        let llm = "LLM_API_KEY=sk-1\nLLM_BASE_URL=https://llm.example/v1\nLLM_MODEL=m\nEMBEDDINGS_MODEL=e";
+        let embeddings = good(&format!("{llm}\nEMBEDDINGS_BASE_URL={base}")).embeddings.unwrap();
+        embeddings.api_key.map(|key| key.expose_secret().to_owned())
+    };
+    assert_eq!(key("https://llm.example/v1/").as_deref(), Some("sk-1"));
+    for other in [
+        "http://llm.example/v1",
+        "https://llm.example:8443/v1",
+        "https://llm.example/other/v1",
+        "https://llm.example.org/v1",
+        "https://api.openai.com/v1",
+    ] {
+        assert_eq!(key(other), None, "{other}");
+    }
+}
+
+#[test]
+fn an_embeddings_model_needs_a_server_and_its_floor_is_a_likeness() {
+    check(
+        "EMBEDDINGS_MODEL=all-minilm\nEMBEDDINGS_API_KEY=sk-1",
+        "EMBEDDINGS_BASE_URL: needed with EMBEDDINGS_MODEL without LLM_BASE_URL and LLM_API_KEY, \
+         e.g. EMBEDDINGS_BASE_URL=http://localhost:11434/v1",
+    );
+    check(
+        "EMBEDDINGS_MODEL=all-minilm\nLLM_API_KEY=sk-1",
+        "LLM_MODEL: needed with LLM_API_KEY or LLM_BASE_URL, e.g. LLM_MODEL=gpt-5.4-mini",
+    );
+    let floor = |floor: &str| {
+        let model = "EMBEDDINGS_MODEL=m\nEMBEDDINGS_BASE_URL=http://localhost:11434/v1";
+        good(&format!("{model}\nEMBEDDINGS_FLOOR={floor}")).embeddings.unwrap().floor
+    };
+    assert_eq!(["", "0", "0.45", "1"].map(floor), [0.3, 0.0, 0.45, 1.0]);
+    for wrong in ["1.01", "-0.1", "NaN", "0,3", "inf"] {
+        let said = "not a number from 0 to 1, e.g. EMBEDDINGS_FLOOR=0.30";
+        check(&format!("EMBEDDINGS_FLOOR={wrong}"), &format!("EMBEDDINGS_FLOOR: {said}"));
+    }
+}
+
+#[test]
 fn a_limit_of_cost_needs_a_price() {
     check(
         "DAILY_COST=2.50",
@@ -261,6 +321,8 @@ fn debug_output_shows_no_secret_and_no_whole_phone_number() {
         TWILIO_API_KEY_SECRET=keysecret
         LLM_API_KEY=llmsecret
         LLM_MODEL=gpt-5.4-mini
+        EMBEDDINGS_MODEL=text-embedding-3-small
+        EMBEDDINGS_API_KEY=embedsecret
         SONARR_URL=http://sonarr:8989
         SONARR_API_KEY=sonarrsecret
         NOTIFICATION_SECRET=reportsecret
@@ -268,8 +330,16 @@ fn debug_output_shows_no_secret_and_no_whole_phone_number() {
         PHONE_WHITELIST=+15550100124,+15550100125"
     ));
     let shown = format!("{config:#?}");
-    let kept =
-        ["firsttoken", "keysecret", "llmsecret", "sonarrsecret", "reportsecret", "consolesecret", "5550100"];
+    let kept = [
+        "firsttoken",
+        "keysecret",
+        "llmsecret",
+        "embedsecret",
+        "sonarrsecret",
+        "reportsecret",
+        "consolesecret",
+        "5550100",
+    ];
     let leaked: Vec<&str> = kept.into_iter().filter(|secret| shown.contains(secret)).collect();
     assert_eq!(leaked, Vec::<&str>::new(), "{shown}");
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::library::Reporting;
-use super::{Finding, LongRequest, clock, library, model, phone};
+use super::{Finding, LongRequest, clock, embeddings, library, model, phone};
 use crate::cli::wiring::{self, Peer};
 use crate::config::Config;
 use crate::http::Http;
+use crate::llm::embeddings::Embedder;
 use crate::tools::library::Library;
 
 /// Longest time that a test may take.
@@ -21,6 +22,7 @@ pub(crate) enum Connection {
     /// By its name, such as `radarr-4k`.
     Library(&'static str, &'static str),
     Model,
+    Embeddings,
     Phone,
     Webhook,
     Clock,
@@ -32,6 +34,7 @@ impl Connection {
         match self {
             Self::Library(name, _) => name,
             Self::Model => "model",
+            Self::Embeddings => "embeddings",
             Self::Phone => "phone",
             Self::Webhook => "webhook",
             Self::Clock => "clock",
@@ -42,6 +45,7 @@ impl Connection {
         match self {
             Self::Library(_, label) => label,
             Self::Model => "Model",
+            Self::Embeddings => "Embeddings",
             Self::Phone => "Twilio",
             Self::Webhook => "Webhook address",
             Self::Clock => "Clock",
@@ -65,13 +69,21 @@ struct Inner {
     peers: Vec<Peer>,
     /// `None`: Twilio, Sonarr and Radarr are simulated.
     config: Option<Arc<Config>>,
+    embedder: Option<Arc<dyn Embedder>>,
+    /// From which likeness on two texts count as alike.
+    floor: f32,
     place: Semaphore,
 }
 
 impl Checkup {
-    pub fn new(config: Option<Arc<Config>>, library: &Library) -> Self {
+    pub fn new(
+        config: Option<Arc<Config>>,
+        library: &Library,
+        embedder: Option<Arc<dyn Embedder>>,
+        floor: f32,
+    ) -> Self {
         let peers = wiring::peers_of(library);
-        Self(Arc::new(Inner { peers, config, place: Semaphore::new(1) }))
+        Self(Arc::new(Inner { peers, config, embedder, floor, place: Semaphore::new(1) }))
     }
 
     pub(crate) fn is_simulated(&self) -> bool {
@@ -81,8 +93,14 @@ impl Checkup {
     pub(crate) fn connections(&self) -> Vec<Connection> {
         let libraries = self.0.peers.iter().map(|peer| Connection::Library(peer.name, peer.label));
         let others = match &self.0.config {
-            Some(_) => vec![Connection::Model, Connection::Phone, Connection::Webhook, Connection::Clock],
-            None => Vec::new(),
+            Some(_) => vec![
+                Connection::Model,
+                Connection::Embeddings,
+                Connection::Phone,
+                Connection::Webhook,
+                Connection::Clock,
+            ],
+            None => vec![Connection::Embeddings],
         };
         libraries.chain(others).collect()
     }
@@ -105,6 +123,9 @@ impl Checkup {
                 config.map_or(Reporting::Simulated, |config| Reporting::To(wiring::hook(config, peer)));
             return library::check(peer, reporting).await;
         }
+        if connection == Connection::Embeddings {
+            return embeddings::check(self.0.embedder.as_deref(), self.0.floor).await;
+        }
         let Some(config) = config else { return Vec::new() };
         let http = match Http::network() {
             Ok(http) => http,
@@ -113,7 +134,7 @@ impl Checkup {
             }
         };
         match connection {
-            Connection::Library(..) => Vec::new(),
+            Connection::Library(..) | Connection::Embeddings => Vec::new(),
             Connection::Model => model::check(config.llm.as_ref(), LongRequest::WhereFree).await,
             Connection::Phone => phone::account(config, &http).await,
             Connection::Webhook => phone::webhook(config, &http).await,

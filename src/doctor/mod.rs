@@ -3,6 +3,7 @@
 
 pub mod checkup;
 mod clock;
+mod embeddings;
 pub(crate) mod house;
 mod library;
 mod model;
@@ -14,6 +15,7 @@ use futures_util::future::join_all;
 use crate::cli::wiring;
 use crate::config::Config;
 use crate::http::Http;
+use crate::llm::embeddings::USUAL_FLOOR;
 use library::Reporting;
 
 /// The outcome of one check.
@@ -70,11 +72,14 @@ pub(crate) async fn examine(config: &Config, long: LongRequest) -> anyhow::Resul
     let peers = wiring::peers(&config.libraries, &http);
     let libraries =
         join_all(peers.iter().map(|peer| library::check(peer, Reporting::To(wiring::hook(config, peer)))));
-    let (clock, libraries, phone, model) = tokio::join!(
+    let embedder = config.embeddings.as_ref().map(wiring::embedder).transpose()?;
+    let floor = config.embeddings.as_ref().map_or(USUAL_FLOOR, |embeddings| embeddings.floor);
+    let (clock, libraries, phone, model, embeddings) = tokio::join!(
         clock::check(config, &http),
         libraries,
         phone::check(config, &http),
         model::check(config.llm.as_ref(), long),
+        embeddings::check(embedder.as_deref(), floor),
     );
     let mut findings = vec![Finding::ok("configuration: complete")];
     findings.extend(house::check(&config.database));
@@ -88,6 +93,7 @@ pub(crate) async fn examine(config: &Config, long: LongRequest) -> anyhow::Resul
     findings.extend(libraries.into_iter().flatten());
     findings.extend(phone);
     findings.extend(model);
+    findings.extend(embeddings);
     Ok(findings)
 }
 

@@ -46,6 +46,7 @@ use crate::conversation::transcript::{Address, ConversationId};
 use crate::conversation::triage::Routing;
 use crate::conversation::turn::Limits;
 use crate::llm::Model;
+use crate::llm::embeddings::Embedder;
 use crate::messaging::outbox::Doorbell;
 use crate::metrics::Metrics;
 use crate::pace::Pace;
@@ -89,6 +90,8 @@ pub struct Settings {
     pub pictures: Pictures,
     /// Our own number, for those who have not texted yet; `None` without an account.
     pub number: Option<Address>,
+    /// From which likeness on two texts count as alike.
+    pub floor: f32,
     pub pace: Pace,
 }
 
@@ -157,6 +160,8 @@ pub struct Parts {
     /// `None` where none is configured: the keyword brain answers.
     pub model: Option<Arc<dyn Model>>,
     pub keyword: Arc<dyn Model>,
+    /// `None` where none is configured: memory is searched by words alone.
+    pub embedder: Option<Arc<dyn Embedder>>,
     pub tools: Registry,
     pub metrics: Metrics,
     /// What reports are about is looked up here.

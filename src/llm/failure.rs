@@ -1,8 +1,9 @@
-//! Which error is a server's refusal, by what the caller does next?
+//! Which error is a request that failed, by what the caller does next?
 //! Judged by status and raw body, since every server has its own envelope.
 
 use std::time::Duration;
 
+use async_openai::error::OpenAIError;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
@@ -78,6 +79,40 @@ impl Refusal {
     fn is_quota_spent(&self) -> bool {
         ["insufficient_quota", "billing"].iter().any(|word| self.kind.contains(word))
             || self.message.contains("insufficient_quota")
+    }
+}
+
+/// Why an attempt has no answer.
+pub(super) enum Fault {
+    /// Other words may help.
+    Refused(Refusal),
+    Failed(ModelError),
+}
+
+impl From<ModelError> for Fault {
+    fn from(error: ModelError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<OpenAIError> for Fault {
+    fn from(error: OpenAIError) -> Self {
+        Self::Failed(match error {
+            OpenAIError::Boxed(error) => match error.downcast::<Refusal>() {
+                Ok(refusal) => return Self::Refused(*refusal),
+                Err(_) => ModelError::Unavailable("the connection broke".to_owned()),
+            },
+            OpenAIError::Reqwest(error) if error.is_connect() => {
+                ModelError::Unavailable("no connection".to_owned())
+            }
+            OpenAIError::Reqwest(error) if error.is_timeout() => ModelError::Timeout,
+            OpenAIError::JSONDeserialize(error, _) if error.is_data() => {
+                ModelError::Garbled("the answer has an unknown shape".to_owned())
+            }
+            OpenAIError::JSONDeserialize(..) => ModelError::Garbled("the answer is not JSON".to_owned()),
+            // Their texts may hold parts of the answer or the URL.
+            _ => ModelError::Unavailable("the connection broke".to_owned()),
+        })
     }
 }
 

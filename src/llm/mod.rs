@@ -2,6 +2,7 @@
 
 mod accumulate;
 pub mod dialect;
+pub mod embeddings;
 mod failure;
 pub mod keyword;
 pub mod openai;

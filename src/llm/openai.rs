@@ -17,7 +17,7 @@ use url::Url;
 
 use super::accumulate::{Accumulator, Flaw};
 use super::dialect::{Dialect, Setting, Streaming, TokenField};
-use super::failure::{self, Refusal};
+use super::failure::{self, Fault};
 use super::transport::{self, Endpoint};
 use super::wire::{self, Answer, Delivery};
 use super::{DeltaSink, Model, ModelError, StepOut};
@@ -195,37 +195,6 @@ impl fmt::Debug for OpenAi {
 enum Told {
     Nothing,
     Something,
-}
-
-/// Why an attempt has no answer.
-enum Fault {
-    /// Other words may help.
-    Refused(Refusal),
-    Failed(ModelError),
-}
-
-impl From<ModelError> for Fault {
-    fn from(error: ModelError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl From<OpenAIError> for Fault {
-    fn from(error: OpenAIError) -> Self {
-        Self::Failed(match error {
-            OpenAIError::Boxed(error) => match error.downcast::<Refusal>() {
-                Ok(refusal) => return Self::Refused(*refusal),
-                Err(_) => ModelError::Unavailable("the connection broke".to_owned()),
-            },
-            OpenAIError::Reqwest(error) if error.is_connect() => {
-                ModelError::Unavailable("no connection".to_owned())
-            }
-            OpenAIError::Reqwest(error) if error.is_timeout() => ModelError::Timeout,
-            OpenAIError::JSONDeserialize(..) => ModelError::Garbled("the answer is not JSON".to_owned()),
-            // Their texts may hold parts of the answer or the URL.
-            _ => ModelError::Unavailable("the connection broke".to_owned()),
-        })
-    }
 }
 
 #[cfg(test)]

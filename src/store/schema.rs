@@ -12,6 +12,40 @@ diesel::table! {
 }
 
 diesel::table! {
+    agent_responses (id) {
+        id -> BigInt,
+        turn_id -> Nullable<BigInt>,
+        source -> Text,
+        scope -> Text,
+        owner -> Text,
+        user_id -> Nullable<BigInt>,
+        group_id -> Nullable<BigInt>,
+        agent -> Text,
+        trigger_text -> Text,
+        response_text -> Text,
+        summary -> Text,
+        topics -> Text,
+        keywords -> Text,
+        response_type -> Nullable<Text>,
+        importance -> Float,
+        extracted_by -> Nullable<Text>,
+        for_everyone -> Text,
+        times -> BigInt,
+        likeness -> BigInt,
+        state -> Text,
+        attempts -> BigInt,
+        not_before -> BigInt,
+        embed_model -> Nullable<Text>,
+        embed_attempts -> BigInt,
+        revision -> BigInt,
+        created_at -> BigInt,
+        processed_at -> Nullable<BigInt>,
+        trigger_vec -> Nullable<Binary>,
+        response_vec -> Nullable<Binary>,
+    }
+}
+
+diesel::table! {
     api_keys (id) {
         id -> BigInt,
         name -> Text,
@@ -182,6 +216,20 @@ diesel::table! {
         started_at -> BigInt,
         finished_at -> Nullable<BigInt>,
         tokens_cached -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    memory_group_members (user_id, group_id) {
+        user_id -> BigInt,
+        group_id -> BigInt,
+    }
+}
+
+diesel::table! {
+    memory_groups (id) {
+        id -> BigInt,
+        members -> Text,
     }
 }
 
@@ -429,6 +477,22 @@ diesel::table! {
 }
 
 diesel::table! {
+    user_facts (id) {
+        id -> BigInt,
+        user_id -> BigInt,
+        kind -> Text,
+        key -> Text,
+        value -> Text,
+        number -> Nullable<BigInt>,
+        state -> Text,
+        source -> Text,
+        event_id -> Nullable<BigInt>,
+        created_at -> BigInt,
+        ended_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
     users (id) {
         id -> BigInt,
         phone -> Text,
@@ -457,6 +521,9 @@ diesel::table! {
 
 diesel::joinable!(additions -> tool_calls (tool_call_id));
 diesel::joinable!(additions -> users (user_id));
+diesel::joinable!(agent_responses -> memory_groups (group_id));
+diesel::joinable!(agent_responses -> turns (turn_id));
+diesel::joinable!(agent_responses -> users (user_id));
 diesel::joinable!(audit_log -> users (user_id));
 diesel::joinable!(blocks -> turns (turn_id));
 diesel::joinable!(conversations -> users (user_id));
@@ -464,6 +531,8 @@ diesel::joinable!(follows -> users (user_id));
 diesel::joinable!(inbound_events -> turns (turn_id));
 diesel::joinable!(inbound_events -> users (user_id));
 diesel::joinable!(llm_steps -> turns (turn_id));
+diesel::joinable!(memory_group_members -> memory_groups (group_id));
+diesel::joinable!(memory_group_members -> users (user_id));
 diesel::joinable!(notices -> outbox (outbox_id));
 diesel::joinable!(notices -> users (user_id));
 diesel::joinable!(outbox -> turns (turn_id));
@@ -483,9 +552,12 @@ diesel::joinable!(tool_calls -> inbound_events (confirmed_by));
 diesel::joinable!(turns -> conversations (conversation_id));
 diesel::joinable!(turns -> users (user_id));
 diesel::joinable!(usage -> users (user_id));
+diesel::joinable!(user_facts -> inbound_events (event_id));
+diesel::joinable!(user_facts -> users (user_id));
 
 diesel::allow_tables_to_appear_in_same_query!(
     additions,
+    agent_responses,
     api_keys,
     approvals,
     arr_cursors,
@@ -499,6 +571,8 @@ diesel::allow_tables_to_appear_in_same_query!(
     inbound_events,
     instance,
     llm_steps,
+    memory_group_members,
+    memory_groups,
     notices,
     offsets,
     outbox,
@@ -515,5 +589,6 @@ diesel::allow_tables_to_appear_in_same_query!(
     tool_calls,
     turns,
     usage,
+    user_facts,
     users,
 );

@@ -8,6 +8,7 @@ mod arr_events;
 mod arr_radarr;
 mod arr_requests;
 mod arr_sonarr;
+mod embeddings;
 mod prism;
 mod stubllm;
 mod talk;

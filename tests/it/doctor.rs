@@ -8,7 +8,7 @@ use dialarr::messaging::{Channel, Outgoing};
 use dialarr::store::db::Db;
 
 use crate::harness::cli::Ended;
-use crate::harness::served::{Answers, SECRET, Street, TOKEN, door, model, serve};
+use crate::harness::served::{Answers, SECRET, Street, TOKEN, door, embeddings, model, serve};
 
 /// Long enough for every request that turns make.
 const LONG: usize = 16_384;
@@ -21,6 +21,8 @@ async fn household() -> Street {
     Db::open(&street.cli.path("dialarr.db")).unwrap().close().await;
     street.set("LLM_BASE_URL", &format!("{}/v1", serve(model(Answers::WithTheCall, LONG)).await));
     street.set("LLM_MODEL", "a-model");
+    street.set("EMBEDDINGS_BASE_URL", &format!("{}/v1", serve(embeddings(0.2)).await));
+    street.set("EMBEDDINGS_MODEL", "an-embedder");
     street
 }
 
@@ -38,13 +40,21 @@ fn said(ended: &Ended, subject: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// A line that tells how long something took, without that time.
+fn without_time(line: &str) -> String {
+    match line.strip_suffix(" ms").and_then(|line| line.rsplit_once(' ')) {
+        Some((line, _)) => format!("{line} # ms"),
+        None => line.to_owned(),
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn where_all_is_well_each_line_says_so() {
     let street = household().await;
     let ended = street.run(&["doctor"]);
     assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""), "{}", ended.output);
     let lines = ended.output.lines().filter(|line| !line.contains("free beside the database"));
-    let lines = lines.collect::<Vec<_>>().join("\n");
+    let lines = lines.map(without_time).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(lines.replace(street.get("PUBLIC_URL"), "https://sms.example.org"), @r"
     ok       configuration: complete
     ok       database: dialarr.db opens and is of this version
@@ -68,6 +78,8 @@ async fn where_all_is_well_each_line_says_so() {
     ok       Twilio: no text of the last week failed for want of a registration
     ok       model: a-model answers and calls tools (118 tokens)
     ok       model: it reads long requests whole (10101 tokens)
+    ok       embeddings: an-embedder answers with 5 dimensions, 8 sentences in # ms
+    ok       embeddings: unrelated sentences are up to 0.20 alike, related ones 1.00; the floor is 0.30
     ");
 }
 
@@ -229,6 +241,18 @@ async fn a_long_request_is_not_paid_for_unasked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn embeddings_that_find_everything_alike_and_a_server_without_them_are_told() {
+    let mut street = household().await;
+    let mut of_the_embeddings = async |server| {
+        street.set("EMBEDDINGS_BASE_URL", &format!("{}/v1", serve(server).await));
+        said(&street.run(&["doctor"]), "embeddings")
+    };
+    let alike = of_the_embeddings(embeddings(0.45)).await;
+    insta::assert_snapshot!(alike.lines().skip(1).collect::<Vec<_>>().join("\n"), @"");
+    insta::assert_snapshot!(of_the_embeddings(model(Answers::WithWords, LONG)).await, @"");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_to_ask_is_told_and_is_no_failure() {
     let street = household().await;
     let bare: [(&str, &str); 1] = [("TZ", "UTC")];
@@ -245,5 +269,6 @@ async fn nobody_to_ask_is_told_and_is_no_failure() {
     warning  Twilio: no account is configured, so nobody can text
              hint: set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works without
     ok       model: none is configured, keywords are read in its place
+    ok       embeddings: no model is configured, memory is searched by words
     ");
 }

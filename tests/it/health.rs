@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use http::Request;
 use serde_json::{Value, json};
 
-use crate::harness::{BOB, Has, TestApp};
+use crate::harness::{BOB, Has, Setup, TestApp};
 
 async fn ask(app: &TestApp, path: &str) -> (u16, Value) {
     let request = Request::get(format!("http://localhost:3000{path}")).body(Bytes::new()).unwrap();
@@ -140,4 +140,23 @@ async fn the_page_tells_how_things_stand_and_tests_a_library_when_asked() {
     let down = browser.submit("/health-checks", &[("connection", "radarr")]).await;
     assert!(down.html.contains("badge bad"), "{}", down.html);
     assert_eq!(browser.submit("/health-checks", &[("connection", "elsewhere")]).await.status, 404);
+}
+
+#[tokio::test]
+async fn the_page_tests_what_turns_texts_into_vectors() {
+    let app = TestApp::start().await;
+    let mut browser = app.browser().await;
+    let tested = browser.submit("/health-checks", &[("connection", "embeddings")]).await;
+    for words in ["hashing-256 answers with 256 dimensions", "the floor is 0.30"] {
+        assert!(tested.html.contains(words), "{words}: {}", tested.html);
+    }
+}
+
+#[tokio::test]
+async fn without_an_embeddings_model_the_page_says_that_words_are_searched() {
+    let app = Setup::default().without_embeddings().start().await;
+    let mut browser = app.browser().await;
+    let tested = browser.submit("/health-checks", &[("connection", "embeddings")]).await;
+    let words = "no model is configured, memory is searched by words";
+    assert!(tested.html.contains(words), "{}", tested.html);
 }

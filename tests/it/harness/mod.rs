@@ -332,6 +332,10 @@ impl World {
         blueprint.members.clone_from(&setup.members);
         blueprint.report_secret.clone_from(&setup.report_secret);
         blueprint.console = setup.console.clone();
+        match setup.embeddings {
+            setup::Embeddings::Letters => {}
+            setup::Embeddings::Nothing => blueprint.embedder = None,
+        }
         if let Some(tokens) = &setup.tokens {
             let verifier = Verifier { tokens: tokens.clone(), shared_keys: BTreeMap::new() };
             blueprint.trust = Some(Arc::new(web::Trust { verifier, public_url: setup.public_url.clone() }));

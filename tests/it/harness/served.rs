@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::post;
+use axum::{Json, Router};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::Address;
 use dialarr::messaging::fake::{FakeAccount, FakeTwilio};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::cli::{Cli, Ended};
@@ -98,6 +98,23 @@ pub(crate) fn model(answers: Answers, context: usize) -> Router {
         ([(CONTENT_TYPE, "text/event-stream")], format!("data: {chunk}\n\ndata: [DONE]\n\n"))
     };
     Router::new().route("/v1/chat/completions", post(answer))
+}
+
+/// A server of vectors that finds all texts as much `alike`, from 0 to 1, except the first and second, third and fourth and
+/// so on, which are the same to it.
+pub(crate) fn embeddings(alike: f64) -> Router {
+    let answer = move |Json(body): Json<Value>| async move {
+        let texts = body["input"].as_array().cloned().unwrap_or_default();
+        let data = texts.iter().enumerate().map(|(index, _)| {
+            // One number that all share, and one for each pair.
+            let mut vector = vec![0.0; 1 + texts.len().div_ceil(2)];
+            vector[0] = alike.sqrt();
+            vector[1 + index / 2] = (1.0 - alike).sqrt();
+            json!({ "object": "embedding", "index": index, "embedding": vector })
+        });
+        Json(json!({ "object": "list", "data": data.collect::<Vec<_>>(), "model": body["model"] }))
+    };
+    Router::new().route("/v1/embeddings", post(answer))
 }
 
 /// Whoever turns away what has no signature, as Dialarr does.

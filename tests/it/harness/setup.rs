@@ -30,8 +30,16 @@ pub(crate) struct Setup {
     pub(super) report_secret: Option<SecretString>,
     /// Who is let in to the console.
     pub(super) console: Rules,
+    /// Whether texts are turned into vectors.
+    pub(super) embeddings: Embeddings,
     /// A second Radarr, for 4K.
     pub(super) four_k: Option<FakeRadarr>,
+}
+
+/// What memory is searched by besides words.
+pub(super) enum Embeddings {
+    Letters,
+    Nothing,
 }
 
 /// Who answers.
@@ -54,6 +62,7 @@ impl Default for Setup {
             members: Vec::new(),
             report_secret: Some(SecretString::from(reports::SECRET)),
             console: Rules { sign_in: SignIn::Links, hosts: Hosts::local() },
+            embeddings: Embeddings::Letters,
             four_k: None,
         }
     }
@@ -72,6 +81,11 @@ impl Setup {
     /// A model that keeps texts with the word "hold" waiting until it is let go.
     pub(crate) fn holding(self, model: &Arc<Holding>) -> Self {
         Self { brain: Brain::Holding(model.clone()), ..self }
+    }
+
+    /// No `EMBEDDINGS_MODEL`: memory is searched by words alone.
+    pub(crate) fn without_embeddings(self) -> Self {
+        Self { embeddings: Embeddings::Nothing, ..self }
     }
 
     pub(crate) fn four_k(self, radarr: &FakeRadarr) -> Self {

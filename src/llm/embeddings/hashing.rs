@@ -1,0 +1,90 @@
+//! Vectors of letters, for the demo and tests: no server, and the same on every machine.
+//! It knows letters, not meaning: "film" and "movie" are strangers to it, "movie" and "movies" are not.
+
+use async_trait::async_trait;
+use sha2::{Digest, Sha256};
+
+use super::{EmbedError, Embedder, bounds};
+use crate::conversation::words::plain_title;
+
+/// As many as a byte can tell apart.
+const DIMENSIONS: usize = 256;
+/// Two texts that share a word are more alike than two that share some letters.
+const WORD: f32 = 1.0;
+const THREE_LETTERS: f32 = 0.5;
+
+/// Words and their threes of letters, each hashed to a dimension and a sign.
+#[derive(Debug, Clone, Copy)]
+pub struct HashingEmbedder;
+
+#[async_trait]
+impl Embedder for HashingEmbedder {
+    fn model(&self) -> &'static str {
+        "hashing-256"
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        bounds::none_is_blank(texts)?;
+        Ok(texts.iter().map(|text| vector(text)).collect())
+    }
+}
+
+fn vector(text: &str) -> Vec<f32> {
+    let plain = plain_title(text);
+    // A text of emoji has no letters, but can be told from others all the same.
+    let words = if plain.is_empty() { text.trim() } else { &plain };
+    let mut sums = vec![0.0; DIMENSIONS];
+    let mut add = |feature: &str, weight: f32| {
+        let hash = Sha256::digest(feature);
+        sums[usize::from(hash[0])] += if hash[1] % 2 == 0 { weight } else { -weight };
+    };
+    for word in words.split_whitespace() {
+        add(word, WORD);
+        let letters: Vec<char> = format!(" {word} ").chars().collect();
+        for three in letters.windows(3) {
+            add(&three.iter().collect::<String>(), THREE_LETTERS);
+        }
+    }
+    // Opposite signs may cancel out to nothing.
+    bounds::unit(sums).unwrap_or_else(|| (0..DIMENSIONS).map(|at| if at == 0 { 1.0 } else { 0.0 }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn likeness(one: &str, other: &str) -> f32 {
+        vector(one).iter().zip(vector(other)).map(|(a, b)| a * b).sum()
+    }
+
+    #[tokio::test]
+    async fn texts_become_vectors_of_unit_length_that_are_the_same_everywhere() {
+        let texts = ["add Dune", "\u{1F3AC}"].map(str::to_owned);
+        let vectors = HashingEmbedder.embed(&texts).await.unwrap();
+        assert_eq!(vectors.iter().map(Vec::len).collect::<Vec<_>>(), [256, 256]);
+        for vector in &vectors {
+            let length: f32 = vector.iter().map(|number| number * number).sum();
+            assert!((length - 1.0).abs() < 1e-5, "{length}");
+        }
+        let set = |vector: &[f32]| {
+            let set = vector.iter().enumerate().filter(|(_, number)| **number != 0.0);
+            set.map(|(at, number)| format!("{at}:{number:.4}")).collect::<Vec<_>>().join(" ")
+        };
+        insta::assert_snapshot!(set(&vectors[0]), @"82:-0.2294 85:-0.2294 91:-0.2294 126:0.6882 140:-0.2294 162:0.2294 171:0.4588 180:0.2294");
+    }
+
+    #[test]
+    fn shared_words_and_letters_are_alike_and_others_are_not() {
+        assert!(likeness("Add Dünë!", "add dune") > 0.999);
+        assert!(likeness("add interstellar", "is interstellar there") > 0.5);
+        assert!(likeness("the old movies", "an old movie") > 0.3);
+        assert!(likeness("add interstellar", "what is the weather like") < 0.2);
+        assert!(likeness("delete the office", "i only want 4k") < 0.2);
+    }
+
+    #[tokio::test]
+    async fn a_blank_text_is_told_by_its_place() {
+        let texts = ["add Dune", " \n"].map(str::to_owned);
+        assert_eq!(HashingEmbedder.embed(&texts).await, Err(EmbedError::Blank { text: 1 }));
+    }
+}

@@ -1,0 +1,364 @@
+//! How does an OpenAI-compatible server turn texts into vectors?
+
+use std::fmt;
+use std::time::Duration;
+
+use async_openai::Client;
+use async_openai::config::Config;
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use secrecy::{ExposeSecret, SecretString};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use url::Url;
+
+use super::{EmbedError, Embedder, bounds};
+use crate::llm::ModelError;
+use crate::llm::failure::{self, Fault};
+use crate::llm::openai::OpenAiError;
+use crate::llm::transport::{self, Endpoint};
+
+/// Some servers take no more at once.
+const MAX_TEXTS: usize = 64;
+/// What is said further on in a text adds little, and models read only so much.
+const MAX_CHARS: usize = 8_000;
+/// What a request may take. A person waits for the first, so the words must do where vectors are late.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One embeddings model of one server.
+pub struct OpenAiEmbedder {
+    client: Client<Endpoint>,
+    model: String,
+    patience: Duration,
+}
+
+impl OpenAiEmbedder {
+    pub fn new(base_url: &Url, key: Option<SecretString>, model: String) -> Result<Self, OpenAiError> {
+        Ok(Self { client: transport::client(base_url, key)?, model, patience: PATIENCE })
+    }
+
+    /// The vectors of one request as they came, in the order of the texts.
+    async fn ask(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let body = json!({
+            "model": self.model,
+            "input": texts.iter().map(|text| beginning(text)).collect::<Vec<_>>(),
+            "encoding_format": "float",
+        });
+        let asked = async {
+            let answer = self.client.embeddings().create_byot::<_, Answer>(body).await?;
+            Ok::<_, Fault>(answer.in_order(texts.len())?)
+        };
+        let error = match timeout(self.patience, asked).await {
+            Ok(Ok(vectors)) => return Ok(vectors),
+            Ok(Err(Fault::Refused(refusal))) => refusal.into_error(),
+            Ok(Err(Fault::Failed(error))) => error,
+            Err(_) => ModelError::Timeout,
+        };
+        Err(failure::presentable(error, self.client.config().api_key().expose_secret()).into())
+    }
+}
+
+#[async_trait]
+impl Embedder for OpenAiEmbedder {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        bounds::none_is_blank(texts)?;
+        let mut vectors = Vec::with_capacity(texts.len());
+        for some in texts.chunks(MAX_TEXTS) {
+            vectors.extend(self.ask(some).await?);
+        }
+        bounds::comparable(vectors)
+    }
+}
+
+impl fmt::Debug for OpenAiEmbedder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpenAiEmbedder({} at {})", self.model, self.client.config().api_base())
+    }
+}
+
+impl From<ModelError> for EmbedError {
+    fn from(error: ModelError) -> Self {
+        match error {
+            ModelError::RateLimited { retry_after } => Self::RateLimited { retry_after },
+            ModelError::Unavailable(said) => Self::Unavailable(said),
+            ModelError::Timeout => Self::Timeout,
+            ModelError::Garbled(said) => Self::Garbled(said),
+            ModelError::ContextTooLong => Self::Rejected("a text is too long for the model".to_owned()),
+            ModelError::Unauthorized(said) => Self::Unauthorized(said),
+            ModelError::QuotaSpent(said) => Self::QuotaSpent(said),
+            ModelError::Rejected(said) => Self::Rejected(said),
+        }
+    }
+}
+
+fn beginning(text: &str) -> &str {
+    let end = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(end, _)| end);
+    &text[..end]
+}
+
+/// What a server says, with the fields that are of use; the others differ from server to server.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    data: Option<Vec<Entry>>,
+    /// Set when the answer is none.
+    error: Value,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    index: Option<usize>,
+    embedding: Numbers,
+}
+
+impl Answer {
+    fn in_order(self, count: usize) -> Result<Vec<Vec<f32>>, ModelError> {
+        if let Some(error) = failure::inside_answer(&self.error) {
+            return Err(error);
+        }
+        let mut entries = self.data.unwrap_or_default();
+        if entries.len() != count {
+            let said = format!("{} vectors for {count} texts", entries.len());
+            return Err(ModelError::Garbled(said));
+        }
+        // Where nothing is numbered, the order of the texts is the only one there is.
+        if entries.iter().any(|entry| entry.index.is_some()) {
+            entries.sort_by_key(|entry| entry.index);
+            if !entries.iter().map(|entry| entry.index).eq((0..count).map(Some)) {
+                return Err(ModelError::Garbled("the vectors are not numbered as the texts are".to_owned()));
+            }
+        }
+        Ok(entries.into_iter().map(|entry| entry.embedding.0).collect())
+    }
+}
+
+/// A list of numbers, or the bytes of one in base64, which some servers send unasked.
+struct Numbers(Vec<f32>);
+
+impl<'de> Deserialize<'de> for Numbers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Not an untagged enum, which would keep each number in 32 bytes until it is decided.
+        deserializer.deserialize_any(NumbersVisitor).map(Self)
+    }
+}
+
+struct NumbersVisitor;
+
+impl<'de> Visitor<'de> for NumbersVisitor {
+    type Value = Vec<f32>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a vector")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut numbers = Vec::new();
+        while let Some(number) = list.next_element()? {
+            numbers.push(number);
+        }
+        Ok(numbers)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        let bytes = STANDARD.decode(text).map_err(|_| E::custom("not base64"))?;
+        let (numbers, rest) = bytes.as_chunks();
+        if !rest.is_empty() {
+            return Err(E::custom("a part of a number"));
+        }
+        Ok(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+    use wiremock::{Mock, MockServer, Request, ResponseTemplate, matchers};
+
+    use super::*;
+
+    fn embedder(base: &str) -> OpenAiEmbedder {
+        OpenAiEmbedder::new(&Url::parse(base).unwrap(), Some("secret-key".into()), "m".to_owned()).unwrap()
+    }
+
+    /// A server that answers each request by its body.
+    async fn server(answer: impl Fn(&Value) -> ResponseTemplate + Send + Sync + 'static) -> MockServer {
+        let server = MockServer::start().await;
+        Mock::given(matchers::path("/embeddings"))
+            .respond_with(move |request: &Request| answer(&request.body_json().unwrap()))
+            .mount(&server)
+            .await;
+        server
+    }
+
+    async fn requests(server: &MockServer) -> Vec<Value> {
+        let requests = server.received_requests().await.unwrap();
+        requests.iter().map(|request| request.body_json().unwrap()).collect()
+    }
+
+    fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
+        texts.map(str::to_owned).to_vec()
+    }
+
+    fn entry(index: usize, embedding: &Value) -> Value {
+        json!({ "object": "embedding", "index": index, "embedding": embedding })
+    }
+
+    /// Compares what becomes of an answer to two texts.
+    async fn check(answer: Value, expected: Result<Vec<Vec<f32>>, EmbedError>) {
+        let server = server(move |_| ResponseTemplate::new(200).set_body_json(&answer)).await;
+        assert_eq!(embedder(&server.uri()).embed(&texts(["a", "b"])).await, expected);
+    }
+
+    async fn check_data(data: Value, expected: Result<Vec<Vec<f32>>, EmbedError>) {
+        check(json!({ "object": "list", "data": data, "model": "m" }), expected).await;
+    }
+
+    fn garbled(said: &str) -> Result<Vec<Vec<f32>>, EmbedError> {
+        Err(EmbedError::Garbled(said.to_owned()))
+    }
+
+    #[tokio::test]
+    async fn the_request_is_plain_embeddings() {
+        let server = server(|_| {
+            let data = [entry(0, &json!([0.0, 2.0])), entry(1, &json!([3, -4]))];
+            ResponseTemplate::new(200).set_body_json(json!({ "data": data }))
+        })
+        .await;
+        let vectors = embedder(&server.uri()).embed(&texts(["find up", "se\u{f1}or"])).await;
+        assert_eq!(vectors, Ok(vec![vec![0.0, 1.0], vec![0.6, -0.8]]));
+        let sent = server.received_requests().await.unwrap();
+        assert_eq!(sent[0].headers["authorization"], "Bearer secret-key");
+        assert_eq!(
+            sent[0].body_json::<Value>().unwrap(),
+            json!({ "model": "m", "input": ["find up", "se\u{f1}or"], "encoding_format": "float" })
+        );
+    }
+
+    #[tokio::test]
+    async fn vectors_come_in_the_order_of_the_texts() {
+        let (first, second) = (json!([1, 0]), json!([0, 1]));
+        let expected = || Ok(vec![vec![1.0, 0.0], vec![0.0, 1.0]]);
+        check_data(json!([entry(1, &second), entry(0, &first)]), expected()).await;
+        check_data(json!([{ "embedding": first }, { "index": null, "embedding": second }]), expected()).await;
+        let said = "the vectors are not numbered as the texts are";
+        check_data(json!([entry(0, &first), entry(0, &second)]), garbled(said)).await;
+        check_data(json!([entry(1, &first), entry(2, &second)]), garbled(said)).await;
+        check_data(json!([{ "embedding": first }, entry(1, &second)]), garbled(said)).await;
+    }
+
+    #[tokio::test]
+    async fn vectors_in_base64_are_read_too() {
+        let encoded = |numbers: [f32; 2]| json!(STANDARD.encode(numbers.map(f32::to_le_bytes).concat()));
+        let data = json!([entry(0, &encoded([0.5, 0.0])), entry(1, &encoded([0.0, -3.0]))]);
+        check_data(data, Ok(vec![vec![1.0, 0.0], vec![0.0, -1.0]])).await;
+        for odd in ["AAAA", "not base64"] {
+            let data = json!([entry(0, &json!(odd)), entry(1, &json!(odd))]);
+            check_data(data, garbled("the answer has an unknown shape")).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn odd_answers_are_not_believed() {
+        let good = entry(0, &json!([1, 0]));
+        check_data(json!([good]), garbled("1 vectors for 2 texts")).await;
+        check_data(json!([good, good, good]), garbled("3 vectors for 2 texts")).await;
+        check_data(Value::Null, garbled("0 vectors for 2 texts")).await;
+        for odd in [json!([1, null]), json!(null), json!({ "0": 1 }), json!([[1, 0]])] {
+            check_data(json!([good, entry(1, &odd)]), garbled("the answer has an unknown shape")).await;
+        }
+        let other = |vector: Value| json!([good, entry(1, &vector)]);
+        check_data(other(json!([0, 0])), garbled("a vector without a direction")).await;
+        check_data(other(json!([1e300, 0])), garbled("a vector without a direction")).await;
+        check_data(other(json!([1, 0, 0])), garbled("vectors of different lengths")).await;
+        let long = json!([entry(0, &json!(vec![1; 4_097])), entry(1, &json!(vec![1; 4_097]))]);
+        check_data(long, garbled("more than 4096 dimensions")).await;
+        let error = json!({ "error": { "message": "the model is loading" }, "data": null });
+        check(error, Err(EmbedError::Unavailable("the model is loading".to_owned()))).await;
+    }
+
+    #[tokio::test]
+    async fn refusals_are_told_apart_without_the_key_and_after_one_request() {
+        let refused = async |status: u16, error: Value| {
+            let answer = ResponseTemplate::new(status)
+                .set_body_json(json!({ "error": error }))
+                .insert_header("retry-after", "40");
+            let server = server(move |_| answer.clone()).await;
+            let error = embedder(&server.uri()).embed(&texts(["a"])).await.unwrap_err();
+            assert_eq!(requests(&server).await.len(), 1);
+            error
+        };
+        let said = |text: &str| text.to_owned();
+        for (status, error, expected) in [
+            (401, json!("no secret-key here"), EmbedError::Unauthorized(said("no (key) here"))),
+            (404, json!("model \"m\" not found"), EmbedError::Rejected(said("model \"m\" not found"))),
+            (402, json!("no"), EmbedError::QuotaSpent(said("no"))),
+            (503, json!("secret-key?"), EmbedError::Unavailable(said("(key)?"))),
+            (429, json!("slow"), EmbedError::RateLimited { retry_after: Some(Duration::from_secs(40)) }),
+            (400, json!("input is too long"), EmbedError::Rejected(said("a text is too long for the model"))),
+        ] {
+            assert_eq!(refused(status, error).await, expected, "{status}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_json_is_garbled() {
+        let server =
+            server(|_| ResponseTemplate::new(200).set_body_raw("<html>Sign in</html>", "text/html")).await;
+        let outcome = embedder(&server.uri()).embed(&texts(["a"])).await;
+        assert_eq!(outcome, garbled("the answer is not JSON"));
+    }
+
+    #[tokio::test]
+    async fn many_texts_go_in_several_requests_and_long_ones_are_cut_between_letters() {
+        let server = server(|body| {
+            let count = body["input"].as_array().unwrap().len();
+            let data: Vec<Value> = (0..count).map(|index| entry(index, &json!([1, index]))).collect();
+            ResponseTemplate::new(200).set_body_json(json!({ "data": data }))
+        })
+        .await;
+        let many = vec!["\u{f1}".repeat(MAX_CHARS + 1); MAX_TEXTS + 1];
+        let vectors = embedder(&server.uri()).embed(&many).await.unwrap();
+        assert_eq!((vectors.len(), &vectors[64]), (65, &vec![1.0, 0.0]));
+        let requests = requests(&server).await;
+        let sizes = requests.iter().map(|body| body["input"].as_array().unwrap().len());
+        assert_eq!(sizes.collect::<Vec<_>>(), [64, 1]);
+        assert_eq!(requests[1]["input"][0], "\u{f1}".repeat(MAX_CHARS));
+    }
+
+    #[tokio::test]
+    async fn nothing_is_sent_of_no_texts_and_of_blank_ones() {
+        let server = server(|_| ResponseTemplate::new(500)).await;
+        let embedder = embedder(&server.uri());
+        assert_eq!(embedder.embed(&[]).await, Ok(Vec::new()));
+        let blank = EmbedError::Blank { text: 1 };
+        assert!(!blank.trouble().retriable);
+        assert_eq!(embedder.embed(&texts(["a", " \n"])).await, Err(blank));
+        assert_eq!(requests(&server).await, Vec::<Value>::new());
+    }
+
+    #[tokio::test]
+    async fn a_server_that_does_not_answer_and_one_that_is_not_there_are_told_apart() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let mut embedder = embedder(&base);
+        embedder.patience = Duration::from_millis(100);
+        assert_eq!(embedder.embed(&texts(["a"])).await, Err(EmbedError::Timeout));
+        drop(listener);
+        embedder.patience = PATIENCE;
+        let error = EmbedError::Unavailable("no connection".to_owned());
+        assert_eq!(embedder.embed(&texts(["a"])).await, Err(error));
+    }
+
+    #[test]
+    fn debug_output_keeps_the_key() {
+        let shown = format!("{:?}", embedder("http://127.0.0.1:1/v1"));
+        assert_eq!(shown, "OpenAiEmbedder(m at http://127.0.0.1:1/v1)");
+    }
+}
