@@ -250,7 +250,8 @@ impl Beginning<'_> {
         let plain = Scene { pending: None, question: None, ended: None, ..scene.clone() };
         let belongs = |at: usize| {
             let situation = plain.situation(user, self.settings, at);
-            route::route(&situation, &waiting[at]) == Route::Turn(Brain::Model)
+            let is_theirs = waiting[at].origin != Origin::Button;
+            is_theirs && route::route(&situation, &waiting[at]) == Route::Turn(Brain::Model)
         };
         let together = match brain {
             Brain::Model => 1 + (1..waiting.len()).take_while(|at| belongs(*at)).count(),

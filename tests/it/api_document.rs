@@ -91,7 +91,7 @@ fn object_misfits(document: &Value, schema: &Value, given: &Map<String, Value>, 
     found
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn every_event_of_a_conversation_is_as_the_document_says() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));

@@ -49,7 +49,7 @@ async fn a_wish_is_approved_by_button_while_the_admin_is_asked_something_and_the
     app.settle().await;
 
     assert_eq!(app.radarr().removals(), [heat]);
-    assert_eq!(app.last_to(ANN), "Deleted Heat (1995). Freed 9.0 GB.");
+    assert_eq!(app.last_to(ANN), "Deleted Heat (1995). Freed 9 GB.");
     assert_eq!(app.sms("yes").await, "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.");
     assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 21.4 GB.");
     assert_eq!(app.radarr().removals(), [heat, dune]);
