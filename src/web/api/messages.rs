@@ -266,6 +266,7 @@ async fn take_in(console: &Console, caller: Caller, user: &User, new: New) -> Re
     let admission = console.engine.text_as(received, wants, caller.by()).await;
     match admission.map_err(|error| unavailable(error.into()))? {
         Admission::New { event, .. } => Ok(event),
+        Admission::Nobody => Err(users::nobody()),
         // Its twin was quicker.
         Admission::Duplicate => match console.db.read(find).await.map_err(unavailable)? {
             Some(known) => same(&known, &text, wants),

@@ -116,7 +116,9 @@ impl FromRequestParts<Console> for Operator {
         };
         match parts.extensions.get::<Visitor>() {
             Some(Visitor::Operator { form_token }) => Ok(Self { form_token: form_token.clone(), leaving }),
-            Some(Visitor::Program(_) | Visitor::Stranger) | None => Err(Redirect::to("/sign-in")),
+            Some(Visitor::Program(_) | Visitor::Stranger | Visitor::Forwarded) | None => {
+                Err(Redirect::to("/sign-in"))
+            }
         }
     }
 }
@@ -187,7 +189,7 @@ impl FromRequestParts<Console> for Caller {
         match parts.extensions.get::<Visitor>() {
             Some(Visitor::Operator { .. }) => Ok(Self::Operator),
             Some(Visitor::Program(key)) => Ok(Self::Program(*key)),
-            Some(Visitor::Stranger) | None => Err(Problem::new(
+            Some(Visitor::Stranger | Visitor::Forwarded) | None => Err(Problem::new(
                 StatusCode::UNAUTHORIZED,
                 "An API key or a session of the console is needed.",
             )),
