@@ -5,7 +5,9 @@
 
 mod access;
 mod api;
+mod api_document;
 mod asks;
+mod authors;
 mod cli;
 mod confirmation;
 mod copies;
@@ -46,3 +48,4 @@ mod tidy;
 mod tools;
 mod turns;
 mod users;
+mod ways;
