@@ -16,10 +16,11 @@ use prometheus_client::registry::Registry;
 
 use crate::conversation::spending::Tokens;
 use crate::conversation::transcript::{Brain, ChannelKind};
+use crate::conversation::way::Way;
 use crate::llm::ModelError;
 use crate::store::account::{Account, CallEnd, Ended};
 use crate::store::backlog::{Backlog, Queue};
-use crate::store::outbox::TextKind;
+use crate::store::outbox::{Acceptance, TextKind};
 use crate::store::turns::Kind;
 
 /// From what code answers at once to the longest that a turn may take.
@@ -45,6 +46,7 @@ struct Inner {
     segments_sent: Counter,
     text_retries: Counter,
     turns: Counted<2>,
+    turns_resumed: Counted<1>,
     turn_seconds: Timed,
     model_calls: Counted<2>,
     model_tokens: Counted<1>,
@@ -75,6 +77,7 @@ impl Metrics {
             segments_sent: Counter::default(),
             text_retries: Counter::default(),
             turns: Family::default(),
+            turns_resumed: Family::default(),
             turn_seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             model_calls: Family::default(),
             model_tokens: Family::default(),
@@ -97,18 +100,23 @@ impl Metrics {
         self.0.texts_received.get_or_create(&[("channel", channel)]).inc();
     }
 
-    pub fn text_sent(&self, kind: TextKind) {
+    /// A text was taken for delivery, if it was not known to be so before.
+    pub fn text_accepted(&self, acceptance: Acceptance) {
+        let (kind, way, segments) = match acceptance {
+            Acceptance::First { kind, way, segments } => (kind, way, segments),
+            Acceptance::Known => return,
+        };
         let kind = match kind {
             TextKind::Reply => "reply",
             TextKind::ConfirmPrompt => "question",
             TextKind::Notice => "notice",
         };
         self.0.texts_sent.get_or_create(&[("kind", kind)]).inc();
-    }
-
-    /// What the carrier wants to be paid for.
-    pub fn segments_sent(&self, segments: u32) {
-        self.0.segments_sent.inc_by(segments.into());
+        match way {
+            // The carrier wants to be paid for them.
+            Way::Carrier => drop(self.0.segments_sent.inc_by(segments.into())),
+            Way::Terminal | Way::Console => {}
+        }
     }
 
     pub fn text_tried_again(&self) {
@@ -127,7 +135,10 @@ impl Metrics {
             Ended::Canceled => "canceled",
             Ended::Failed => "failed",
         };
-        self.0.turns.get_or_create(&[("kind", kind), ("outcome", outcome)]).inc();
+        match account.run {
+            1 => self.0.turns.get_or_create(&[("kind", kind), ("outcome", outcome)]).inc(),
+            _ => self.0.turns_resumed.get_or_create(&[("outcome", outcome)]).inc(),
+        };
         for (part, ms) in [("model", account.model_ms), ("tools", account.tools_ms), ("own", account.own_ms)]
         {
             self.0.turn_seconds.get_or_create(&[("part", part)]).observe(seconds(ms));
@@ -220,8 +231,12 @@ impl Inner {
         registry.register("dialarr_text_retries", "Attempts at sending a text after its first", retries);
         let turns = self.turns.clone();
         registry.register("dialarr_turns", "Turns that ended, by kind and outcome", turns);
+        let turns = self.turns_resumed.clone();
+        let help = "Failed turns that were resumed and ended again, by outcome";
+        registry.register("dialarr_turns_resumed", help, turns);
         let times = self.turn_seconds.clone();
-        registry.register("dialarr_turn_seconds", "What a turn's time went into", times);
+        let help = "What the time of a turn went into; a resumed one is timed by itself";
+        registry.register("dialarr_turn_seconds", help, times);
         let calls = self.model_calls.clone();
         registry.register("dialarr_model_calls", "Calls of the model, by who answers and outcome", calls);
         let tokens = self.model_tokens.clone();

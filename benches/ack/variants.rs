@@ -21,6 +21,7 @@ use dialarr::messaging::twilio::WEBHOOK_PATH;
 use dialarr::simulation::{self, Peers};
 use dialarr::store::db::Db;
 use dialarr::store::ledger::{self, Pace};
+use dialarr::web::serving::{self, Limits};
 use dialarr::web::{self, Trust};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
@@ -98,11 +99,8 @@ impl Variant {
         let (server, running) = match self {
             Self::Program => {
                 let app = program(path).await?;
-                let server = tokio::spawn(web::serve(
-                    listener,
-                    web::webhook_router(app.webhooks.clone()),
-                    stop.clone(),
-                ));
+                let router = web::webhook_router(app.webhooks.clone());
+                let server = tokio::spawn(serving::serve(listener, router, Limits::USUAL, stop.clone()));
                 (server, Running::App(Box::new(app)))
             }
             Self::Admission => {

@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
 use super::serve::Signals;
-use super::wiring;
 use crate::app::App;
 use crate::config::Config;
 use crate::conversation::transcript::{Address, ChannelKind, PhoneNumber, Received, Via};
 use crate::store::{conversations, users};
+use crate::wiring;
 
 /// Who talks in the terminal where no admin is configured: a fictional number.
 const NOBODY: &str = "+15550100199";

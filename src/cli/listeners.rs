@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::web;
+use crate::web::serving::{Limits, serve};
 
 /// Time that requests under way get at the end.
 const LAST_REQUESTS: Duration = Duration::from_secs(1);
@@ -36,10 +37,10 @@ impl Bound {
     pub(super) fn serve(self, app: &App) -> Serving {
         let stop = CancellationToken::new();
         let webhooks = web::webhook_router(app.webhooks.clone());
-        let mut servers = vec![tokio::spawn(web::serve(self.webhooks, webhooks, stop.clone()))];
+        let mut servers = vec![tokio::spawn(serve(self.webhooks, webhooks, Limits::USUAL, stop.clone()))];
         if let Some(listener) = self.console {
             let console = web::console_router(app.console.clone());
-            servers.push(tokio::spawn(web::serve(listener, console, stop.clone())));
+            servers.push(tokio::spawn(serve(listener, console, Limits::USUAL, stop.clone())));
         }
         Serving { stop, servers }
     }

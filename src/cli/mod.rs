@@ -7,9 +7,8 @@ mod doctor;
 mod eval;
 mod listeners;
 mod serve;
-pub(crate) mod setup;
+mod setup;
 mod users;
-pub(crate) mod wiring;
 
 use std::path::{Path, PathBuf};
 

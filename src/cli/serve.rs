@@ -4,10 +4,11 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::console;
 use super::listeners::Bound;
-use super::{console, wiring};
 use crate::app::App;
 use crate::config::Config;
+use crate::wiring;
 
 pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
     // From here on a signal ends the program in order, however far its start is.

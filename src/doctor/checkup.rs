@@ -7,11 +7,11 @@ use tokio::sync::Semaphore;
 
 use super::library::Reporting;
 use super::{Finding, LongRequest, clock, embeddings, library, model, phone};
-use crate::cli::wiring::{self, Peer};
 use crate::config::Config;
 use crate::http::Http;
 use crate::llm::embeddings::Embedder;
 use crate::tools::library::Library;
+use crate::wiring::{self, Peer};
 
 /// Longest time that a test may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -3,8 +3,8 @@
 use super::{Finding, size};
 use crate::arr::server::{Ailment, AilmentLevel, App};
 use crate::arr::{ArrError, RootFolder, SystemStatus};
-use crate::cli::setup::connect::{self, Hook, Plan};
-use crate::cli::wiring::Peer;
+use crate::setup::connect::{self, Hook, Plan};
+use crate::wiring::Peer;
 
 /// Where a server is to report.
 pub(super) enum Reporting {

@@ -12,10 +12,10 @@ mod phone;
 use anyhow::Context;
 use futures_util::future::join_all;
 
-use crate::cli::wiring;
 use crate::config::Config;
 use crate::http::Http;
 use crate::llm::embeddings::USUAL_FLOOR;
+use crate::wiring;
 use library::Reporting;
 
 /// The outcome of one check.

@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::{Finding, LongRequest};
-use crate::cli::wiring;
 use crate::config::Llm;
 use crate::conversation::prompt::{Message, ModelRequest, ToolChoice};
 use crate::conversation::transcript::{Audience, Tier, ToolSpec};
 use crate::llm::{Model, ModelError, StepOut};
+use crate::wiring;
 
 /// As long as the longest requests that turns make.
 const LONG_BYTES: usize = 40_000;

@@ -8,8 +8,6 @@ use jiff::{SignedDuration, Timestamp};
 use url::{Host, Url};
 
 use super::Finding;
-use crate::cli::setup::number::{Addresses, advice};
-use crate::cli::wiring;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::engine::Pictures;
@@ -18,6 +16,8 @@ use crate::messaging::error_codes::{Class, look_up};
 use crate::messaging::messages::Fate;
 use crate::messaging::numbers::{AccountError, Capabilities, Number, SenderPool};
 use crate::messaging::twilio::WEBHOOK_PATH;
+use crate::setup::number::{Addresses, advice};
+use crate::wiring;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Older failures say little of today.

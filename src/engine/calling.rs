@@ -16,7 +16,7 @@ use crate::conversation::transcript::{
 use crate::failpoint;
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::calls::{self, Start};
-use crate::store::pending::{self, Question};
+use crate::store::pending::{self, Holding, Question};
 use crate::tools::approval::{self, Cleared, Decision, Words};
 use crate::tools::{Interrupted, Ran, Settled, Tool, ToolError};
 
@@ -187,24 +187,28 @@ impl Engine {
         }
         let mut before: Vec<&str> = scene.turn.done_so_far();
         before.extend(scene.plan.preface.as_deref());
-        self.hold(scene, call.row, items, &before.join(" ")).await?;
-        Ok(Progress::Ended)
+        self.hold(scene, call.row, items, &before.join(" ")).await
     }
 
-    /// Stores the question and ends the turn with it.
+    /// Stores the question and ends the turn with it, unless the turn was taken back.
     async fn hold(
         &self,
         scene: &Scene,
         call: CallRow,
         items: Vec<FrozenItem>,
         before: &str,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Progress> {
         let question = self.question(scene, items, before);
         let now = self.now();
-        self.0.parts.db.write(move |conn| pending::hold(conn, call, &question, now)).await?;
+        let holding = self.0.parts.db.write(move |conn| pending::hold(conn, call, &question, now)).await?;
         failpoint::reached("question.held");
-        self.0.parts.outbox.ring();
-        Ok(())
+        match holding {
+            Holding::Held => {
+                self.0.parts.outbox.ring();
+                Ok(Progress::Ended)
+            }
+            Holding::TakenBack => Ok(Progress::GoesOn),
+        }
     }
 
     /// The question about `items`, word for word. `before` is said ahead of it.

@@ -96,7 +96,10 @@ impl Engine {
         let Some(phone) = self.0.parts.db.write(open).await? else { return Ok(Typed::NotHere) };
         let text = typed(phone, Address::console(), body, now);
         let admitted = self.admit(Received { external_id: format!("typed-{key}"), ..text }).await;
-        admitted.map(|_| Typed::Admitted).map_err(|AdmitError(error)| error)
+        Ok(match admitted.map_err(|AdmitError(error)| error)? {
+            Admission::New { .. } | Admission::Duplicate => Typed::Admitted,
+            Admission::Nobody => Typed::NotHere,
+        })
     }
 
     /// Opens a conversation again; another one that the user has open ends.
@@ -164,6 +167,7 @@ fn answer(
         ..typed(phone, from, &body, now)
     };
     match ledger::admit(conn, &text, AT_ONCE)? {
+        Admission::Nobody => Ok((Answered::Closed, None)),
         Admission::Duplicate => Ok((Answered::Taken, None)),
         Admission::New { .. } => {
             let entry = Entry {

@@ -183,9 +183,12 @@ impl Engine {
                 let way = WayBack::to_user(conn, &member, number.as_ref())?;
                 outbox::queue_once(conn, &way.notice(&key, words), now)?;
             }
-            if let Some(question) = &again {
+            // Taken back since it was looked at: what is deleted is told, and nothing more is asked.
+            if let Some(question) = &again
+                && !turns::cancel_requested(conn, turn)?
+            {
                 let call = steps::add_call(conn, turn, claimed.tool(), now)?;
-                return pending::hold(conn, call, question, now);
+                return pending::hold(conn, call, question, now).map(drop);
             }
             let end = End { turn, outcome: Outcome::Replied, answer: Some(&whole), texts: vec![text] };
             turns::finish(conn, &end, now)

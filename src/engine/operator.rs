@@ -208,5 +208,6 @@ fn say_approve(conn: &mut Conn, id: i64, settings: &Settings, now: Timestamp) ->
             Ok(Said::By(user))
         }
         Admission::Duplicate => Ok(Said::Already),
+        Admission::Nobody => Ok(Said::NoAdmin),
     }
 }

@@ -66,10 +66,12 @@ impl Engine {
         let past = self.0.parts.db.read(read).await?;
         loop {
             let scene = self.scene(user, live).await?;
-            if scene.plan.triage != Triage::Respond
-                && matches!(self.triage(&scene, &past).await?, Progress::Ended)
-            {
-                return Ok(());
+            if scene.plan.triage != Triage::Respond && !scene.turn.cancel_requested {
+                match self.triage(&scene, &past).await? {
+                    Progress::Ended => return Ok(()),
+                    // Meanwhile the turn may have been taken back.
+                    Progress::GoesOn => continue,
+                }
             }
             let step = scene.turn.next(self.now(), &self.0.parts.settings.limits);
             let progress = match step {

@@ -52,9 +52,16 @@ impl Engine {
         if self.0.parts.db.write(reserve).await? != Reservation::Granted {
             return Ok((Triage::Respond, Charge::Nothing));
         }
-        let place = self.0.model_places.acquire().await;
-        let answer = tokio::time::timeout(PATIENCE, model.step(&request, &mut |_| {})).await;
-        drop(place);
+        let mut nobody = |_| {};
+        let ask = async {
+            let _place = self.0.model_places.acquire().await;
+            tokio::time::timeout(PATIENCE, model.step(&request, &mut nobody)).await
+        };
+        let answer = tokio::select! {
+            answer = ask => answer,
+            // Dropping the call closes the connection, which ends the model's work.
+            () = self.taken_back(scene) => return Ok((Triage::Respond, Charge::Input)),
+        };
         Ok(match answer {
             Ok(Ok(step)) => (verdict(&step), self.charge(&step, estimate)),
             Ok(Err(error)) => {

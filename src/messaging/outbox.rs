@@ -196,9 +196,6 @@ impl Relay {
         }
         let outcome = self.hand_over(&due).await;
         failpoint::reached("outbox.sent");
-        if outcome.is_ok() {
-            self.count(&due);
-        }
         self.record(id, attempt, outcome).await?;
         failpoint::reached("outbox.recorded");
         Ok(())
@@ -212,7 +209,6 @@ impl Relay {
         };
         let (attempt, looks) = (sought.due.attempt, sought.looks);
         if let Some(sid) = sought.reported {
-            self.count(&sought.due);
             return self.record(id, attempt, Ok(Accepted { sid, created_at: None })).await;
         }
         let found = match self.channel(&sought.due.from) {
@@ -224,10 +220,7 @@ impl Relay {
                 let sids: Vec<String> = candidates.iter().map(|candidate| candidate.sid.clone()).collect();
                 let first = self.parts.db.read(move |conn| outbox::unclaimed(conn, &sids)).await?;
                 match first.and_then(|first| candidates.into_iter().nth(first)) {
-                    Some(candidate) => {
-                        self.count(&sought.due);
-                        self.record(id, attempt, Ok(candidate)).await
-                    }
+                    Some(candidate) => self.record(id, attempt, Ok(candidate)).await,
                     None => {
                         let enough = self.parts.waits.looks.len();
                         let count = move |conn: &mut _| {
@@ -263,15 +256,6 @@ impl Relay {
         channel.send(&outgoing(due)).await
     }
 
-    /// A text was taken for delivery.
-    fn count(&self, due: &Due) {
-        self.parts.metrics.text_sent(due.kind);
-        match due.from.way() {
-            Way::Carrier => self.parts.metrics.segments_sent(due.segments),
-            Way::Terminal | Way::Console => {}
-        }
-    }
-
     async fn record(
         &self,
         id: OutboxId,
@@ -285,13 +269,13 @@ impl Relay {
         match outcome {
             Ok(accepted) => {
                 let terms = self.parts.waits.terms.clone();
-                self.parts
-                    .db
-                    .write(move |conn| {
-                        let taken = Taken { sid: &accepted.sid, created_at: accepted.created_at };
-                        outbox::accepted(conn, id, &taken, &terms, now)
-                    })
-                    .await
+                let take = move |conn: &mut _| {
+                    let taken = Taken { sid: &accepted.sid, created_at: accepted.created_at };
+                    outbox::accepted(conn, id, &taken, &terms, now)
+                };
+                let acceptance = self.parts.db.write(take).await?;
+                self.parts.metrics.text_accepted(acceptance);
+                Ok(())
             }
             Err(error @ (SendError::Later { .. } | SendError::Misconfigured { .. })) => {
                 let at = now + SEND_PACE.pause(attempt, error.trouble().retry_after);
@@ -315,6 +299,6 @@ impl Relay {
 }
 
 fn outgoing(due: &Due) -> Outgoing {
-    let Due { id, attempt, to, from, body, media, .. } = due.clone();
+    let Due { id, attempt, to, from, body, media } = due.clone();
     Outgoing { id, attempt, to, from, body, media: media.into_iter().collect() }
 }

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Conn;
 use super::codec::ms;
-use super::outbox::{self, Taken};
+use super::outbox::{self, Acceptance, Taken};
 use super::schema::{delivery_events, outbox as rows};
 use crate::conversation::transcript::OutboxId;
 
@@ -32,7 +32,8 @@ pub struct Report {
 /// Whether a report said something that was not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
-    New,
+    /// With what it proves of the text itself.
+    New(Acceptance),
     Known,
 }
 
@@ -51,13 +52,16 @@ pub fn record(conn: &mut Conn, report: &Report, terms: &Terms, now: Timestamp) -
     if inserted == 0 {
         return Ok(Recorded::Known);
     }
-    if let Some(id) = report.outbox {
+    let acceptance = match report.outbox {
         // Any report proves that the text was taken, whatever became of the answer to our request.
-        let taken = Taken { sid: &report.sid, created_at: None };
-        outbox::taken_by_report(conn, id, &taken, terms, now)?;
-    }
+        Some(id) => {
+            let taken = Taken { sid: &report.sid, created_at: None };
+            outbox::taken_by_report(conn, id, &taken, terms, now)?
+        }
+        None => Acceptance::Known,
+    };
     advance(conn, &report.sid, &report.status, now)?;
-    Ok(Recorded::New)
+    Ok(Recorded::New(acceptance))
 }
 
 /// Moves a text's delivery state, never backwards.

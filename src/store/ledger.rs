@@ -9,7 +9,9 @@ use super::codec::{channel, channel_word, media, media_json, ms, time, unreadabl
 use super::schema::{inbound_events, turns};
 use super::users::{self, Newcomer};
 use super::written::Written;
-use crate::conversation::transcript::{Address, EventId, InboundEvent, OptWord, Received, TurnId, UserId};
+use crate::conversation::transcript::{
+    Address, ChannelKind, EventId, InboundEvent, OptWord, Received, TurnId, UserId,
+};
 use crate::conversation::triage::Wants;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub enum Admission {
     },
     /// Known by its channel and external id: nothing was changed.
     Duplicate,
+    /// Written in the console in the name of somebody who is not known any more.
+    Nobody,
 }
 
 /// How long a user's text waits for the next one before work starts.
@@ -30,7 +34,15 @@ pub struct Pace {
 }
 
 pub fn admit(conn: &mut Conn, received: &Received, pace: Pace) -> QueryResult<Admission> {
-    let user = users::ensure(conn, &received.from, Newcomer::Stranger, received.received_at)?;
+    let user = match received.channel {
+        // Strangers come by the channels that people have. Whoever a text of the console is in the name of was known when
+        // it was written, and may have been forgotten since: then their number is nobody's, and stays so.
+        ChannelKind::Console => users::by_phone(conn, &received.from)?.map(|user| user.id),
+        ChannelKind::Twilio | ChannelKind::Local => {
+            Some(users::ensure(conn, &received.from, Newcomer::Stranger, received.received_at)?)
+        }
+    };
+    let Some(user) = user else { return Ok(Admission::Nobody) };
     let at = ms(received.received_at);
     let event: Option<i64> = diesel::insert_into(inbound_events::table)
         .values((
@@ -358,7 +370,7 @@ pub fn bodies_up_to(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::transcript::{ChannelKind, PhoneNumber, Via};
+    use crate::conversation::transcript::{PhoneNumber, Via};
     use crate::store::scratch;
 
     const PACE: Pace = Pace { quiet_ms: 1_200, at_most_ms: 4_000 };
@@ -377,6 +389,18 @@ mod tests {
             provider_at: at,
             received_at: at,
         }
+    }
+
+    #[test]
+    fn a_text_of_the_console_makes_nobody_known() {
+        let mut conn = scratch();
+        let typed = Received { channel: ChannelKind::Console, ..text("api:1", 0) };
+        assert_eq!(admit(&mut conn, &typed, PACE).unwrap(), Admission::Nobody);
+        assert_eq!(users::known(&mut conn).unwrap(), []);
+        let Admission::New { user, .. } = admit(&mut conn, &text("SM1", 0), PACE).unwrap() else { panic!() };
+        assert!(
+            matches!(admit(&mut conn, &typed, PACE).unwrap(), Admission::New { user: same, .. } if same == user)
+        );
     }
 
     #[test]

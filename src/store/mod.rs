@@ -42,6 +42,8 @@ pub mod stream;
 pub mod testing;
 pub mod turns;
 pub mod users;
+#[cfg(test)]
+mod way_back;
 mod written;
 
 /// A connection inside a transaction (writes) or on a reader.

@@ -100,8 +100,6 @@ pub struct Due {
     pub from: Address,
     pub body: String,
     pub media: Option<String>,
-    pub kind: TextKind,
-    pub segments: u32,
 }
 
 /// What a claim of a row gave.
@@ -156,12 +154,10 @@ pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim
 struct DueRow {
     id: i64,
     attempts: i64,
-    kind: String,
     to_addr: String,
     from_addr: String,
     body: String,
     media_url: Option<String>,
-    segments: i64,
 }
 
 impl DueRow {
@@ -173,14 +169,16 @@ impl DueRow {
             from: Address::new(self.from_addr),
             body: self.body,
             media: self.media_url,
-            kind: match self.kind.as_str() {
-                "reply" => TextKind::Reply,
-                "confirm_prompt" => TextKind::ConfirmPrompt,
-                "notice" => TextKind::Notice,
-                _ => return Err(unreadable("text kind")),
-            },
-            segments: number(self.segments)?,
         })
+    }
+}
+
+fn kind(word: &str) -> QueryResult<TextKind> {
+    match word {
+        "reply" => Ok(TextKind::Reply),
+        "confirm_prompt" => Ok(TextKind::ConfirmPrompt),
+        "notice" => Ok(TextKind::Notice),
+        _ => Err(unreadable("text kind")),
     }
 }
 
@@ -191,6 +189,13 @@ pub struct Taken<'a> {
     pub created_at: Option<Timestamp>,
 }
 
+/// Whether a text is known to be taken since just now: in whichever way that is found out, it is so once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acceptance {
+    First { kind: TextKind, way: Way, segments: u32 },
+    Known,
+}
+
 /// The carrier has taken the text: it is sent and paid for, and a question that it holds is open from here.
 pub fn accepted(
     conn: &mut Conn,
@@ -198,9 +203,9 @@ pub fn accepted(
     taken: &Taken<'_>,
     terms: &Terms,
     now: Timestamp,
-) -> QueryResult<()> {
+) -> QueryResult<Acceptance> {
     let sid = taken.sid;
-    let taken_up: Option<(i64, i64, String)> =
+    let taken_up: Option<(i64, i64, String, String)> =
         diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
             .set((
                 outbox::state.eq("accepted"),
@@ -209,12 +214,13 @@ pub fn accepted(
                 outbox::accepted_at.eq(ms(now)),
                 outbox::updated_at.eq(ms(now)),
             ))
-            .returning((outbox::user_id, outbox::segments, outbox::from_addr))
+            .returning((outbox::user_id, outbox::segments, outbox::from_addr, outbox::kind))
             .get_result(conn)
             .optional()?;
     // None if a callback was faster than the answer to our request.
-    let Some((user, segments, from)) = taken_up else { return Ok(()) };
-    match Address::new(from).way() {
+    let Some((user, segments, from, kind)) = taken_up else { return Ok(Acceptance::Known) };
+    let way = Address::new(from).way();
+    match way {
         Way::Carrier => spend::count_segments(conn, UserId(user), &Day::of(now, &terms.zone), segments)?,
         Way::Terminal | Way::Console => {}
     }
@@ -225,7 +231,8 @@ pub fn accepted(
     for status in early {
         super::deliveries::advance(conn, sid, &status, now)?;
     }
-    arm(conn, id, terms.confirm_for, now)
+    arm(conn, id, terms.confirm_for, now)?;
+    Ok(Acceptance::First { kind: self::kind(&kind)?, way, segments: number(segments)? })
 }
 
 /// A status report names this row: it was taken under that id, unless the row is known by another already.
@@ -235,7 +242,7 @@ pub(super) fn taken_by_report(
     taken: &Taken<'_>,
     terms: &Terms,
     now: Timestamp,
-) -> QueryResult<()> {
+) -> QueryResult<Acceptance> {
     let open: Option<i64> = outbox::table
         .find(id.0)
         .filter(OPEN.and(outbox::attempts.gt(0)))
@@ -246,7 +253,7 @@ pub(super) fn taken_by_report(
         Some(_) if unclaimed(conn, &[taken.sid.to_owned()])?.is_some() => {
             accepted(conn, id, taken, terms, now)
         }
-        _ => Ok(()),
+        _ => Ok(Acceptance::Known),
     }
 }
 

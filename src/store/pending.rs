@@ -44,8 +44,19 @@ pub struct Question {
     pub text: NewText,
 }
 
+/// Whether a question is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holding {
+    Held,
+    /// The turn was taken back in the meantime: nothing is asked any more, and the turn is still to be ended.
+    TakenBack,
+}
+
 /// Asking is an ending: the call is held, the question goes out, the turn is over.
-pub fn hold(conn: &mut Conn, call: CallRow, question: &Question, now: Timestamp) -> QueryResult<()> {
+pub fn hold(conn: &mut Conn, call: CallRow, question: &Question, now: Timestamp) -> QueryResult<Holding> {
+    if turn_rows::cancel_requested(conn, question.turn)? {
+        return Ok(Holding::TakenBack);
+    }
     close(conn, question.user, Closing::Replaced, now)?;
     diesel::update(tool_calls::table.find(call.0).filter(tool_calls::state.eq("created")))
         .set((tool_calls::state.eq("held"), tool_calls::updated_at.eq(ms(now))))
@@ -65,7 +76,8 @@ pub fn hold(conn: &mut Conn, call: CallRow, question: &Question, now: Timestamp)
         .execute(conn)?;
     let answer = Some(question.text.body.as_str());
     let end = End { turn: question.turn, outcome: Outcome::Replied, answer, texts: Vec::new() };
-    turn_rows::finish(conn, &end, now)
+    turn_rows::finish(conn, &end, now)?;
+    Ok(Holding::Held)
 }
 
 fn put_items(conn: &mut Conn, call: CallRow, items: &[FrozenItem]) -> QueryResult<()> {
@@ -485,4 +497,49 @@ pub fn last_ended(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
         ),
         asked_since,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::{Brain, PhoneNumber};
+    use crate::store::outbox::TextKind;
+    use crate::store::turns::{Kind, NewTurn, Plan};
+    use crate::store::users::{self, Newcomer};
+    use crate::store::{conversations, scratch};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    #[test]
+    fn a_turn_that_was_taken_back_a_moment_ago_asks_nothing_more() {
+        let mut conn = scratch();
+        let conn = &mut conn;
+        let phone = PhoneNumber::parse("+15550100001").unwrap();
+        let user = users::ensure(conn, &phone, Newcomer::Member, NOW).unwrap();
+        let conversation = conversations::begin(conn, user, "Nov 20", NOW).unwrap();
+        let plan = Plan::by(Brain::Model);
+        let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
+        let turn = turn_rows::create(conn, new, NOW).unwrap();
+        let call = steps::add_call(conn, turn, "remove_media", NOW).unwrap();
+        let words = "Delete Dune (2021)?".to_owned();
+        let text = NewText {
+            key: "question".to_owned(),
+            user,
+            turn: Some(turn),
+            kind: TextKind::ConfirmPrompt,
+            to: Address::new("+15550100001"),
+            from: Address::new("+15550100000"),
+            body: words.clone(),
+            media: None,
+            segments: 1,
+        };
+        let question = Question { turn, user, conversation, items: Vec::new(), words, code: None, text };
+
+        turn_rows::request_cancel(conn, user, NOW).unwrap();
+        assert_eq!(hold(conn, call, &question, NOW).unwrap(), Holding::TakenBack);
+
+        assert_eq!(open(conn, user).unwrap(), None);
+        assert_eq!(outbox_rows::table.count().get_result::<i64>(conn).unwrap(), 0);
+        assert_eq!(turn_rows::live(conn, user).unwrap().map(|live| live.id), Some(turn));
+    }
 }

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use super::codec::ms;
 use super::ledger::PENDING;
 use super::schema::{conversations, inbound_events, llm_steps, tool_calls, turns};
-use super::{Conn, conversations as talks, users};
-use crate::conversation::transcript::{ConversationId, Status, TurnId, UserId};
+use super::{Conn, conversations as talks, household, users};
+use crate::conversation::transcript::{ConversationId, Role, Status, TurnId, UserId};
 use crate::conversation::turn::TURN_TIME;
 
 /// What came of the wish to resume a turn.
@@ -32,6 +32,10 @@ pub enum Hindrance {
     Busy,
     /// The user is not active, or has opted out.
     NotServed,
+    /// An admin has paused the assistant, and the user is none.
+    Paused,
+    /// What was said is erased, so nothing can be made of it any more.
+    Erased,
 }
 
 /// Makes a failed turn live again as it stood when it failed.
@@ -103,8 +107,20 @@ fn hindrance(
         return Ok(Some(Hindrance::NotNewest));
     }
     let user = users::get(conn, user)?;
-    let served = user.status == Status::Active && !user.opted_out;
-    Ok((!served).then_some(Hindrance::NotServed))
+    if user.status != Status::Active || user.opted_out {
+        return Ok(Some(Hindrance::NotServed));
+    }
+    if user.rights.role != Role::Admin && household::pause(conn)?.is_some() {
+        return Ok(Some(Hindrance::Paused));
+    }
+    // No text was without words and pictures when it came.
+    let erased: Option<i64> = inbound_events::table
+        .filter(inbound_events::turn_id.eq(turn.0))
+        .filter(inbound_events::body.eq("").and(inbound_events::media.is_null()))
+        .select(inbound_events::id)
+        .first(conn)
+        .optional()?;
+    Ok(erased.map(|_| Hindrance::Erased))
 }
 
 /// The attempts that failed keep their numbers and what was said of them, and count against nothing any more.

@@ -1,4 +1,4 @@
-//! Every route of both listeners on one screen, and how they are served.
+//! Every route of both listeners on one screen.
 
 mod api;
 pub mod auth;
@@ -7,6 +7,7 @@ pub mod health;
 mod metrics;
 mod problem;
 mod reports;
+pub mod serving;
 pub mod sse;
 mod sse_wire;
 mod status;
@@ -21,11 +22,8 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{get, post};
-use axum::serve::ListenerExt;
 use bytes::Bytes;
 use secrecy::SecretString;
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
@@ -131,17 +129,6 @@ pub fn console_router(console: Console) -> Router {
         .layer(CatchPanicLayer::new())
         .layer(map_response(auth::headers::add))
         .with_state(console)
-}
-
-/// Serves until `stop`, then lets requests under way end.
-pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -> std::io::Result<()> {
-    // With Nagle's algorithm small answers can wait 40 ms.
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "could not set TCP_NODELAY");
-        }
-    });
-    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }
 
 /// A listener without a socket, for simulations.

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use super::Webhooks;
 use super::twilio::{Refusal, field, trusted_form};
 use crate::conversation::transcript::OutboxId;
-use crate::store::deliveries::{self, Report};
+use crate::store::deliveries::{self, Recorded, Report};
 
 pub(super) async fn receive(
     State(webhooks): State<Webhooks>,
@@ -36,10 +36,15 @@ async fn record(webhooks: &Webhooks, request: Request) -> Result<(), Refusal> {
     let (now, terms) = (webhooks.clock.now(), webhooks.terms.clone());
     let recorded =
         webhooks.db.write_or_busy(move |conn| deliveries::record(conn, &report, &terms, now)).await;
-    recorded.map(drop).map_err(|error| {
-        tracing::error!(%error, "a status callback could not be stored");
-        Refusal::NotStored
-    })
+    match recorded {
+        Ok(Recorded::New(acceptance)) => webhooks.metrics.text_accepted(acceptance),
+        Ok(Recorded::Known) => {}
+        Err(error) => {
+            tracing::error!(%error, "a status callback could not be stored");
+            return Err(Refusal::NotStored);
+        }
+    }
+    Ok(())
 }
 
 fn number<T: std::str::FromStr>(text: Option<&str>) -> Option<T> {

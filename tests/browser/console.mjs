@@ -3,13 +3,14 @@
 import { readFileSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 
-const { BASE, PASSWORD, STORY, SHOTS, MODULES, CHROMIUM } = process.env;
+const { BASE, PASSWORD, STORY, RIDDLE, SHOTS, MODULES, CHROMIUM } = process.env;
 const need = createRequire(`${MODULES}/`);
 const { chromium } = need("playwright-core");
 const axe = readFileSync(need.resolve("axe-core/axe.min.js"), "utf8");
 
 const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } };
-const PAGES = ["/", "/conversations", "/users", "/deliveries", "/spend", "/memory", "/health-checks", "/audit", "/keys"];
+const PAGES = ["/", "/conversations", "/users", "/users/1", "/users/2", "/deliveries", "/spend", "/memory", "/health-checks",
+  "/audit", "/keys"];
 // Chromium looks for its maker's hosts otherwise.
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync"];
@@ -26,11 +27,13 @@ async function person(size, scheme, javaScriptEnabled = true) {
   });
   const page = await context.newPage();
   const name = `${size} ${scheme}${javaScriptEnabled ? "" : " without script"}`;
+  // Complaints of the browser about what a step brings about on purpose.
+  const expected = [];
   page.on("pageerror", (error) => faults.push(`${name}: script error at ${page.url()}: ${error.message}`));
   page.on("console", (line) => {
-    if (line.type() === "error") faults.push(`${name}: ${page.url()}: ${line.text()}`);
+    if (line.type() === "error" && !expected.some((part) => line.text().includes(part))) faults.push(`${name}: ${page.url()}: ${line.text()}`);
   });
-  return { page, name, size, scheme, close: () => context.close() };
+  return { page, name, size, scheme, expected, close: () => context.close() };
 }
 
 async function signIn({ page }) {
@@ -98,6 +101,74 @@ async function approveDeletion(who, title) {
   await inspect(who, "conversation");
 }
 
+/** An answer that is ended in the middle, and stays ended. */
+async function cancelStory(who) {
+  const { page, name } = who;
+  await send(page, "tell me the story again");
+  await page.locator(".bubble.partial", { hasText: "Once there was" }).waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.locator(".said", { hasText: "It ends before its next effect" }).waitFor();
+  await page.locator(".steps .badge", { hasText: "Taken back" }).waitFor();
+  await page.locator(".bubble.partial").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Cancel" }).waitFor({ state: "detached" });
+  const times = await said(page, "Once there was").count();
+  check(times === 1, `${name}: after the end of the second story ${times} are told`);
+  await inspect(who, "canceled");
+}
+
+/** How much of the model's context the last step has used. */
+async function readMeter({ page, name }) {
+  const words = (await page.locator(".meter").textContent()).trim();
+  check(words === "Context: the model read 1,180 tokens in its last step.", `${name}: the meter says: ${words}`);
+  const { value, max } = await page.getByRole("progressbar").evaluate((bar) => ({ value: bar.value, max: bar.max }));
+  check(value === 1180 && max === 8000, `${name}: the meter stands at ${value} of ${max}`);
+}
+
+/** A text that is longer than a text may be stays in its box, however it got there. */
+async function typeTooMuch({ page, name, expected }) {
+  expected.push("status of 422");
+  const box = page.getByLabel(/^Text as /);
+  const most = Number(await box.getAttribute("maxlength"));
+  await box.evaluate((at, length) => { at.removeAttribute("maxlength"); at.value = "a".repeat(length); }, most + 1);
+  const refused = page.waitForResponse((response) => response.request().method() === "POST");
+  await page.getByRole("button", { name: "Text", exact: true }).click();
+  check((await refused).status() === 422, `${name}: a text of ${most + 1} characters is answered ${(await refused).status()}`);
+  await page.locator(".said.warn", { hasText: "a text has at most 1,600 characters" }).waitFor();
+  check((await box.inputValue()).length === most + 1, `${name}: what was too long is gone from its box`);
+}
+
+async function search(who) {
+  const { page, name } = who;
+  await page.goto(`${BASE}/conversations`);
+  await page.getByLabel("Search what was said").fill("knew the shelf");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.locator("mark", { hasText: "shelf" }).first().waitFor();
+  await inspect(who, "search");
+  await page.locator(".talk", { hasText: "shelf" }).first().click();
+  await page.locator(".entry:target", { hasText: "knew the shelf" }).waitFor();
+  await page.goto(`${BASE}/conversations?q=nobody+ever+said+this`);
+  check(await page.getByText("No text holds these words.").isVisible(), `${name}: what nobody said is found`);
+}
+
+/** A turn that failed is begun again, and its answer comes without a reload. */
+async function resumeRiddle() {
+  const who = await person("desktop", "light");
+  const { page, name } = who;
+  await signIn(who);
+  await page.goto(`${BASE}/conversations?q=riddle`);
+  await page.locator(".talk").first().click();
+  await page.getByRole("link", { name: "Newest texts" }).click();
+  const resume = page.getByRole("button", { name: "Resume" });
+  await resume.waitFor({ timeout: 90_000 });
+  await inspect(who, "failed");
+  await resume.click();
+  await page.locator(".said", { hasText: "It goes on from where it failed" }).waitFor();
+  await said(page, RIDDLE).waitFor();
+  await resume.waitFor({ state: "detached" });
+  check((await said(page, RIDDLE).count()) === 1, `${name}: the answer does not stand once`);
+  await who.close();
+}
+
 /** Signed in, watching, deciding: everything that an operator does with script. */
 async function useConsole(size, scheme, title) {
   const who = await person(size, scheme);
@@ -106,7 +177,11 @@ async function useConsole(size, scheme, title) {
   await who.page.getByRole("button", { name: "New test conversation" }).click();
   await who.page.waitForURL(/\/conversations\/\d+/);
   await watchStory(who);
+  await readMeter(who);
+  await cancelStory(who);
   await approveDeletion(who, title);
+  await typeTooMuch(who);
+  await search(who);
   await lookAround(who);
   await who.close();
 }
@@ -115,7 +190,7 @@ async function lookAround(who) {
   for (const path of PAGES) {
     const response = await who.page.goto(`${BASE}${path}`);
     check(response.status() === 200, `${who.name}: ${path} answers ${response.status()}`);
-    await inspect(who, path === "/" ? "home" : path.slice(1));
+    await inspect(who, path === "/" ? "home" : path.slice(1).replace("/", "-"));
   }
 }
 
@@ -132,6 +207,21 @@ async function useWithoutScript() {
     await page.reload();
   }
   check((await page.locator(".bubble.ours").count()) > 0, `${name}: no answer after reloads`);
+  await who.close();
+}
+
+/** The line about a lost connection comes when the stream does not, and goes with it. */
+async function watchWithoutConnection() {
+  const who = await person("phone", "light");
+  const { page } = who;
+  who.expected.push("net::ERR_FAILED");
+  await signIn(who);
+  await page.goto(`${BASE}/conversations`);
+  await page.route("**/live?**", (route) => route.abort());
+  await page.locator(".talk").first().click();
+  await page.locator("#lost").waitFor({ timeout: 15_000 });
+  await page.unroute("**/live?**");
+  await page.locator("#lost").waitFor({ state: "hidden", timeout: 15_000 });
   await who.close();
 }
 
@@ -158,6 +248,8 @@ const steps = [
   ["phone, dark", async () => { const who = await person("phone", "dark"); await signIn(who); await lookAround(who); await who.close(); }],
   ["desktop, light", async () => { const who = await person("desktop", "light"); await signIn(who); await lookAround(who); await who.close(); }],
   ["without script", useWithoutScript],
+  ["lost connection", watchWithoutConnection],
+  ["failed turn", resumeRiddle],
 ];
 for (const [name, step] of steps) {
   try {

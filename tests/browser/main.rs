@@ -18,11 +18,12 @@ use dialarr::simulation::{self, Peers};
 use dialarr::store::db::Db;
 use dialarr::web;
 use dialarr::web::auth::{Hosts, Password, Rules, SignIn};
+use dialarr::web::serving::{Limits, serve};
 use jiff::tz::TimeZone;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use typist::{STORY, Typist};
+use typist::{RIDDLE, STORY, Typist};
 
 const ANN: &str = "+15550100002";
 const PASSWORD: &str = "a horse and a battery";
@@ -55,8 +56,9 @@ async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
     let mut blueprint = peers.blueprint(
         Db::open(database.to_str().context("a path that is not UTF-8")?)?,
         simulation::settings(TimeZone::UTC),
-        Some(Arc::new(Typist)),
+        Some(Arc::new(Typist::default())),
     )?;
+    blueprint.context_window = Some(8_000);
     blueprint.admin = Some(PhoneNumber::parse(ANN)?);
     let password = Password::read(PASSWORD).map_err(anyhow::Error::msg)?;
     blueprint.console = Rules { sign_in: SignIn::Password(password), hosts: Hosts::local() };
@@ -66,11 +68,13 @@ async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let base = format!("http://{}", listener.local_addr()?);
     let stop = CancellationToken::new();
-    let server = tokio::spawn(web::serve(listener, web::console_router(app.console.clone()), stop.clone()));
+    let router = web::console_router(app.console.clone());
+    let server = tokio::spawn(serve(listener, router, Limits::USUAL, stop.clone()));
     let mut script = Command::new("node");
     script
         .arg("tests/browser/console.mjs")
-        .envs([("BASE", base.as_str()), ("PASSWORD", PASSWORD), ("STORY", STORY), ("MODULES", &modules)])
+        .envs([("BASE", base.as_str()), ("PASSWORD", PASSWORD), ("STORY", STORY), ("RIDDLE", RIDDLE)])
+        .env("MODULES", &modules)
         .env("SHOTS", &shots)
         .stdin(Stdio::null());
     let status = tokio::task::spawn_blocking(move || script.status()).await?.context("failed to run node")?;
@@ -86,12 +90,18 @@ async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
 }
 
 async fn spend_a_day(app: &App, peers: &Peers) -> Result<()> {
-    let webhook = Http::in_process(web::in_process(web::webhook_router(app.webhooks.clone())));
-    for (from, body) in DAY {
-        let answer = FakeTwilio::deliver(peers.twilio.text(from, body).arrive()?, &webhook).await?;
-        ensure!(answer.status() == 200, "the webhook answers {}", answer.status());
+    for text in DAY {
+        bring(text, app, peers).await?;
         app.engine.settled().await;
         app.relay.settled().await?;
     }
+    // Its turn fails after a minute, while the browser is at work.
+    bring((ANN, "tell me a riddle"), app, peers).await
+}
+
+async fn bring((from, body): (&str, &str), app: &App, peers: &Peers) -> Result<()> {
+    let webhook = Http::in_process(web::in_process(web::webhook_router(app.webhooks.clone())));
+    let answer = FakeTwilio::deliver(peers.twilio.text(from, body).arrive()?, &webhook).await?;
+    ensure!(answer.status() == 200, "the webhook answers {}", answer.status());
     Ok(())
 }

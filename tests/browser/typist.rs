@@ -1,11 +1,13 @@
 //! A model that writes as slowly as real ones do, so that a page can be watched while an answer comes.
 
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::spending::Tokens;
 use dialarr::conversation::transcript::Stop;
+use dialarr::conversation::turn::TURN_TIME;
 use dialarr::llm::keyword::KeywordBrain;
 use dialarr::llm::{Delta, DeltaSink, Model, ModelError, StepOut};
 
@@ -13,11 +15,16 @@ use dialarr::llm::{Delta, DeltaSink, Model, ModelError, StepOut};
 pub(crate) const STORY: &str = "Once there was a house in which nobody could agree on a film. So they asked the \
     one who knew the shelf, and she read them every title from the first to the last, slowly, until one of them \
     said stop, that one, and they all sat down and watched it to the end.";
+/// What it answers to whoever asks for a riddle, once the turn that asked first is over: until then it says nothing.
+pub(crate) const RIDDLE: &str = "What has keys and opens no door? A piano.";
 /// Between two words.
 const PACE: Duration = Duration::from_millis(120);
 
 /// Tells its story to whoever asks for one, word by word; everything else it leaves to the keyword brain.
-pub(crate) struct Typist;
+#[derive(Default)]
+pub(crate) struct Typist {
+    asked_for_riddle: OnceLock<Instant>,
+}
 
 #[async_trait]
 impl Model for Typist {
@@ -26,20 +33,28 @@ impl Model for Typist {
     }
 
     async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
-        let asks = |message: &Message| match message {
-            Message::User(text) => Some(text.to_lowercase().contains("story")),
+        let asked = request.messages.iter().rev().find_map(|message| match message {
+            Message::User(text) => Some(text.to_lowercase()),
             Message::Assistant { .. } | Message::ToolResult { .. } => None,
-        };
-        if !request.messages.iter().rev().find_map(asks).unwrap_or(false) {
+        });
+        let asks_for = |what: &str| asked.as_deref().is_some_and(|text| text.contains(what));
+        let told = if asks_for("story") {
+            STORY
+        } else if asks_for("riddle") {
+            RIDDLE
+        } else {
             return KeywordBrain.step(request, sink).await;
+        };
+        if told == RIDDLE && self.asked_for_riddle.get_or_init(Instant::now).elapsed() < TURN_TIME {
+            std::future::pending::<()>().await;
         }
         let mut pace = tokio::time::interval(PACE);
-        for word in STORY.split_inclusive(' ') {
+        for word in told.split_inclusive(' ') {
             pace.tick().await;
             sink(Delta::Text(word.to_owned()));
         }
         Ok(StepOut {
-            text: STORY.to_owned(),
+            text: told.to_owned(),
             thinking: String::new(),
             calls: Vec::new(),
             stop: Stop::Done,

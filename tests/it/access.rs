@@ -490,6 +490,27 @@ async fn the_api_says_as_a_problem_why_it_does_not_answer() {
 }
 
 #[tokio::test]
+async fn an_open_console_refuses_whom_a_proxy_lets_through_and_asks_programs_for_their_key() {
+    let app = Setup::default().keyword_brain().open_console().start().await;
+    let key = new_key(&mut app.stranger_at_the_console(), "Stats").await;
+    let forwarded = |path: &str| to(Method::GET, path).header("x-forwarded-for", "203.0.113.7");
+
+    let refused = ask(&app, forwarded("/")).await;
+    assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+    assert_eq!(
+        str::from_utf8(refused.body()).unwrap(),
+        "This request came through a proxy, and CONSOLE_AUTH=none is for a browser on this machine alone. \
+         To use the console through a proxy, set CONSOLE_AUTH=password and restart Dialarr.\n"
+    );
+    assert_eq!(status(&app, forwarded("/api/v1/nothing")).await, 403);
+    assert_eq!(status(&app, forwarded("/health")).await, 200);
+    assert_eq!(status(&app, forwarded("/api/v1/nothing").header("x-api-key", key)).await, 404);
+
+    let signs_in = with_password().await;
+    assert_eq!(status(&signs_in, forwarded("/sign-in")).await, 200);
+}
+
+#[tokio::test]
 async fn an_open_console_asks_nobody_to_sign_in_and_still_believes_no_other_site() {
     let app = Setup::default().keyword_brain().open_console().start().await;
     let mut browser = app.stranger_at_the_console();

@@ -1,48 +1,16 @@
 //! The operator ends a turn that runs, and has one begun again that failed.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use async_trait::async_trait;
 use dialarr::arr::fake::item::movie;
-use dialarr::conversation::prompt::ModelRequest;
 use dialarr::conversation::transcript::TurnId;
 use dialarr::engine::intervening::{Cancellation, Resumption};
-use dialarr::llm::scripted::{Line, Scripted};
-use dialarr::llm::{DeltaSink, Model, ModelError, StepOut};
 use dialarr::store::resuming::Hindrance;
 use serde_json::json;
 
-use crate::harness::ANN;
-use crate::harness::model::{adds_movie, calls, calls_together, removes_movies, says};
+use crate::harness::model::{Slow, adds_movie, calls, calls_together, removes_movies, says};
 use crate::harness::world::World;
+use crate::harness::{ANN, BOB};
 
 const SORRY: &str = "Something went wrong on my side. Please try again.";
-
-/// Plays a script, and takes so many seconds for each line.
-struct Slow {
-    script: Scripted,
-    seconds: u64,
-}
-
-impl Slow {
-    fn playing(seconds: u64, lines: impl IntoIterator<Item = Line>) -> Arc<Self> {
-        Arc::new(Self { script: Scripted::new(lines.into_iter().collect()), seconds })
-    }
-}
-
-#[async_trait]
-impl Model for Slow {
-    fn name(&self) -> &str {
-        "slow"
-    }
-
-    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
-        let thinking = std::future::pending::<()>();
-        let _ = tokio::time::timeout(Duration::from_secs(self.seconds), thinking).await;
-        self.script.step(request, sink).await
-    }
-}
 
 impl World {
     async fn cancels(&self, turn: i64) -> Cancellation {
@@ -88,6 +56,19 @@ async fn a_model_call_is_dropped_at_once() {
     world.passes(60).await;
     assert_eq!(world.said(), Vec::<String>::new());
     assert_eq!(world.audited().await, ["cancel_turn turn:1 console"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_is_asked_whether_to_answer_at_all_is_dropped_at_once_too() {
+    let world = World::start_with_triage_by(Slow::playing(5, [says("Hello Ann."), says("SKIP")])).await;
+    assert_eq!(world.sms("hello there").await, ["Hello Ann."]);
+    world.texts("we loved the bear").await;
+    world.passes(4).await;
+    assert_eq!(world.turns().await, ["1 COMPLETED", "2 CREATED live"]);
+    assert_eq!(world.cancels(2).await, Cancellation::Requested);
+    world.passes_ms(100).await;
+    assert_eq!(world.turns().await, ["1 COMPLETED", "2 CANCELED"]);
+    assert_eq!(world.said(), ["Hello Ann."]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -204,6 +185,18 @@ async fn a_turn_that_cannot_be_resumed_says_why() {
     world.texts("/clear").await;
     world.passes(5).await;
     assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::ConversationEnded));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_resumed_while_the_assistant_is_paused_or_once_the_words_are_erased() {
+    let (world, _) = world_with_a_failed_turn().await;
+    world.knows_an_admin(BOB).await;
+    assert_eq!(world.sms_from(BOB, "pause").await.len(), 1);
+    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::Paused));
+    world.sms_from(BOB, "resume").await;
+    world.erases_old_words().await;
+    assert_eq!(world.resumes(1).await, Resumption::NotResumable(Hindrance::Erased));
+    assert_eq!(world.turns().await[0], "1 FAILED");
 }
 
 #[tokio::test(start_paused = true)]

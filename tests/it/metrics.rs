@@ -2,18 +2,34 @@
 
 use dialarr::arr::fake::item::movie;
 use dialarr::conversation::spending::Tokens;
+use dialarr::conversation::transcript::TurnId;
+use dialarr::engine::intervening::Resumption;
+use dialarr::messaging::fake::Delivery;
+use dialarr::store::backlog::backlog;
 use serde_json::json;
 
-use crate::harness::model::{calls, counted, removes_movie, says};
+use crate::harness::model::{Slow, adds_movie, calls, counted, removes_movie, says};
 use crate::harness::program::Program;
+use crate::harness::world::World;
 use crate::harness::{ANN, BOB, Has, TestApp};
 
 /// The samples of a metric, without its help.
 async fn samples(program: &Program<'_>, names: &[&str]) -> String {
     let answered = program.get("/metrics").await;
     assert_eq!(answered.status, 200);
+    among(&answered.body, names)
+}
+
+/// The same where time is simulated.
+async fn samples_of(world: &World, names: &[&str]) -> String {
+    let now = world.now();
+    let backlog = world.reads(move |conn| backlog(conn, now)).await;
+    among(&world.console().metrics.render(&backlog, now).unwrap(), names)
+}
+
+fn among(told: &str, names: &[&str]) -> String {
     let wanted = |line: &&str| names.iter().any(|name| line.starts_with(name));
-    let mut lines: Vec<&str> = answered.body.lines().filter(wanted).collect();
+    let mut lines: Vec<&str> = told.lines().filter(wanted).collect();
     lines.sort_unstable();
     lines.join("\n")
 }
@@ -73,6 +89,57 @@ async fn tokens_are_counted_as_the_model_did() {
     dialarr_model_tokens_total{kind="cached"} 600
     dialarr_model_tokens_total{kind="input"} 900
     dialarr_model_tokens_total{kind="output"} 20
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_that_only_a_status_report_proves_counts_once_however_often_it_is_reported() {
+    let world = World::start().await;
+    world.model_plays([says("One.")]);
+    world.twilio().lose_next_answer();
+    world.sms("one").await;
+    for delivery in [Delivery::Sent, Delivery::Delivered, Delivery::Delivered] {
+        let report = world.twilio().status_callback(&world.twilio().sent()[0], delivery).unwrap().unwrap();
+        assert_eq!(world.bring(report).await, 204);
+    }
+    world.passes(300).await;
+    insta::assert_snapshot!(samples_of(&world, &["dialarr_texts_sent", "dialarr_text_segments"]).await, @r#"
+    dialarr_text_segments_sent_total 1
+    dialarr_texts_sent_total{kind="reply"} 1
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resumed_turn_counts_once_and_the_time_until_then_is_nobody_s_work() {
+    let [search, add] = adds_movie("heat", 949);
+    let again = calls("search_media", json!({ "query": "heat 1995" }));
+    let model = Slow::playing(25, [search, again, add, says("Heat is added.")]);
+    let world = World::start_with(model).await;
+    world.radarr().catalog(movie("Heat").year(1995).tmdb(949));
+    world.texts("add heat").await;
+    world.passes(900).await;
+    let resumed = world.engine().resume_turn(TurnId(1)).await.unwrap();
+    assert_eq!(resumed, Resumption::Resumed);
+    world.passes(60).await;
+    insta::assert_snapshot!(samples_of(&world, &["dialarr_turns_", "dialarr_tool"]).await, @r#"
+    dialarr_tool_calls_total{tool="add_movie",outcome="complete"} 1
+    dialarr_tool_calls_total{tool="add_movie",outcome="error"} 1
+    dialarr_tool_calls_total{tool="search_media",outcome="complete"} 2
+    dialarr_turns_live 0
+    dialarr_turns_resumed_total{outcome="completed"} 1
+    dialarr_turns_total{kind="chat",outcome="failed"} 1
+    "#);
+    // Four answers of the model, and moments of everything else.
+    let spent = samples_of(&world, &["dialarr_turn_seconds_sum"]).await;
+    let tens = |line: &str| {
+        let (name, seconds) = line.rsplit_once(' ').unwrap();
+        format!("{name} {:.0}0", seconds.parse::<f64>().unwrap() / 10.0)
+    };
+    let spent: Vec<String> = spent.lines().map(tens).collect();
+    insta::assert_snapshot!(spent.join("\n"), @r#"
+    dialarr_turn_seconds_sum{part="model"} 100
+    dialarr_turn_seconds_sum{part="own"} 00
+    dialarr_turn_seconds_sum{part="tools"} 00
     "#);
 }
 

@@ -2,6 +2,7 @@
 
 use dialarr::arr::fake::item::movie;
 use dialarr::messaging::fake::Delivery;
+use dialarr::store::audit::{self, By, Entry, Subject};
 use serde_json::{Value, json};
 
 use crate::harness::browser::Page;
@@ -222,6 +223,56 @@ async fn a_text_that_was_refused_is_told_with_what_its_code_means() {
 }
 
 #[tokio::test]
+async fn a_text_is_told_with_the_same_words_on_every_page() {
+    let app = TestApp::start_without_model().await;
+    app.sms("status").await;
+    let mut browser = app.browser().await;
+    for (report, word) in [
+        (Delivery::Delivered, "\u{2713}\u{2713} Delivered"),
+        (Delivery::Undelivered(30003), "\u{00d7} Failed"),
+    ] {
+        app.sms("upcoming").await;
+        let report = app.twilio().status_callback(app.twilio().sent().last().unwrap(), report);
+        app.request(report.unwrap().unwrap()).await;
+        check_says(&browser.get("/deliveries").await, &[word]);
+        check_says(&browser.get("/conversations/1").await, &[word]);
+    }
+    let reason = "(code 30003)";
+    check_says(&browser.get("/deliveries").await, &[reason]);
+    check_says(&browser.get("/conversations/1").await, &[reason]);
+    check_says(&browser.get("/spend").await, &["Delivered 1 33 % Sent 1 33 % Waiting 0 0 % Failed 1 33 %"]);
+}
+
+#[tokio::test]
+async fn the_audit_page_tells_in_words_what_was_done_and_leads_to_it() {
+    let (app, _) = app_with_a_wish("Dune").await;
+    presses(&app, "/wishes/1/approve", &[]).await;
+    let now = app.now();
+    let unknown = Entry {
+        by: By::Console,
+        kind: "painted_over",
+        subject: Subject::Household,
+        detail: json!({ "title": "<b>", "colours": ["red", "blue"] }),
+    };
+    app.app().db.write(move |conn| audit::record(conn, &unknown, now)).await.unwrap();
+
+    let page = app.browser().await.get("/audit").await;
+
+    check_says(
+        &page,
+        &[
+            "Operator, in the console painted over The household colours: red blue title: <b>",
+            "Operator, in the console Approved a deletion Request of Bob",
+            "Ann Began a deletion remove media, in Nov 20, 2026 21:04 : Dune (2021) delete files: yes",
+            "size: 21.4 GB",
+            "Bob Began a change request removal, in Nov 20, 2026 21:04",
+            "Operator, at the shell Made a sign-in link The console",
+        ],
+    );
+    assert!(page.html.contains("/conversations/1?before="), "{}", page.html);
+}
+
+#[tokio::test]
 async fn a_text_that_was_refused_is_sent_again_once() {
     let app = TestApp::start_without_model().await;
     app.twilio().fail_next(400, 21614);
@@ -263,7 +314,7 @@ async fn a_person_is_changed_as_at_the_shell() {
     check_says(&page, &["Saved.", "Robert Active", "Role Admin"]);
     assert_eq!(changes(&app).await, ["set user:2 by console"]);
     let audit = app.browser().await.get("/audit?kind=set").await;
-    check_says(&audit, &["Operator, in the console Changed settings Robert", "\"movies\": 3"]);
+    check_says(&audit, &["Operator, in the console Changed settings Robert", "movies: 3", "role: admin"]);
     assert_eq!(presses(&app, "/users/2/settings", &settings).await.0, "/users/2?said=unchanged");
     assert_eq!(changes(&app).await.len(), 1);
 }

@@ -34,12 +34,12 @@ async fn a_test_conversation_goes_through_everything_and_sends_no_text() {
     browser.types(1, "delete dune").await;
     let asked = browser.get("/conversations/1").await.says();
     assert!(asked.contains("Waits for a yes"), "{asked}");
-    assert!(asked.contains("Shown here, not sent"), "{asked}");
+    assert!(asked.contains("Shown, not sent"), "{asked}");
     browser.types(1, "yes").await;
 
     assert!(browser.get("/conversations/1").await.says().contains(DELETED));
     let deliveries = browser.get("/deliveries").await.says();
-    assert_eq!(deliveries.matches("Shown here, not sent").count(), 2, "{deliveries}");
+    assert_eq!(deliveries.matches("Shown, not sent").count(), 2, "{deliveries}");
     assert_eq!(app.radarr().removals(), [dune]);
     assert_eq!(app.twilio().sent().len(), 0);
     assert_eq!(app.done_in_the_console().await, ["test_conversation user:2"]);
@@ -58,6 +58,27 @@ async fn a_text_that_is_sent_twice_by_a_browser_is_one_text() {
     }
     app.settle().await;
     assert_eq!(app.lines("SELECT body AS line FROM inbound_events").await, ["hello there"]);
+}
+
+#[tokio::test]
+async fn a_text_that_is_too_long_stays_in_its_box_and_the_page_says_so() {
+    let app = TestApp::start().await;
+    let mut browser = app.browser().await;
+    browser.submit("/conversations/new", &[]).await;
+    let long = "a\r\n".repeat(800) + "b";
+
+    let page = browser.submit("/conversations/1/texts", &[("text", &long), ("key", "once")]).await;
+    let blank = browser.submit("/conversations/1/texts", &[("text", " \n"), ("key", "again")]).await;
+
+    assert_eq!(page.status, 422);
+    let said = page.says();
+    assert!(said.contains("Nothing was texted: a text has at most 1,600 characters."), "{said}");
+    assert!(
+        page.html
+            .contains(&format!("maxlength=\"1600\" required>\n{}</textarea>", long.replace("\r\n", "\n")))
+    );
+    assert_eq!(blank.location.as_deref(), Some("/conversations/1?said=no-words#tail"));
+    assert_eq!(app.lines("SELECT body AS line FROM inbound_events").await, Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -116,6 +116,25 @@ mod tests {
         Ok((conversation, attempt))
     }
 
+    struct Recording {
+        /// Holds the file of the database.
+        _folder: tempfile::TempDir,
+        db: Db,
+        conversation: ConversationId,
+        attempt: Attempt,
+        recorder: Recorder,
+    }
+
+    async fn a_recording() -> Recording {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Db::open_simulated(folder.path().join("a.db").to_str().unwrap(), 1).unwrap();
+        let clock = Clock::runtime(Timestamp::UNIX_EPOCH);
+        let now = clock.now();
+        let (conversation, attempt) = db.write(move |conn| an_attempt(conn, now)).await.unwrap();
+        let recorder = Recorder::new(&db, &clock, attempt);
+        Recording { _folder: folder, db, conversation, attempt, recorder }
+    }
+
     /// How long each delta in the log is, with the part that it belongs to, and where blocks begin and end.
     async fn logged(db: &Db, conversation: ConversationId) -> Vec<String> {
         let read = move |conn: &mut _| reading::since(conn, conversation, Seq(0), 1_000);
@@ -131,12 +150,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn deltas_that_come_together_share_a_row_and_blocks_end_where_others_begin() {
-        let folder = tempfile::tempdir().unwrap();
-        let db = Db::open_simulated(folder.path().join("a.db").to_str().unwrap(), 1).unwrap();
-        let clock = Clock::runtime(Timestamp::UNIX_EPOCH);
-        let now = clock.now();
-        let (conversation, attempt) = db.write(move |conn| an_attempt(conn, now)).await.unwrap();
-        let mut recorder = Recorder::new(&db, &clock, attempt);
+        let Recording { _folder, db, conversation, mut recorder, .. } = a_recording().await;
         (0..3).for_each(|_| recorder.take(Delta::Thinking("1234".to_owned())));
         (0..100).for_each(|_| recorder.take(Delta::Text("12".to_owned())));
         tokio::time::advance(GATHER).await;
@@ -157,14 +171,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_comes_after_an_attempt_was_given_up_is_left_out() {
-        let folder = tempfile::tempdir().unwrap();
-        let db = Db::open_simulated(folder.path().join("a.db").to_str().unwrap(), 1).unwrap();
-        let clock = Clock::runtime(Timestamp::UNIX_EPOCH);
-        let now = clock.now();
-        let (conversation, attempt) = db.write(move |conn| an_attempt(conn, now)).await.unwrap();
-        let mut recorder = Recorder::new(&db, &clock, attempt);
+        let Recording { _folder, db, conversation, attempt, mut recorder } = a_recording().await;
         recorder.take(Delta::Text("late".to_owned()));
-        db.write(move |conn| steps::abandon_unfinished(conn, attempt.turn, now)).await.unwrap();
+        db.write(move |conn| steps::abandon_unfinished(conn, attempt.turn, Timestamp::UNIX_EPOCH))
+            .await
+            .unwrap();
         recorder.finish().await;
         assert_eq!(logged(&db, conversation).await, Vec::<String>::new());
     }

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::who::{self, Who};
 use super::{Listed, one_more};
-use crate::conversation::transcript::{ConversationId, UserId};
+use crate::conversation::transcript::{ConversationId, TurnId, UserId};
 use crate::store::codec::{from_json, time};
-use crate::store::schema::{approvals, audit_log, tool_calls, turns};
+use crate::store::schema::{api_keys, approvals, audit_log, conversations, tool_calls, turns};
 use crate::store::{Conn, QueryResult};
 
 /// One line of the record.
@@ -34,15 +34,30 @@ pub enum Author {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     Person(Who),
-    /// A tool call of a conversation, by the name of the tool.
+    /// A tool call, by the name of the tool.
     Call {
         tool: String,
-        conversation: ConversationId,
+        at: Place,
     },
+    Turn(Place),
     /// What admins were asked about somebody.
     Approval(Who),
+    Household,
+    /// The door to the console.
+    Console,
+    /// An API key, by its name.
+    Key(String),
     /// As it stands in the record.
     Other(String),
+}
+
+/// Where in the conversations something was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub conversation: ConversationId,
+    pub name: String,
+    pub turn: TurnId,
+    pub with: Who,
 }
 
 /// Newest first, below `before`; `kind` leaves out all others.
@@ -79,22 +94,46 @@ pub fn list(conn: &mut Conn, kind: Option<&str>, before: i64, fits: usize) -> Qu
     Ok(Listed::of(read, fits, |line| line.id))
 }
 
+/// What is not known any more is told as it stands.
 fn subject(conn: &mut Conn, about: String) -> QueryResult<Subject> {
-    let named = about.split_once(':').and_then(|(what, id)| Some((what, id.parse::<i64>().ok()?)));
-    Ok(match named {
-        Some(("user", id)) => Subject::Person(who::by_id(conn, UserId(id))?),
-        Some(("tool_call", id)) => {
-            let (tool, conversation): (String, i64) = tool_calls::table
-                .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
-                .filter(tool_calls::id.eq(id))
-                .select((tool_calls::tool_name, turns::conversation_id))
+    let found = match (about.as_str(), about.split_once(':')) {
+        ("household", _) => Some(Subject::Household),
+        ("console", _) => Some(Subject::Console),
+        (_, Some((what, id))) => match id.parse() {
+            Ok(id) => numbered(conn, what, id).optional()?.flatten(),
+            Err(_) => None,
+        },
+        (_, None) => None,
+    };
+    Ok(found.unwrap_or(Subject::Other(about)))
+}
+
+fn numbered(conn: &mut Conn, what: &str, id: i64) -> QueryResult<Option<Subject>> {
+    Ok(match what {
+        "user" => Some(Subject::Person(who::by_id(conn, UserId(id))?)),
+        "turn" => Some(Subject::Turn(place(conn, id)?)),
+        "tool_call" => {
+            let (tool, turn): (String, i64) = tool_calls::table
+                .find(id)
+                .select((tool_calls::tool_name, tool_calls::turn_id))
                 .first(conn)?;
-            Subject::Call { tool, conversation: ConversationId(conversation) }
+            Some(Subject::Call { tool, at: place(conn, turn)? })
         }
-        Some(("approval", id)) => {
+        "approval" => {
             let user: i64 = approvals::table.find(id).select(approvals::user_id).first(conn)?;
-            Subject::Approval(who::by_id(conn, UserId(user))?)
+            Some(Subject::Approval(who::by_id(conn, UserId(user))?))
         }
-        Some(_) | None => Subject::Other(about),
+        "api_key" => Some(Subject::Key(api_keys::table.find(id).select(api_keys::name).first(conn)?)),
+        _ => None,
     })
+}
+
+fn place(conn: &mut Conn, turn: i64) -> QueryResult<Place> {
+    let (conversation, name, user): (i64, String, i64) = turns::table
+        .inner_join(conversations::table.on(conversations::id.eq(turns::conversation_id)))
+        .filter(turns::id.eq(turn))
+        .select((conversations::id, conversations::name, turns::user_id))
+        .first(conn)?;
+    let with = who::by_id(conn, UserId(user))?;
+    Ok(Place { conversation: ConversationId(conversation), name, turn: TurnId(turn), with })
 }

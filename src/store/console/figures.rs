@@ -5,6 +5,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::NEWEST;
+use super::fate::{self, Fate};
 use crate::store::codec::{ms, time};
 use crate::store::schema::{inbound_events, outbox, users};
 use crate::store::{Conn, QueryResult};
@@ -13,19 +14,7 @@ use crate::store::{Conn, QueryResult};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Texts {
     pub received: Vec<Timestamp>,
-    pub sent: Vec<(Timestamp, Outcome)>,
-}
-
-/// What became of a text of ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
-    Delivered,
-    /// The carrier took it and has not told more.
-    Sent,
-    Waiting,
-    Failed,
-    /// Put aside: its receiver has opted out or was blocked.
-    Suppressed,
+    pub sent: Vec<(Timestamp, Fate)>,
 }
 
 pub fn since(conn: &mut Conn, from: Timestamp) -> QueryResult<Texts> {
@@ -62,29 +51,16 @@ pub fn since(conn: &mut Conn, from: Timestamp) -> QueryResult<Texts> {
             .first(conn)
             .optional()
     })?;
-    let sent: Vec<(i64, String, Option<String>)> = outbox::table
+    let sent: Vec<(i64, fate::Row)> = outbox::table
         .inner_join(users::table.on(users::id.eq(outbox::user_id)))
         .filter(outbox::id.ge(first).and(outbox::created_at.ge(ms(from))))
         .filter(users::test.eq(0).and(outbox::from_addr.ne("console")))
-        .select((outbox::created_at, outbox::state, outbox::delivery))
+        .select((outbox::created_at, fate::Row::as_select()))
         .load(conn)?;
     Ok(Texts {
         received: received.into_iter().map(time).collect::<QueryResult<_>>()?,
-        sent: sent
-            .into_iter()
-            .map(|(at, state, delivery)| Ok((time(at)?, outcome(&state, delivery.as_deref()))))
-            .collect::<QueryResult<_>>()?,
+        sent: sent.into_iter().map(|(at, row)| Ok((time(at)?, row.fate()?))).collect::<QueryResult<_>>()?,
     })
-}
-
-fn outcome(state: &str, delivery: Option<&str>) -> Outcome {
-    match (state, delivery) {
-        ("failed", _) | (_, Some("undelivered" | "failed" | "canceled")) => Outcome::Failed,
-        ("suppressed", _) => Outcome::Suppressed,
-        (_, Some("delivered" | "read")) => Outcome::Delivered,
-        ("accepted", _) => Outcome::Sent,
-        _ => Outcome::Waiting,
-    }
 }
 
 /// The smallest id from which on rows are of `from` or later. `at_or_after` gives the first row from an id on.

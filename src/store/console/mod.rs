@@ -4,6 +4,7 @@
 pub mod audit;
 pub mod conversations;
 pub mod deliveries;
+pub mod fate;
 pub mod figures;
 pub mod home;
 pub mod listing;

@@ -49,15 +49,15 @@ pub struct Found {
     pub name: String,
     pub turn: TurnId,
     pub with: Who,
-    pub said: Said,
+    pub by: Speaker,
     pub at: Timestamp,
     pub pieces: Vec<Piece>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
-    ByThem,
-    ByUs,
+pub enum Speaker {
+    Them,
+    Us,
 }
 
 /// A part of what was said.
@@ -104,18 +104,18 @@ const OUT: &str = "SELECT `outbox`.id AS id, turns.id AS turn_id, turns.conversa
 
 /// One page of what was found, and where the next begins, if there is more.
 pub fn search(conn: &mut Conn, wanted: &Wanted, below: Below) -> QueryResult<(Vec<Found>, Option<Below>)> {
-    let received = rows(conn, IN, wanted, below.received)?.into_iter().map(|row| (Said::ByThem, row));
-    let sent = rows(conn, OUT, wanted, below.sent)?.into_iter().map(|row| (Said::ByUs, row));
-    let mut all: Vec<(Said, Row)> = received.chain(sent).collect();
+    let received = rows(conn, IN, wanted, below.received)?.into_iter().map(|row| (Speaker::Them, row));
+    let sent = rows(conn, OUT, wanted, below.sent)?.into_iter().map(|row| (Speaker::Us, row));
+    let mut all: Vec<(Speaker, Row)> = received.chain(sent).collect();
     all.sort_by_key(|(_, row)| std::cmp::Reverse((row.at, row.id)));
     let goes_on = all.len() > FOUND;
     all.truncate(FOUND);
-    let last = |said: Said, before: i64| {
-        let ids = all.iter().filter(|(by, _)| *by == said).map(|(_, row)| row.id);
+    let last = |of: Speaker, before: i64| {
+        let ids = all.iter().filter(|(by, _)| *by == of).map(|(_, row)| row.id);
         ids.min().unwrap_or(before)
     };
-    let next = Below { received: last(Said::ByThem, below.received), sent: last(Said::ByUs, below.sent) };
-    let found = all.into_iter().map(|(said, row)| row.read(conn, said)).collect::<QueryResult<_>>()?;
+    let next = Below { received: last(Speaker::Them, below.received), sent: last(Speaker::Us, below.sent) };
+    let found = all.into_iter().map(|(by, row)| row.read(conn, by)).collect::<QueryResult<_>>()?;
     Ok((found, goes_on.then_some(next)))
 }
 
@@ -128,13 +128,13 @@ fn rows(conn: &mut Conn, query: &str, wanted: &Wanted, below: i64) -> QueryResul
 }
 
 impl Row {
-    fn read(self, conn: &mut Conn, said: Said) -> QueryResult<Found> {
+    fn read(self, conn: &mut Conn, by: Speaker) -> QueryResult<Found> {
         Ok(Found {
             conversation: ConversationId(self.conversation_id),
             name: self.name,
             turn: TurnId(self.turn_id),
             with: who::by_id(conn, UserId(self.user_id))?,
-            said,
+            by,
             at: time(self.at)?,
             pieces: pieces(&self.snippet),
         })

@@ -114,7 +114,7 @@ fn texts(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, crate::conversa
     let pace = Pace { quiet_ms: 0, at_most_ms: 0 };
     match ledger::admit(conn, &text, pace).unwrap() {
         Admission::New { user, event } => (user, event),
-        Admission::Duplicate => panic!("the text is known"),
+        Admission::Duplicate | Admission::Nobody => panic!("the text is not taken in"),
     }
 }
 

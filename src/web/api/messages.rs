@@ -268,6 +268,7 @@ async fn take_in(console: &Console, user: &User, new: New) -> Result<EventId, Pr
     };
     match admission.map_err(|error| unavailable(error.into()))? {
         Admission::New { event, .. } => Ok(event),
+        Admission::Nobody => Err(users::nobody()),
         // Its twin was quicker.
         Admission::Duplicate => match console.db.read(find).await.map_err(unavailable)? {
             Some(known) => same(&known, &text, wants),

@@ -86,5 +86,7 @@ fn why(hindrance: Hindrance) -> &'static str {
         Hindrance::ConversationEnded => "its conversation is over",
         Hindrance::Busy => "another turn of the user runs, or a text of theirs waits",
         Hindrance::NotServed => "the user is not active, or has opted out",
+        Hindrance::Paused => "the assistant is paused",
+        Hindrance::Erased => "what was said is erased",
     }
 }

@@ -100,7 +100,7 @@ pub(super) async fn find(console: &Console, person: Person) -> Result<transcript
     console.db.read(find).await.map_err(unavailable)?.ok_or_else(nobody)
 }
 
-fn nobody() -> Problem {
+pub(super) fn nobody() -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "nobody is known by this id or number")
 }
 

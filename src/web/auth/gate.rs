@@ -19,6 +19,9 @@ use crate::web::console::Console;
 use crate::web::problem::Problem;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// To whoever is not known to be this machine's operator.
+const FORWARDED: &str = "This request came through a proxy, and CONSOLE_AUTH=none is for a browser on this machine alone. \
+                         To use the console through a proxy, set CONSOLE_AUTH=password and restart Dialarr.";
 /// How exactly it is noted when a session and a key were last used.
 const SESSION_NOTED: SignedDuration = SignedDuration::from_hours(1);
 const KEY_NOTED: SignedDuration = SignedDuration::from_mins(1);
@@ -33,6 +36,8 @@ pub(super) enum Visitor {
     /// A program with a key.
     Program,
     Stranger,
+    /// Somebody behind a proxy, where only whoever sits at this machine is let in without signing in.
+    Forwarded,
 }
 
 /// What a path is part of.
@@ -89,6 +94,9 @@ pub(in crate::web) async fn pass(
                 "An API key or a session of the console is needed.",
             );
         }
+        (Area::Api | Area::Pages, Visitor::Forwarded) => {
+            return refuse(area, StatusCode::FORBIDDEN, FORWARDED);
+        }
         (Area::Pages, Visitor::Stranger | Visitor::Program) => {
             return to_sign_in(request.method(), request.uri()).into_response();
         }
@@ -118,6 +126,7 @@ async fn recognise(
         return Ok((by_key(console, key).await?, None));
     }
     match console.access.rules.sign_in {
+        SignIn::Open if origin::is_forwarded(headers) => return Ok((Visitor::Forwarded, None)),
         SignIn::Open => {
             let form_token = console.access.seed.of_forms();
             return Ok((Visitor::Operator { form_token }, None));

@@ -114,7 +114,9 @@ impl FromRequestParts<Console> for Operator {
         };
         match parts.extensions.get::<Visitor>() {
             Some(Visitor::Operator { form_token }) => Ok(Self { form_token: form_token.clone(), leaving }),
-            Some(Visitor::Program | Visitor::Stranger) | None => Err(Redirect::to("/sign-in")),
+            Some(Visitor::Program | Visitor::Stranger | Visitor::Forwarded) | None => {
+                Err(Redirect::to("/sign-in"))
+            }
         }
     }
 }
@@ -161,7 +163,7 @@ impl FromRequestParts<Console> for Caller {
     async fn from_request_parts(parts: &mut Parts, _console: &Console) -> Result<Self, Problem> {
         match parts.extensions.get::<Visitor>() {
             Some(Visitor::Operator { .. } | Visitor::Program) => Ok(Self),
-            Some(Visitor::Stranger) | None => Err(Problem::new(
+            Some(Visitor::Stranger | Visitor::Forwarded) | None => Err(Problem::new(
                 StatusCode::UNAUTHORIZED,
                 "An API key or a session of the console is needed.",
             )),

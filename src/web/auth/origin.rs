@@ -29,6 +29,14 @@ pub(super) fn is_encrypted(headers: &HeaderMap) -> bool {
     first.trim().eq_ignore_ascii_case("https") || value("origin").starts_with("https://")
 }
 
+/// Whether somebody between the browser and us says that they passed the request on. The browser may then be anywhere,
+/// whatever the Host header says: a proxy can rewrite it.
+pub(super) fn is_forwarded(headers: &HeaderMap) -> bool {
+    let tells =
+        |name: &str| matches!(name, "forwarded" | "via" | "x-real-ip") || name.starts_with("x-forwarded-");
+    headers.keys().any(|name| tells(name.as_str()))
+}
+
 fn is_at(origin: &str, host: &str) -> bool {
     let Ok(origin) = origin.parse::<Uri>() else { return false };
     origin.authority().is_some_and(|authority| authority.as_str().eq_ignore_ascii_case(host))
@@ -39,7 +47,7 @@ mod tests {
     use axum::http::HeaderMap;
     use axum::http::header::{HeaderName, HeaderValue};
 
-    use super::{is_encrypted, is_ours};
+    use super::{is_encrypted, is_forwarded, is_ours};
 
     fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
         let line = |(name, value): &(&'static str, &'static str)| {
@@ -72,6 +80,18 @@ mod tests {
         check(&[("origin", "https://evil.example"), ("host", "nas:3001")], false);
         check(&[("origin", "null"), ("host", "nas:3001")], false);
         check(&[("host", "nas:3001")], false);
+    }
+
+    #[test]
+    fn a_proxy_that_says_so_is_noticed() {
+        for name in ["forwarded", "x-forwarded-for", "x-forwarded-proto", "x-real-ip", "via"] {
+            assert!(is_forwarded(&headers(&[("host", "localhost"), (name, "")])), "{name}");
+        }
+        assert!(!is_forwarded(&headers(&[
+            ("host", "localhost"),
+            ("x-api-key", "1"),
+            ("origin", "http://localhost")
+        ])));
     }
 
     #[test]

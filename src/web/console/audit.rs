@@ -8,9 +8,11 @@ use serde_json::Value;
 use super::Console;
 use super::answers::{Asked, Shown};
 use super::frame::{Frame, Place, When, page};
-use super::words::Named;
+use super::words::{Named, turn_path};
+use crate::conversation::text;
 use crate::store::console::NEWEST;
-use crate::store::console::audit::{self, Author, Line, Subject};
+use crate::store::console::audit::{self, Author, Line, Place as Stands, Subject};
+use crate::store::console::who::Who;
 use crate::web::auth::Operator;
 
 const FITS: usize = 50;
@@ -52,6 +54,11 @@ const KINDS: [(&str, &str); 33] = [
     ("key_revoked", "Revoked an API key"),
 ];
 
+/// What of a record is told beside its details: by whom, about whom and what, and where.
+const ELSEWHERE: [&str; 6] = ["by", "title", "tool", "user", "text", "conversation"];
+/// Details of up to so many bytes stand in the line itself.
+const SHORT: usize = 120;
+
 #[derive(Debug, Clone, Deserialize)]
 pub(in crate::web) struct Query {
     #[serde(default)]
@@ -70,16 +77,17 @@ struct Audit {
 
 struct Row {
     at: When,
-    by: Person,
+    by: Piece,
     what: String,
-    subject: Person,
-    about: Option<String>,
-    detail: Option<String>,
+    about: Vec<Piece>,
+    title: Option<String>,
+    /// `movies: 3`.
+    details: Vec<String>,
 }
 
-/// Somebody or something, with a page of its own or without.
-struct Person {
-    name: String,
+/// Words, some with a page of their own.
+struct Piece {
+    words: String,
     path: Option<String>,
 }
 
@@ -103,51 +111,118 @@ pub(in crate::web) async fn show(
 impl Row {
     fn of(line: &Line, console: &Console) -> Self {
         let known = KINDS.iter().find(|(word, _)| *word == line.kind);
+        // What no page knows is told as it stands, with everything that was recorded.
+        let told_elsewhere = if known.is_some() { &ELSEWHERE[..] } else { &ELSEWHERE[..1] };
+        let mut details = Vec::new();
+        for (key, value) in line.detail.as_object().into_iter().flatten() {
+            let is_name_of_subject = key == "name" && matches!(line.subject, Subject::Key(_));
+            if !is_name_of_subject && !told_elsewhere.contains(&key.as_str()) {
+                tell(&mut details, key, value);
+            }
+        }
         Self {
             at: console.when(line.at),
             by: match &line.by {
-                Author::Person(who) => Person::from(Named::from(who)),
-                Author::Shell => Person::nobody("Operator, at the shell"),
-                Author::Console => Person::nobody("Operator, in the console"),
-                Author::Dialarr => Person::nobody("Dialarr"),
+                Author::Person(who) => who.into(),
+                Author::Shell => Piece::plain("Operator, at the shell"),
+                Author::Console => Piece::plain("Operator, in the console"),
+                Author::Dialarr => Piece::plain("Dialarr"),
             },
             what: known.map_or_else(|| line.kind.replace('_', " "), |(_, name)| (*name).to_owned()),
-            subject: match &line.subject {
-                Subject::Person(who) => Person::from(Named::from(who)),
-                Subject::Approval(who) => {
-                    let named = Person::from(Named::from(who));
-                    Person { name: format!("Request of {}", named.name), path: named.path }
-                }
-                Subject::Call { tool, conversation } => Person {
-                    name: tool.replace('_', " "),
-                    path: Some(format!("/conversations/{conversation}")),
-                },
-                Subject::Other(word) => Person::nobody(&word.replace([':', '_'], " ")),
-            },
-            about: line.detail["title"].as_str().map(str::to_owned),
-            detail: detail(&line.detail),
+            about: about(line),
+            title: line.detail["title"].as_str().filter(|_| known.is_some()).map(str::to_owned),
+            details,
         }
     }
-}
 
-impl Person {
-    fn nobody(name: &str) -> Self {
-        Self { name: name.to_owned(), path: None }
+    fn is_long(&self) -> bool {
+        self.details.iter().map(String::len).sum::<usize>() > SHORT
     }
 }
 
-impl From<Named> for Person {
-    fn from(named: Named) -> Self {
-        Self { name: named.name, path: named.path }
+fn about(line: &Line) -> Vec<Piece> {
+    let mut about = match &line.subject {
+        Subject::Person(who) => vec![who.into()],
+        Subject::Approval(who) => vec![Piece::plain("Request of "), who.into()],
+        // Most calls are of whoever is named as their author.
+        Subject::Call { tool, at } if matches!(&line.by, Author::Person(who) if *who == at.with) => {
+            vec![Piece::plain(&format!("{}, in ", tool.replace('_', " "))), at.into()]
+        }
+        Subject::Call { tool, at } => {
+            let tool = tool.replace('_', " ");
+            vec![Piece::plain(&format!("{tool} for ")), (&at.with).into(), Piece::plain(", in "), at.into()]
+        }
+        Subject::Turn(at) => {
+            vec![Piece::plain("A text of "), (&at.with).into(), Piece::plain(", in "), at.into()]
+        }
+        Subject::Household => vec![Piece::plain("The household")],
+        Subject::Console => vec![Piece::plain("The console")],
+        Subject::Key(name) => vec![Piece::plain("Key "), Piece::to(name, "/keys".to_owned())],
+        Subject::Other(word) => vec![Piece::plain(&word.replace([':', '_'], " "))],
+    };
+    if let Some(id) = line.detail["conversation"].as_i64() {
+        about.extend([Piece::plain(", "), Piece::to("the conversation", format!("/conversations/{id}"))]);
+    }
+    about
+}
+
+impl Piece {
+    fn plain(words: &str) -> Self {
+        Self { words: words.to_owned(), path: None }
+    }
+
+    fn to(words: &str, path: String) -> Self {
+        Self { words: words.to_owned(), path: Some(path) }
     }
 }
 
-/// What the record holds beside who did it; nothing where that is all.
-fn detail(detail: &Value) -> Option<String> {
-    let mut detail = detail.as_object()?.clone();
-    detail.remove("by");
-    if detail.is_empty() {
-        return None;
+impl From<&Who> for Piece {
+    fn from(who: &Who) -> Self {
+        let Named { name, path, .. } = Named::from(who);
+        Self { words: name, path }
     }
-    serde_json::to_string_pretty(&detail).ok()
+}
+
+impl From<&Stands> for Piece {
+    fn from(at: &Stands) -> Self {
+        Self::to(&at.name, turn_path(at.conversation, at.turn))
+    }
+}
+
+/// What the record holds under a key, as words.
+fn tell(details: &mut Vec<String>, key: &str, value: &Value) {
+    let words = match value {
+        Value::Object(inner) => {
+            return inner.iter().for_each(|(key, value)| tell(details, key, value));
+        }
+        Value::Array(list) => {
+            let plain = list.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned));
+            plain.collect::<Vec<_>>().join(" ")
+        }
+        Value::Null => "none".to_owned(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Number(number) => match number.as_u64().filter(|_| key == "size_bytes") {
+            Some(bytes) => return details.push(format!("size: {}", text::size(bytes))),
+            None => number.to_string(),
+        },
+        Value::String(words) => words.clone(),
+    };
+    details.push(format!("{}: {words}", key.replace('_', " ")));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::tell;
+
+    #[test]
+    fn what_was_recorded_is_told_in_words() {
+        let mut details = Vec::new();
+        let recorded =
+            json!({ "delete_files": true, "ids": [3, "x"], "size_bytes": 21_400_000_000_u64, "own": null });
+        tell(&mut details, "detail", &recorded);
+        assert_eq!(details, ["delete files: yes", "ids: 3 x", "own: none", "size: 21.4 GB"]);
+    }
 }

@@ -6,13 +6,14 @@ use serde::Deserialize;
 
 use super::Console;
 use super::answers::{Asked, Failure, Id, Shown, back};
+use super::fates::{self, Mark};
 use super::frame::{Frame, Place, When, page};
 use super::home::Press;
 use super::said::{self, Said};
 use super::words::Named;
 use crate::conversation::transcript::UserId;
-use crate::messaging::error_codes;
-use crate::store::console::deliveries::{self, Delivery, State as Fate, Which, Why};
+use crate::store::console::deliveries::{self, Delivery, Which};
+use crate::store::console::fate::Fate;
 use crate::store::console::{NEWEST, who};
 use crate::store::resending::Again;
 use crate::store::roster;
@@ -59,8 +60,7 @@ struct Text {
     has_picture: bool,
     path: Option<String>,
     segments: u32,
-    /// Its class, its sign and its word.
-    state: (&'static str, &'static str, &'static str),
+    state: Mark,
     why: Option<String>,
     may_be_sent_again: bool,
 }
@@ -121,19 +121,10 @@ impl Text {
             body: text.body.clone(),
             has_picture: text.has_picture,
             path: text.conversation.map(|id| format!("/conversations/{id}")),
-            segments: text.segments,
-            state: state(&text.state),
-            why: match &text.state {
-                Fate::Delayed(reason) => Some(reason.clone()),
-                Fate::Failed(failed) => Some(why(failed)),
-                Fate::Unknown => Some("it may have been taken; that is being looked into".to_owned()),
-                Fate::Suppressed => {
-                    Some("whom it was for has opted out, was blocked or forgotten".to_owned())
-                }
-                Fate::Queued | Fate::Sending | Fate::Shown | Fate::Sent | Fate::Delivered | Fate::Read => {
-                    None
-                }
-            },
+            // What is only shown costs none.
+            segments: if text.fate == Fate::Shown { 0 } else { text.segments },
+            state: fates::mark(text.fate),
+            why: fates::reason(text.fate, &text.why),
         }
     }
 }
@@ -147,32 +138,5 @@ pub(in crate::web) async fn send_again(
         Again::Queued => Ok(back("/deliveries", Said::SentAgain)),
         Again::No => Ok(back("/deliveries", Said::NotSentAgain)),
         Again::Unknown => Err(Failure::Missing),
-    }
-}
-
-fn state(state: &Fate) -> (&'static str, &'static str, &'static str) {
-    match state {
-        Fate::Queued => ("", "\u{25cb}", "Queued"),
-        Fate::Delayed(_) => ("warn", "\u{25cb}", "Delayed"),
-        Fate::Sending => ("", "\u{2192}", "Sending"),
-        Fate::Unknown => ("warn", "?", "Unknown"),
-        Fate::Shown => ("", "\u{2013}", "Shown here, not sent"),
-        Fate::Sent => ("", "\u{2713}", "Sent"),
-        Fate::Delivered => ("good", "\u{2713}\u{2713}", "Delivered"),
-        Fate::Read => ("good", "\u{2713}\u{2713}", "Read"),
-        Fate::Failed(_) => ("bad", "\u{00d7}", "Failed"),
-        Fate::Suppressed => ("", "\u{2013}", "Put aside"),
-    }
-}
-
-/// Why a text failed: what its code means, or what was noted.
-pub(super) fn why(why: &Why) -> String {
-    let meaning = why.code.and_then(error_codes::look_up).map(|code| code.meaning.to_owned());
-    let meaning = meaning.or_else(|| why.noted.clone());
-    match (meaning, why.code) {
-        (Some(meaning), Some(code)) => format!("{meaning} (code {code})"),
-        (Some(meaning), None) => meaning,
-        (None, Some(code)) => format!("code {code}"),
-        (None, None) => "the carrier gave no reason".to_owned(),
     }
 }

@@ -7,15 +7,15 @@ use serde::Deserialize;
 
 use super::Console;
 use super::answers::{Asked, Id, Shown, back};
-use super::deliveries::why;
+use super::fates;
 use super::frame::{Frame, Place, When, page};
 use super::said::{self, Said};
 use super::words::{Named, called, cost, count};
-use crate::conversation::deletion;
 use crate::conversation::transcript::User;
+use crate::conversation::{deletion, text};
 use crate::engine::operator::Word;
 use crate::store::approvals::{Approval, Matter};
-use crate::store::console::deliveries::{Delivery, State as Fate, Which};
+use crate::store::console::deliveries::{Delivery, Which};
 use crate::store::console::figures::{self, Texts};
 use crate::store::console::home::{Needs, Unknown, UnknownWhat, needs};
 use crate::store::console::spending::{self, Spent};
@@ -162,12 +162,11 @@ impl Newcomer {
 impl Wish {
     fn of(wish: &Approval, about: &User) -> Option<Self> {
         let Matter::Delete(item) = &wish.matter else { return None };
-        let gigabytes = |bytes: u64| format!("{}.{} GB", bytes / 1_000_000_000, bytes / 100_000_000 % 10);
         Some(Self {
             id: wish.id,
             who: called(about),
             title: deletion::name(item),
-            size: (item.fingerprint.size_bytes > 0).then(|| gigabytes(item.fingerprint.size_bytes)),
+            size: (item.fingerprint.size_bytes > 0).then(|| text::size(item.fingerprint.size_bytes)),
         })
     }
 }
@@ -178,10 +177,7 @@ fn troubles(needs: &Needs, failed: &[Delivery], console: &Console) -> Vec<Troubl
         what: "A text did not arrive",
         who: Some(Named::from(&text.to)),
         about: text.body.clone(),
-        why: match &text.state {
-            Fate::Failed(failed) => why(failed),
-            _ => String::new(),
-        },
+        why: fates::reason(text.fate, &text.why).unwrap_or_default(),
         at: Some(console.when(text.at)),
         path: "/deliveries?which=failed".to_owned(),
     });
@@ -280,7 +276,7 @@ pub(in crate::web) async fn resume(
     SignedForm(Press {}): SignedForm<Press>,
 ) -> Shown {
     Ok(match console.engine.resume_from_pause().await? {
-        Change::Done => back("/", Said::Resumed),
+        Change::Done => back("/", Said::PauseEnded),
         Change::WasSo => back("/", Said::NotPaused),
     })
 }

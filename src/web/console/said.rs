@@ -1,29 +1,7 @@
-//! What came of a form, told at the top of the page that it leads to. An address names it by a word, so that nobody can
-//! make a link that has our pages say something else.
+//! What came of a form, told on the page that it leads to. An address names it by a word, so that nobody can make a link
+//! that has our pages say something else.
 
 use serde::{Deserialize, Deserializer};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::web) enum Said {
-    LetIn,
-    Blocked,
-    LastAdmin,
-    WishApproved,
-    WishDenied,
-    TooLate,
-    NoAdmin,
-    Resumed,
-    NotPaused,
-    Saved,
-    Unchanged,
-    BadName,
-    BadLimit,
-    NotTyped,
-    Forgotten,
-    Busy,
-    SentAgain,
-    NotSentAgain,
-}
 
 /// Whether all went well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,109 +10,86 @@ pub(in crate::web) enum Tone {
     Warn,
 }
 
-impl Said {
-    const ALL: [Self; 18] = [
-        Self::LetIn,
-        Self::Blocked,
-        Self::LastAdmin,
-        Self::WishApproved,
-        Self::WishDenied,
-        Self::TooLate,
-        Self::NoAdmin,
-        Self::Resumed,
-        Self::NotPaused,
-        Self::Saved,
-        Self::Unchanged,
-        Self::BadName,
-        Self::BadLimit,
-        Self::NotTyped,
-        Self::Forgotten,
-        Self::Busy,
-        Self::SentAgain,
-        Self::NotSentAgain,
-    ];
-
-    pub(in crate::web) fn word(self) -> &'static str {
-        match self {
-            Self::LetIn => "let-in",
-            Self::Blocked => "blocked",
-            Self::LastAdmin => "last-admin",
-            Self::WishApproved => "approved",
-            Self::WishDenied => "denied",
-            Self::TooLate => "too-late",
-            Self::NoAdmin => "no-admin",
-            Self::Resumed => "resumed",
-            Self::NotPaused => "not-paused",
-            Self::Saved => "saved",
-            Self::Unchanged => "unchanged",
-            Self::BadName => "bad-name",
-            Self::BadLimit => "bad-limit",
-            Self::NotTyped => "not-typed",
-            Self::Forgotten => "forgotten",
-            Self::Busy => "busy",
-            Self::SentAgain => "sent-again",
-            Self::NotSentAgain => "not-sent-again",
+/// Each outcome with its tone, its word in an address and what is told. An enum with tables beside it could forget one.
+macro_rules! outcomes {
+    ($($name:ident, $tone:ident, $word:literal, $text:literal;)*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(in crate::web) enum Said {
+            $($name,)*
         }
+
+        impl Said {
+            const ALL: &[Self] = &[$(Self::$name,)*];
+
+            fn parts(self) -> (Tone, &'static str, &'static str) {
+                match self {
+                    $(Self::$name => (Tone::$tone, $word, $text),)*
+                }
+            }
+        }
+    };
+}
+
+outcomes! {
+    LetIn, Good, "let-in", "They can text now.";
+    Blocked, Good, "blocked", "Blocked. They are answered with silence from here on.";
+    LastAdmin, Warn, "last-admin", "This is the last active admin. Make somebody else an admin first.";
+    WishApproved, Good, "approved", "Approved. It is being deleted, and whoever asked is told what came of it.";
+    WishDenied, Good, "denied", "Denied. It stays, and whoever asked was told so.";
+    TooLate, Warn, "too-late", "That was settled already, or its time was over.";
+    NoAdmin, Warn, "no-admin",
+        "Nothing was done: a deletion is carried out in the name of an admin, and no active admin takes texts.";
+    PauseEnded, Good, "resumed", "Resumed. Texts of the last hour are answered now.";
+    NotPaused, Warn, "not-paused", "It was not paused.";
+    Saved, Good, "saved", "Saved.";
+    Unchanged, Warn, "unchanged", "Nothing was different, so nothing was changed.";
+    BadName, Warn, "bad-name",
+        "Nothing was changed: a name is up to three words of letters, 30 characters, and no command.";
+    BadLimit, Warn, "bad-limit", "Nothing was changed: a limit is a number, or empty for the household's.";
+    NotTyped, Warn, "not-typed", "Nothing was erased: FORGET was not typed.";
+    Forgotten, Good, "forgotten",
+        "Erased. If the number stands in ADMIN_PHONE or PHONE_WHITELIST, take it out: it is known again at the next \
+         start otherwise.";
+    Busy, Warn, "busy", "Nothing was erased: a text of theirs is being worked on. Try again in a moment.";
+    SentAgain, Good, "sent-again", "It is being sent again.";
+    NotSentAgain, Warn, "not-sent-again",
+        "It was not sent again: it was already, it may have arrived, or nothing is left of it.";
+    NoNumber, Warn, "no-number",
+        "Every test number is in an open conversation. They end by themselves after a silence.";
+    NotHere, Warn, "not-here", "Nothing was texted: this conversation has ended. Open it again first.";
+    NoWords, Warn, "no-words", "Nothing was texted: there were no words.";
+    TooLong, Warn, "too-long", "Nothing was texted: a text has at most 1,600 characters. It is still in the box below.";
+    Reopened, Good, "reopened", "Open again. The next text goes on here.";
+    WasOpen, Warn, "was-open", "It was open already.";
+    InAnother, Warn, "in-another",
+        "A text is being answered in another conversation right now. Try again in a moment.";
+    NotActive, Warn, "not-active", "Only a conversation of somebody who may text can be opened again.";
+    Answered, Good, "taken", "Answered. What came of it is told above and to the user.";
+    Closed, Warn, "closed", "That question is closed: nothing was done.";
+    NotAsked, Warn, "not-asked", "The question has not been sent yet. Try again in a moment.";
+    Ending, Good, "ending", "It ends before its next effect. What was done is told.";
+    Over, Warn, "over", "It was over already.";
+    TurnResumed, Good, "goes-on", "It goes on from where it failed.";
+    NotResumed, Warn, "not-resumed",
+        "It cannot go on: only the newest turn of an open conversation can, if it failed and nothing else runs.";
+}
+
+impl Said {
+    pub(in crate::web) fn tone(self) -> Tone {
+        self.parts().0
     }
 
     pub(in crate::web) fn text(self) -> &'static str {
-        match self {
-            Self::LetIn => "They can text now.",
-            Self::Blocked => "Blocked. They are answered with silence from here on.",
-            Self::LastAdmin => "This is the last active admin. Make somebody else an admin first.",
-            Self::WishApproved => "Approved. It is being deleted, and whoever asked is told what came of it.",
-            Self::WishDenied => "Denied. It stays, and whoever asked was told so.",
-            Self::TooLate => "That was settled already, or its time was over.",
-            Self::NoAdmin => {
-                "Nothing was done: a deletion is carried out in the name of an admin, and no active admin takes texts."
-            }
-            Self::Resumed => "Resumed. Texts of the last hour are answered now.",
-            Self::NotPaused => "It was not paused.",
-            Self::Saved => "Saved.",
-            Self::Unchanged => "Nothing was different, so nothing was changed.",
-            Self::BadName => {
-                "Nothing was changed: a name is up to three words of letters, 30 characters, and no command."
-            }
-            Self::BadLimit => "Nothing was changed: a limit is a number, or empty for the household's.",
-            Self::NotTyped => "Nothing was erased: FORGET was not typed.",
-            Self::Forgotten => {
-                "Erased. If the number stands in ADMIN_PHONE or PHONE_WHITELIST, take it out: it is known again at \
-                 the next start otherwise."
-            }
-            Self::Busy => "Nothing was erased: a text of theirs is being worked on. Try again in a moment.",
-            Self::SentAgain => "It is being sent again.",
-            Self::NotSentAgain => {
-                "It was not sent again: it was already, it may have arrived, or nothing is left of it."
-            }
-        }
+        self.parts().2
     }
 
-    pub(in crate::web) fn tone(self) -> Tone {
-        match self {
-            Self::LetIn
-            | Self::Blocked
-            | Self::WishApproved
-            | Self::WishDenied
-            | Self::Resumed
-            | Self::Saved
-            | Self::Forgotten
-            | Self::SentAgain => Tone::Good,
-            Self::LastAdmin
-            | Self::TooLate
-            | Self::NoAdmin
-            | Self::NotPaused
-            | Self::Unchanged
-            | Self::BadName
-            | Self::BadLimit
-            | Self::NotTyped
-            | Self::Busy
-            | Self::NotSentAgain => Tone::Warn,
-        }
-    }
-
-    /// The address of a page that tells it.
+    /// The address of a page that tells it; what follows a `#` stays at the end.
     pub(in crate::web) fn at(self, path: &str) -> String {
-        format!("{path}?said={}", self.word())
+        let word = self.parts().1;
+        match path.split_once('#') {
+            Some((path, place)) => format!("{path}?said={word}#{place}"),
+            None => format!("{path}?said={word}"),
+        }
     }
 }
 
@@ -150,5 +105,18 @@ impl Tone {
 /// A word that nobody here writes says nothing.
 pub(in crate::web) fn known<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Said>, D::Error> {
     let word = String::deserialize(from)?;
-    Ok(Said::ALL.into_iter().find(|said| said.word() == word))
+    Ok(Said::ALL.iter().copied().find(|said| said.parts().1 == word))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::Said;
+
+    #[test]
+    fn each_outcome_has_a_word_of_its_own() {
+        let words: BTreeSet<&str> = Said::ALL.iter().map(|said| said.parts().1).collect();
+        assert_eq!(words.len(), Said::ALL.len());
+    }
 }

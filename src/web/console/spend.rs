@@ -10,9 +10,10 @@ use jiff::{Timestamp, ToSpan};
 use super::Console;
 use super::answers::Shown;
 use super::chart::{Bars, Days, Shares};
+use super::fates;
 use super::frame::{Frame, Place, page};
 use super::words::{Named, cost, count};
-use crate::store::console::figures::{self, Outcome, Texts};
+use crate::store::console::figures::{self, Texts};
 use crate::store::console::spending::{self, Spending, Spent};
 use crate::web::auth::Operator;
 
@@ -69,13 +70,14 @@ pub(in crate::web) async fn show(State(console): State<Console>, operator: Opera
     let (texts, spending) = read.await?;
     let sums = spending.days.values().copied().fold(Spent::default(), Spent::plus);
     let days: Vec<Date> = first.series(1.day()).take(30).collect();
-    let outcomes = outcomes(&texts);
+    let outcomes = fates::outcomes(texts.sent.iter().map(|(_, fate)| *fate));
+    let has_outcomes = outcomes.iter().any(|(_, count)| *count > 0);
     Ok(page(&Spend {
         frame: Frame::new(&operator, Place::Spend, "Spend"),
         is_priced: sums.cost > 0,
         sums: sums.into(),
         charts: charts(&days, &texts, &spending, &console),
-        outcomes: (!texts.sent.is_empty()).then(|| Shares::of("What became of our texts", &outcomes)),
+        outcomes: has_outcomes.then(|| Shares::of("What became of our texts", &outcomes)),
         people: spending.people.iter().map(|(who, spent)| (Named::from(who), (*spent).into())).collect(),
         days: spending.days.iter().rev().map(|(day, spent)| (day.clone(), (*spent).into())).collect(),
     }))
@@ -109,19 +111,5 @@ fn charts(days: &[Date], texts: &Texts, spending: &Spending, console: &Console) 
         chart("Texts per day", &["Received", "Sent"], &texts),
         chart("Tokens per day", &["Read", "Read from cache", "Written"], &tokens),
         chart("Segments per day", &["Segments"], &segments),
-    ]
-}
-
-fn outcomes(texts: &Texts) -> [(&'static str, u64); 5] {
-    let of = |wanted: Outcome| {
-        let count = texts.sent.iter().filter(|(_, outcome)| *outcome == wanted).count();
-        u64::try_from(count).unwrap_or(u64::MAX)
-    };
-    [
-        ("Delivered", of(Outcome::Delivered)),
-        ("Sent", of(Outcome::Sent)),
-        ("Waiting", of(Outcome::Waiting)),
-        ("Failed", of(Outcome::Failed)),
-        ("Put aside", of(Outcome::Suppressed)),
     ]
 }

@@ -1,6 +1,6 @@
 //! Numbers and people in the words of the pages.
 
-use crate::conversation::transcript::User;
+use crate::conversation::transcript::{ConversationId, TurnId, User};
 use crate::store::console::who::{Known, Who};
 
 /// `12,345`.
@@ -27,6 +27,11 @@ pub(super) fn cost(micros: u64) -> String {
     }
     let cents = micros.div_ceil(10_000);
     format!("{}.{:02}", count(cents / 100), cents % 100)
+}
+
+/// Where a turn stands in its conversation, however long that has become.
+pub(super) fn turn_path(conversation: ConversationId, turn: TurnId) -> String {
+    format!("/conversations/{conversation}?before={}#turn-{turn}", turn.0 + 1)
 }
 
 /// Somebody as a page names them.

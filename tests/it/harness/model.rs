@@ -1,13 +1,41 @@
 //! What a model says, and when.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use async_trait::async_trait;
 use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::spending::Tokens;
 use dialarr::conversation::transcript::{Arguments, Stop};
-use dialarr::llm::scripted::Line;
+use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::llm::{Delta, DeltaSink, Model, ModelError, RawCall, StepOut};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
+
+/// Plays a script, and takes so many seconds for each line.
+pub(crate) struct Slow {
+    script: Scripted,
+    seconds: u64,
+}
+
+impl Slow {
+    pub(crate) fn playing(seconds: u64, lines: impl IntoIterator<Item = Line>) -> Arc<Self> {
+        Arc::new(Self { script: Scripted::new(lines.into_iter().collect()), seconds })
+    }
+}
+
+#[async_trait]
+impl Model for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
+        let thinking = std::future::pending::<()>();
+        let _ = tokio::time::timeout(Duration::from_secs(self.seconds), thinking).await;
+        self.script.step(request, sink).await
+    }
+}
 
 /// Says "Fine." to everything, but to the word "hold" only once it is let go.
 pub(crate) struct Holding {
@@ -16,8 +44,8 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    pub(crate) fn closed() -> std::sync::Arc<Self> {
-        std::sync::Arc::new(Self { asked: Semaphore::new(0), let_go: Semaphore::new(0) })
+    pub(crate) fn closed() -> Arc<Self> {
+        Arc::new(Self { asked: Semaphore::new(0), let_go: Semaphore::new(0) })
     }
 
     pub(crate) fn let_go(&self) {

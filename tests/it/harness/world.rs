@@ -13,8 +13,9 @@ use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::prompt::Message;
 use dialarr::conversation::transcript::{Address, MediaKind, PhoneNumber, Rights, Role};
+use dialarr::conversation::triage::Routing;
 use dialarr::engine::joining::Blocking;
-use dialarr::engine::{self, Engine};
+use dialarr::engine::{self, Engine, Settings};
 use dialarr::http::Http;
 use dialarr::llm::Model;
 use dialarr::llm::scripted::{Line, Scripted};
@@ -45,6 +46,7 @@ pub(crate) struct World {
     peers: Peers,
     script: Arc<Scripted>,
     model: Arc<dyn Model>,
+    routing: Routing,
     folder: tempfile::TempDir,
 }
 
@@ -52,19 +54,24 @@ impl World {
     /// With a model that plays a script.
     pub(crate) async fn start() -> Self {
         let script = Arc::new(Scripted::new(Vec::new()));
-        Self::build(script.clone(), script).await
+        Self::build(script.clone(), script, Routing::Heuristic).await
     }
 
     pub(crate) async fn start_with(model: Arc<dyn Model>) -> Self {
-        Self::build(Arc::new(Scripted::new(Vec::new())), model).await
+        Self::build(Arc::new(Scripted::new(Vec::new())), model, Routing::Heuristic).await
     }
 
-    async fn build(script: Arc<Scripted>, model: Arc<dyn Model>) -> Self {
+    /// The model is first asked whether a text wants an answer.
+    pub(crate) async fn start_with_triage_by(model: Arc<dyn Model>) -> Self {
+        Self::build(Arc::new(Scripted::new(Vec::new())), model, Routing::Ai).await
+    }
+
+    async fn build(script: Arc<Scripted>, model: Arc<dyn Model>, routing: Routing) -> Self {
         let clock = Clock::runtime("2026-11-20T21:04:00Z".parse().unwrap());
         let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
         let peers = Peers::new(clock, radarr, sonarr, PUBLIC_URL);
         let folder = tempfile::tempdir().unwrap();
-        let mut world = Self { app: None, peers, script, model, folder };
+        let mut world = Self { app: None, peers, script, model, routing, folder };
         world.is_started().await;
         world.knows_ann().await;
         world.passes(1).await;
@@ -79,6 +86,13 @@ impl World {
             let id = users::ensure(conn, &phone, Newcomer::Member, now)?;
             users::set_rights(conn, id, rights, now)
         };
+        self.app.as_ref().unwrap().db.write(know).await.unwrap();
+    }
+
+    /// Makes an admin known.
+    pub(crate) async fn knows_an_admin(&self, phone: &str) {
+        let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
+        let know = move |conn: &mut _| users::ensure(conn, &phone, Newcomer::Admin, now).map(drop);
         self.app.as_ref().unwrap().db.write(know).await.unwrap();
     }
 
@@ -99,7 +113,7 @@ impl World {
 
     pub(crate) async fn is_started(&mut self) {
         let db = Db::open_simulated(self.database().to_str().unwrap(), 1).unwrap();
-        let settings = simulation::settings(TimeZone::UTC);
+        let settings = Settings { routing: self.routing, ..simulation::settings(TimeZone::UTC) };
         let mut blueprint = self.peers.blueprint(db, settings, Some(self.model.clone())).unwrap();
         blueprint.report_secret = Some(SECRET.into());
         blueprint.missed = Some(self.peers.missed());

@@ -4,17 +4,15 @@ use std::collections::HashMap;
 
 use diesel::prelude::*;
 use jiff::Timestamp;
-use serde::Deserialize;
 
 use super::head::Head;
 use super::{ByTurn, Turn, by_turn};
-use crate::conversation::stream::Delivery;
-use crate::conversation::transcript::{Address, ChannelKind, EventId, Media, OutboxId, UserId, Via};
+use crate::conversation::transcript::{ChannelKind, EventId, Media, OutboxId, UserId, Via};
 use crate::conversation::way::Way;
-use crate::store::codec::{channel, from_json, media, ms, number, time, unreadable, via};
+use crate::store::codec::{channel, media, ms, number, time, unreadable, via};
+use crate::store::console::fate::{self, Fate, Why};
 use crate::store::ledger::PENDING;
 use crate::store::schema::{inbound_events, outbox, reactions};
-use crate::store::stream::reading::delivery;
 use crate::store::{Conn, QueryResult};
 
 /// Texts without a turn that one page shows at most, of each kind.
@@ -43,9 +41,8 @@ pub struct Sent {
     pub picture: Option<String>,
     pub segments: u32,
     pub way: Way,
-    pub delivery: Delivery,
-    /// What went wrong with it.
-    pub trouble: Option<String>,
+    pub fate: Fate,
+    pub why: Why,
     pub at: Timestamp,
     pub reactions: Vec<String>,
 }
@@ -69,14 +66,12 @@ struct InRow {
 struct OutRow {
     id: i64,
     turn_id: Option<i64>,
-    from_addr: String,
     body: String,
     media_url: Option<String>,
     segments: i64,
-    state: String,
-    delivery: Option<String>,
-    error: Option<String>,
     created_at: i64,
+    #[diesel(embed)]
+    fate: fate::Row,
 }
 
 pub(super) fn received(conn: &mut Conn, turns: &[i64]) -> QueryResult<ByTurn<Received>> {
@@ -103,7 +98,7 @@ pub(super) fn sent(conn: &mut Conn, turns: &[i64]) -> QueryResult<ByTurn<Sent>> 
     by_turn(rows.into_iter().map(|row| {
         let turn = row.turn_id.unwrap_or_default();
         let reactions = given.remove(&row.id).unwrap_or_default();
-        Ok((turn, row.read(reactions)?))
+        Ok((turn, row.read(conn, reactions)?))
     }))
 }
 
@@ -153,7 +148,7 @@ fn with_reactions(conn: &mut Conn, rows: Vec<OutRow>) -> QueryResult<Vec<Sent>> 
     let mut given = reactions_on(conn, On::Ours, rows.iter().map(|row| row.id).collect())?;
     let read = |row: OutRow| {
         let reactions = given.remove(&row.id).unwrap_or_default();
-        row.read(reactions)
+        row.read(conn, reactions)
     };
     rows.into_iter().map(read).collect()
 }
@@ -204,33 +199,16 @@ impl InRow {
     }
 }
 
-#[derive(Deserialize)]
-struct Trouble {
-    code: Option<u32>,
-    meaning: String,
-}
-
 impl OutRow {
-    fn read(self, reactions: Vec<String>) -> QueryResult<Sent> {
-        let is_bad = matches!(self.state.as_str(), "failed" | "unknown" | "queued");
-        let trouble: Option<Trouble> = match self.error.as_deref().filter(|_| is_bad) {
-            Some(text) => Some(from_json("error of a text", text)?),
-            None => None,
-        };
-        let trouble = trouble.map(|trouble| match trouble.code {
-            Some(code) => format!("{} (error {code})", trouble.meaning),
-            None => trouble.meaning,
-        });
-        // Once the carrier has it, its word counts.
-        let word = self.delivery.filter(|_| self.state == "accepted").unwrap_or(self.state);
+    fn read(self, conn: &mut Conn, reactions: Vec<String>) -> QueryResult<Sent> {
         Ok(Sent {
             id: OutboxId(self.id),
             body: self.body,
             picture: self.media_url,
             segments: number(self.segments)?,
-            way: Address::new(self.from_addr).way(),
-            delivery: delivery(&word)?,
-            trouble,
+            way: self.fate.way(),
+            fate: self.fate.fate()?,
+            why: self.fate.why(conn)?,
             at: time(self.created_at)?,
             reactions,
         })

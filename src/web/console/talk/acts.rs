@@ -1,9 +1,10 @@
 //! What the operator does in conversations. Each form leads to a page that says what came of it.
 
 use axum::extract::State;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use serde::Deserialize;
 
+use super::show;
 use crate::conversation::transcript::{ConversationId, TurnId};
 use crate::engine::console::{Answered, Reopened, Trial, Typed, Verdict};
 use crate::engine::intervening::{Cancellation, Resumption};
@@ -11,82 +12,25 @@ use crate::store::audit::By;
 use crate::store::db::DbError;
 use crate::store::stream::snapshot;
 use crate::store::turns;
-use crate::web::auth::SignedForm;
+use crate::web::auth::{Operator, SignedForm};
 use crate::web::console::Console;
-use crate::web::console::answers::{Failure, Id, Shown};
+use crate::web::console::answers::{Failure, Id, Shown, back};
 use crate::web::console::home::Press;
+use crate::web::console::said::Said;
 
-/// What came of a form, named in the address by a word: no link can have our pages say something else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::web) struct Outcome {
-    word: &'static str,
-    pub(super) words: &'static str,
-    pub(super) class: &'static str,
-}
+/// Characters that a text may have, as one over the API.
+pub(super) const LONGEST: usize = 1600;
+const LONGEST_KEY: usize = 64;
 
-const fn good(word: &'static str, words: &'static str) -> Outcome {
-    Outcome { word, words, class: "good" }
-}
-
-const fn warn(word: &'static str, words: &'static str) -> Outcome {
-    Outcome { word, words, class: "warn" }
-}
-
-const NO_NUMBER: Outcome = warn(
-    "no-number",
-    "Every test number is in an open conversation. They end by themselves after a silence.",
-);
-const NOT_HERE: Outcome =
-    warn("not-here", "Nothing was texted: this conversation has ended. Open it again first.");
-const REOPENED: Outcome = good("reopened", "Open again. The next text goes on here.");
-const WAS_OPEN: Outcome = warn("was-open", "It was open already.");
-const IN_ANOTHER: Outcome =
-    warn("in-another", "A text is being answered in another conversation right now. Try again in a moment.");
-const NOT_ACTIVE: Outcome =
-    warn("not-active", "Only a conversation of somebody who may text can be opened again.");
-const TAKEN: Outcome = good("taken", "Answered. What came of it is told below and to the user.");
-const CLOSED: Outcome = warn("closed", "That question is closed: nothing was done.");
-const NOT_ASKED: Outcome = warn("not-asked", "The question has not been sent yet. Try again in a moment.");
-const ENDING: Outcome = good("ending", "It ends before its next effect. What was done is told.");
-const OVER: Outcome = warn("over", "It was over already.");
-const RESUMED: Outcome = good("resumed", "It goes on from where it failed.");
-const NOT_RESUMED: Outcome = warn(
-    "not-resumed",
-    "It cannot go on: only the newest turn of an open conversation can, if it failed and nothing else runs.",
-);
-
-const ALL: [Outcome; 13] = [
-    NO_NUMBER,
-    NOT_HERE,
-    REOPENED,
-    WAS_OPEN,
-    IN_ANOTHER,
-    NOT_ACTIVE,
-    TAKEN,
-    CLOSED,
-    NOT_ASKED,
-    ENDING,
-    OVER,
-    RESUMED,
-    NOT_RESUMED,
-];
-
-impl Outcome {
-    pub(super) fn read(word: &str) -> Option<Self> {
-        ALL.into_iter().find(|outcome| outcome.word == word)
-    }
-
-    fn in_conversation(self, id: ConversationId) -> Response {
-        Redirect::to(&format!("/conversations/{id}?said={}#tail", self.word)).into_response()
-    }
+/// The newest texts of a conversation, where what came of a form is told.
+fn tail(id: ConversationId) -> String {
+    format!("/conversations/{id}#tail")
 }
 
 pub(in crate::web) async fn begin(State(console): State<Console>, _form: SignedForm<Press>) -> Shown {
     Ok(match console.engine.begin_trial().await? {
         Trial::Begun(id) => Redirect::to(&format!("/conversations/{id}#box")).into_response(),
-        Trial::NoNumberFree => {
-            Redirect::to(&format!("/conversations?said={}", NO_NUMBER.word)).into_response()
-        }
+        Trial::NoNumberFree => back("/conversations", Said::NoNumber),
     })
 }
 
@@ -98,17 +42,26 @@ pub(in crate::web) struct TypedText {
 
 pub(in crate::web) async fn text(
     State(console): State<Console>,
+    operator: Operator,
     Id(id): Id,
     SignedForm(form): SignedForm<TypedText>,
 ) -> Shown {
     let id = known(&console, id).await?;
-    let text = form.text.trim();
-    if text.is_empty() || text.len() > 6_400 || form.key.len() > 64 {
-        return Ok(Redirect::to(&format!("/conversations/{id}#box")).into_response());
+    // A browser ends lines in two characters, a phone in one.
+    let text = form.text.replace("\r\n", "\n");
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(back(&tail(id), Said::NoWords));
+    }
+    if text.chars().count() > LONGEST {
+        return show::returned(&console, &operator, id, (text.to_owned(), Said::TooLong)).await;
+    }
+    if form.key.len() > LONGEST_KEY {
+        return Err(Failure::Missing);
     }
     Ok(match console.engine.type_in(id, text, &form.key).await? {
         Typed::Admitted => Redirect::to(&format!("/conversations/{id}#box")).into_response(),
-        Typed::NotHere => NOT_HERE.in_conversation(id),
+        Typed::NotHere => back(&tail(id), Said::NotHere),
     })
 }
 
@@ -119,12 +72,12 @@ pub(in crate::web) async fn reopen(
 ) -> Shown {
     let id = known(&console, id).await?;
     let outcome = match console.engine.reopen(id, By::Console).await? {
-        Reopened::Open => REOPENED,
-        Reopened::WasOpen => WAS_OPEN,
-        Reopened::Busy => IN_ANOTHER,
-        Reopened::NotActive => NOT_ACTIVE,
+        Reopened::Open => Said::Reopened,
+        Reopened::WasOpen => Said::WasOpen,
+        Reopened::Busy => Said::InAnother,
+        Reopened::NotActive => Said::NotActive,
     };
-    Ok(outcome.in_conversation(id))
+    Ok(back(&tail(id), outcome))
 }
 
 #[derive(Debug, Deserialize)]
@@ -151,11 +104,11 @@ pub(in crate::web) async fn answer(
         YesOrNo::No => Verdict::Reject,
     };
     let outcome = match console.engine.answer_question(form.question, verdict).await? {
-        Answered::Taken => TAKEN,
-        Answered::Closed => CLOSED,
-        Answered::NotAskedYet => NOT_ASKED,
+        Answered::Taken => Said::Answered,
+        Answered::Closed => Said::Closed,
+        Answered::NotAskedYet => Said::NotAsked,
     };
-    Ok(outcome.in_conversation(id))
+    Ok(back(&tail(id), outcome))
 }
 
 pub(in crate::web) async fn cancel(
@@ -164,8 +117,8 @@ pub(in crate::web) async fn cancel(
     _form: SignedForm<Press>,
 ) -> Shown {
     let outcome = match console.engine.cancel_turn(TurnId(turn)).await? {
-        Cancellation::Requested => ENDING,
-        Cancellation::AlreadyOver => OVER,
+        Cancellation::Requested => Said::Ending,
+        Cancellation::AlreadyOver => Said::Over,
         Cancellation::Unknown => return Err(Failure::Missing),
     };
     in_conversation_of(&console, TurnId(turn), outcome).await
@@ -177,16 +130,16 @@ pub(in crate::web) async fn resume(
     _form: SignedForm<Press>,
 ) -> Shown {
     let outcome = match console.engine.resume_turn(TurnId(turn)).await? {
-        Resumption::Resumed => RESUMED,
-        Resumption::NotResumable(_) => NOT_RESUMED,
+        Resumption::Resumed => Said::TurnResumed,
+        Resumption::NotResumable(_) => Said::NotResumed,
         Resumption::Unknown => return Err(Failure::Missing),
     };
     in_conversation_of(&console, TurnId(turn), outcome).await
 }
 
-async fn in_conversation_of(console: &Console, turn: TurnId, outcome: Outcome) -> Shown {
+async fn in_conversation_of(console: &Console, turn: TurnId, outcome: Said) -> Shown {
     let id = console.db.read(move |conn| turns::conversation(conn, turn)).await?;
-    Ok(outcome.in_conversation(id))
+    Ok(back(&tail(id), outcome))
 }
 
 async fn known(console: &Console, id: i64) -> Result<ConversationId, Failure> {

@@ -4,22 +4,21 @@ use askama::Template;
 use axum::extract::State;
 use serde::Deserialize;
 
-use super::acts::Outcome;
 use crate::store::console::conversations::{self, Which};
-use crate::store::console::search::{self, Below, Found, Piece, Said, Wanted};
+use crate::store::console::search::{self, Below, Found, Piece, Speaker, Wanted};
 use crate::store::console::{Listed, NEWEST};
 use crate::web::auth::Operator;
 use crate::web::console::Console;
 use crate::web::console::answers::{Asked, Shown};
 use crate::web::console::frame::{Frame, Place, When, page};
 use crate::web::console::home::TalkLine;
-use crate::web::console::words::Named;
+use crate::web::console::said::{self, Said};
+use crate::web::console::words::{Named, turn_path};
 
 #[derive(Template)]
 #[template(path = "conversations.html")]
 struct Page {
     frame: Frame,
-    said: Option<Outcome>,
     typed: String,
     is_search: bool,
     found: Vec<Hit>,
@@ -54,7 +53,8 @@ pub(in crate::web) struct Asks {
     /// Where a search goes on: below these texts of theirs and of ours.
     received: Option<i64>,
     sent: Option<i64>,
-    said: Option<String>,
+    #[serde(default, deserialize_with = "said::known")]
+    said: Option<Said>,
 }
 
 const TABS: [(&str, &str, Which); 4] = [
@@ -78,8 +78,7 @@ pub(in crate::web) async fn show(
     let tab =
         |(path, name, of): (&'static str, &'static str, Which)| Tab { path, name, is_here: of == which };
     let mut content = Page {
-        frame: Frame::new(&operator, Place::Conversations, "Conversations"),
-        said: asks.said.as_deref().and_then(Outcome::read),
+        frame: Frame::new(&operator, Place::Conversations, "Conversations").saying(asks.said),
         typed: asks.q.chars().take(100).collect(),
         is_search: false,
         found: Vec::new(),
@@ -123,16 +122,11 @@ pub(in crate::web) async fn show(
 fn hit(console: &Console, found: Found) -> Hit {
     let with = Named::from(&found.with);
     Hit {
-        path: format!(
-            "/conversations/{}?before={}#turn-{}",
-            found.conversation,
-            found.turn.0 + 1,
-            found.turn
-        ),
+        path: turn_path(found.conversation, found.turn),
         name: found.name,
-        by: match found.said {
-            Said::ByThem => with.name,
-            Said::ByUs => format!("Dialarr to {}", with.name),
+        by: match found.by {
+            Speaker::Them => with.name,
+            Speaker::Us => format!("Dialarr to {}", with.name),
         },
         is_test: with.is_test,
         when: console.when(found.at),

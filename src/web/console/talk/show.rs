@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::acts::Outcome;
+use super::acts::LONGEST;
 use super::pieces;
 use super::turns::{self, Setting};
 use crate::conversation::transcript::ConversationId;
@@ -16,6 +16,7 @@ use crate::web::auth::Operator;
 use crate::web::console::Console;
 use crate::web::console::answers::{Asked, Failure, Id, Shown};
 use crate::web::console::frame::{Frame, Place, page};
+use crate::web::console::said::{self, Said};
 use crate::web::console::words::Named;
 
 #[derive(Template)]
@@ -23,7 +24,7 @@ use crate::web::console::words::Named;
 struct Page {
     frame: Frame,
     id: i64,
-    said: Option<Outcome>,
+    said: Option<Said>,
     is_test: bool,
     /// Whether this is the end of the conversation, which goes on by itself.
     is_live: bool,
@@ -34,15 +35,23 @@ struct Page {
     older: Option<i64>,
     /// The test user in whose name can be typed.
     types_as: Option<String>,
+    /// What stands in the box.
+    typed: String,
+    /// Characters that a text may have.
+    longest: usize,
     /// By which a text that is sent twice is known.
     key: String,
 }
 
-#[derive(Debug, Deserialize)]
+/// Which part of a conversation is shown, and what of the reader's own.
+#[derive(Debug, Default, Deserialize)]
 pub(in crate::web) struct Asks {
     before: Option<i64>,
-    #[serde(default)]
-    said: Option<String>,
+    #[serde(default, deserialize_with = "said::known")]
+    said: Option<Said>,
+    /// What was typed and not taken.
+    #[serde(skip)]
+    typed: String,
 }
 
 pub(in crate::web) async fn show(
@@ -51,28 +60,36 @@ pub(in crate::web) async fn show(
     Id(id): Id,
     Asked(asks): Asked<Asks>,
 ) -> Shown {
-    let id = ConversationId(id);
+    answer(&console, &operator, ConversationId(id), asks).await
+}
+
+/// The page once more, with what was typed still in its box and why it was not taken.
+pub(super) async fn returned(
+    console: &Console,
+    operator: &Operator,
+    id: ConversationId,
+    (typed, said): (String, Said),
+) -> Shown {
+    let asks = Asks { before: None, said: Some(said), typed };
+    Ok((StatusCode::UNPROCESSABLE_ENTITY, answer(console, operator, id, asks).await?).into_response())
+}
+
+async fn answer(console: &Console, operator: &Operator, id: ConversationId, asks: Asks) -> Shown {
     let before = asks.before.unwrap_or(i64::MAX);
     let read = move |conn: &mut _| match snapshot::exists(conn, id)? {
         true => thread::read(conn, id, before).map(Some),
         false => Ok(None),
     };
     let thread = console.db.read(read).await?.ok_or(Failure::Missing)?;
-    let said = asks.said.as_deref().and_then(Outcome::read);
-    Ok(fill(&console, &operator, thread, said, asks.before).unwrap_or_else(|error| {
+    Ok(fill(console, operator, thread, asks).unwrap_or_else(|error| {
         tracing::error!(%error, "a conversation could not be written");
         StatusCode::INTERNAL_SERVER_ERROR.into_response()
     }))
 }
 
-fn fill(
-    console: &Console,
-    operator: &Operator,
-    thread: Thread,
-    said: Option<Outcome>,
-    before: Option<i64>,
-) -> askama::Result<Response> {
+fn fill(console: &Console, operator: &Operator, thread: Thread, asks: Asks) -> askama::Result<Response> {
     let Thread { head, tail, entries, older, seq } = thread;
+    let Asks { before, said, typed } = asks;
     let with = Named::from(&head.with);
     let setting = Setting { token: operator.form_token().to_owned(), is_test: with.is_test };
     let entries: askama::Result<Vec<String>> =
@@ -90,6 +107,8 @@ fn fill(
         tail: if before.is_none() { pieces::tail(console, &head, tail, &setting)? } else { String::new() },
         older,
         types_as: (with.is_test && is_open && before.is_none()).then_some(with.name),
+        typed,
+        longest: LONGEST,
         key: format!("{:032x}", rand::random::<u128>()),
     };
     Ok(page(&content))

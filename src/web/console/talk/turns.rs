@@ -11,6 +11,7 @@ use crate::store::console::thread::steps::{Attempt, AttemptState, Call};
 use crate::store::console::thread::texts::{Received, Sent};
 use crate::store::console::thread::{Entry, Turn};
 use crate::web::console::Console;
+use crate::web::console::fates::{self, Mark};
 use crate::web::console::frame::When;
 
 /// What forms in an entry need.
@@ -89,8 +90,8 @@ pub(super) struct ReceivedView {
 struct SentView {
     body: String,
     when: When,
-    state: Badge,
-    trouble: Option<String>,
+    state: Mark,
+    why: Option<String>,
     segments: String,
     has_picture: bool,
     reactions: Vec<String>,
@@ -242,8 +243,8 @@ fn sent(console: &Console, text: &Sent) -> SentView {
     SentView {
         body: text.body.clone(),
         when: console.when(text.at),
-        state: wording::delivery(text.way, text.delivery),
-        trouble: text.trouble.clone(),
+        state: fates::mark(text.fate),
+        why: fates::reason(text.fate, &text.why),
         segments: match text.way {
             Way::Console | Way::Terminal => String::new(),
             Way::Carrier if text.segments == 1 => "1 segment".to_owned(),

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::conversation::stream::{CallPhase, Delivery, TurnState};
+use crate::conversation::stream::{CallPhase, TurnState};
 use crate::conversation::transcript::{ChannelKind, Via};
-use crate::conversation::way::Way;
 use crate::store::conversations::EndReason;
 
 /// A state as a badge: its words and its colour, which never stands for the words.
@@ -30,27 +29,6 @@ const fn warn(words: &'static str) -> Badge {
 
 const fn bad(words: &'static str) -> Badge {
     Badge { words, class: "bad" }
-}
-
-/// How far a text of ours has come.
-pub(super) fn delivery(way: Way, delivery: Delivery) -> Badge {
-    match (way, delivery) {
-        (Way::Console, Delivery::Accepted) => plain("Shown here, not sent"),
-        (Way::Terminal, Delivery::Accepted) => plain("Shown in the terminal"),
-        (_, Delivery::Queued) => plain("Waiting to be sent"),
-        (_, Delivery::Attempting) => plain("Being sent"),
-        (_, Delivery::Unknown) => warn("Not known whether it was sent"),
-        (Way::Carrier, Delivery::Accepted) => plain("Taken by the carrier"),
-        (_, Delivery::Scheduled) => plain("Held by the carrier for later"),
-        (_, Delivery::Sending) => plain("Sending"),
-        (_, Delivery::Sent) => plain("Sent"),
-        (_, Delivery::Delivered) => good("Delivered"),
-        (_, Delivery::Read) => good("Read"),
-        (_, Delivery::Undelivered) => bad("Not delivered"),
-        (_, Delivery::Failed) => bad("Failed"),
-        (_, Delivery::Canceled) => bad("Canceled by the carrier"),
-        (_, Delivery::Suppressed) => warn("Not sent: opted out or blocked"),
-    }
 }
 
 pub(super) fn turn(state: TurnState) -> Badge {

@@ -9,7 +9,7 @@ use super::{Outcome, Secret, Work};
 use crate::arr::ArrError;
 use crate::arr::connection::{Connection, Seen};
 use crate::arr::server::App;
-use crate::cli::wiring::Peer;
+use crate::wiring::Peer;
 
 const NAME: &str = "Dialarr";
 /// The name that goes with the secret; our webhook looks at the secret alone.
@@ -34,7 +34,7 @@ pub(crate) struct Plan {
 }
 
 /// Shows or does what a server's webhook needs.
-pub(super) async fn set_up(peer: &Peer, hook: &Hook, work: Work) -> Outcome {
+pub(crate) async fn set_up(peer: &Peer, hook: &Hook, work: Work) -> Outcome {
     let Plan { mut connection, mut changes, .. } = match plan(peer, hook).await {
         Ok(plan) => plan,
         Err(error) => return failed(Vec::new(), &error, peer, hook),

@@ -1,17 +1,14 @@
 //! `dialarr setup`: shows what Sonarr, Radarr and Twilio would have to be told of Dialarr, and with `--apply` tells them.
 
-mod change;
-pub(crate) mod connect;
-pub(crate) mod number;
-
 use anyhow::Context;
 use clap::Args;
 
-use super::wiring::{self, Peer};
 use crate::config::{self, Config};
 use crate::http::Http;
-use change::Change;
-use number::Addresses;
+use crate::setup::change::Change;
+use crate::setup::number::{self, Addresses};
+use crate::setup::{Mode, Outcome, Secret, Work, connect};
+use crate::wiring::{self, Peer};
 
 #[derive(Debug, Args, PartialEq, Eq)]
 pub struct Setup {
@@ -23,82 +20,22 @@ pub struct Setup {
     renew_secret: bool,
 }
 
-/// What the command was asked to do.
-#[derive(Debug, Clone, Copy)]
-struct Work {
-    mode: Mode,
-    secret: Secret,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Show,
-    Apply,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Secret {
-    Keep,
-    Renew,
-}
-
-impl Work {
-    fn applies(self) -> bool {
-        self.mode == Mode::Apply
-    }
-}
-
-/// What became of one part of the setup.
-enum Outcome {
-    Skipped {
-        why: String,
-        hint: String,
-    },
-    AsItShouldBe,
-    Planned(Vec<Change>),
-    /// And read back.
-    Done(Vec<Change>),
-    /// `why` fits after "failed to".
-    Failed {
-        changes: Vec<Change>,
-        why: String,
-        hint: String,
-    },
-}
-
-impl Outcome {
-    fn planned(changes: Vec<Change>) -> Self {
-        if changes.is_empty() { Self::AsItShouldBe } else { Self::Planned(changes) }
-    }
-
-    /// It was accepted, and reading it back shows otherwise.
-    fn unchanged(changes: Vec<Change>, left: &[Change]) -> Self {
-        let left: Vec<String> = left.iter().map(ToString::to_string).collect();
-        Self::Failed {
-            changes,
-            why: format!("see it changed: still {}", left.join("; ")),
-            hint: "set it by hand: README.md says how for Twilio, docs/OPERATIONS.md for Sonarr and Radarr"
-                .to_owned(),
+fn print(outcome: &Outcome, what: &str) {
+    match outcome {
+        Outcome::Skipped { why, hint } => {
+            say(&format!("{what}: skipped, {why}"));
+            say(&format!("  hint: {hint}"));
         }
-    }
-
-    fn print(&self, what: &str) {
-        match self {
-            Self::Skipped { why, hint } => {
-                say(&format!("{what}: skipped, {why}"));
-                say(&format!("  hint: {hint}"));
-            }
-            Self::AsItShouldBe => say(&format!("{what}: nothing to change")),
-            Self::Planned(changes) => list(what, changes),
-            Self::Done(changes) => {
-                list(what, changes);
-                say(&format!("{what}: done"));
-            }
-            Self::Failed { changes, why, hint } => {
-                list(what, changes);
-                say(&format!("{what}: failed to {why}"));
-                say(&format!("  hint: {hint}"));
-            }
+        Outcome::AsItShouldBe => say(&format!("{what}: nothing to change")),
+        Outcome::Planned(changes) => list(what, changes),
+        Outcome::Done(changes) => {
+            list(what, changes);
+            say(&format!("{what}: done"));
+        }
+        Outcome::Failed { changes, why, hint } => {
+            list(what, changes);
+            say(&format!("{what}: failed to {why}"));
+            say(&format!("  hint: {hint}"));
         }
     }
 }
@@ -125,7 +62,7 @@ pub(super) async fn run(config: &Config, asked: &Setup) -> anyhow::Result<()> {
             Some(hook) => connect::set_up(&peer, &hook, work).await,
             None => no_hook(config, &peer),
         };
-        outcome.print(&what);
+        print(&outcome, &what);
         told.push(outcome);
     }
     match &config.twilio {
@@ -135,7 +72,7 @@ pub(super) async fn run(config: &Config, asked: &Setup) -> anyhow::Result<()> {
                 why: "no account is configured".to_owned(),
                 hint: "set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER".to_owned(),
             };
-            outcome.print("Twilio number");
+            print(&outcome, "Twilio number");
             told.push(outcome);
         }
     }
@@ -147,10 +84,10 @@ async fn at_twilio(twilio: &config::Twilio, http: &Http, work: Work) -> Vec<Outc
     let addresses = Addresses::below(twilio.public_url.as_str());
     let phone = &twilio.phone_number;
     let number = number::set_up(&client, phone, &addresses, work).await;
-    number.print(&format!("Twilio number {}", phone.masked()));
+    print(&number, &format!("Twilio number {}", phone.masked()));
     let service = number::set_up_service(&client, &addresses, work).await;
     if let Some(service) = &service {
-        service.print("Twilio messaging service");
+        print(service, "Twilio messaging service");
     }
     [number].into_iter().chain(service).collect()
 }

@@ -51,7 +51,7 @@ impl Addresses {
     }
 }
 
-pub(super) async fn set_up(
+pub(crate) async fn set_up(
     twilio: &Twilio,
     phone: &PhoneNumber,
     addresses: &Addresses,
@@ -86,7 +86,7 @@ pub(super) async fn set_up(
     }
 }
 
-pub(super) async fn set_up_service(twilio: &Twilio, addresses: &Addresses, work: Work) -> Option<Outcome> {
+pub(crate) async fn set_up_service(twilio: &Twilio, addresses: &Addresses, work: Work) -> Option<Outcome> {
     let service = match twilio.messaging_service().await {
         Ok(service) => service?,
         Err(error) => return Some(failed(Vec::new(), &error)),

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use anyhow::Context;
 use jiff::SignedDuration;
 
-use super::setup::connect::Hook;
 use crate::app::{Blueprint, Missed};
 use crate::arr::radarr::Radarr;
 use crate::arr::server::{App, Server};
@@ -30,6 +29,7 @@ use crate::messaging::outbox::Channels;
 use crate::messaging::signature::Verifier;
 use crate::messaging::terminal::Terminal;
 use crate::messaging::twilio::{Credentials, Sender, Twilio, TwilioAccount};
+use crate::setup::connect::Hook;
 use crate::store::db::Db;
 use crate::tools::library::{Instance, Library};
 use crate::tools::shelf::freshness::Shelf;
@@ -38,7 +38,7 @@ use crate::web::Trust;
 /// Model calls at the same time where nothing is configured: the keyword brain needs no limit.
 const MODEL_CALLS: usize = 8;
 
-pub(super) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
+pub(crate) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
     let http = Http::network().context("set up the HTTP client; hint: install ca-certificates")?;
     let twilio = config.twilio.as_ref().map(|twilio| Arc::new(carrier(twilio, &http)));
     let database = config.database.to_str().context("use a database path that is not UTF-8")?;
@@ -70,7 +70,7 @@ pub(super) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
 }
 
 /// Says once at the start what this installation cannot do, and why.
-pub(super) fn tell_what_is_missing(config: &Config) {
+pub(crate) fn tell_what_is_missing(config: &Config) {
     if config.twilio.is_none() {
         tracing::warn!("no Twilio account is configured: nobody can text");
     }
