@@ -20,6 +20,7 @@ mod inbound;
 mod intervening;
 mod joining;
 mod lifecycle;
+mod memory;
 mod metrics;
 mod missed;
 mod more;
