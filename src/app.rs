@@ -38,6 +38,7 @@ use crate::tools::following::TellMeWhenReady;
 use crate::tools::growing::change::ChangeMedia;
 use crate::tools::growing::more::GetMore;
 use crate::tools::library::Library;
+use crate::tools::memory::{Forget, Remember};
 use crate::tools::movies::AddMovie;
 use crate::tools::posters::SendPoster;
 use crate::tools::recommend::Recommend;
@@ -391,6 +392,8 @@ pub(crate) fn tools(library: &Arc<Library>, pictures: Pictures) -> Vec<Arc<dyn T
         Arc::new(ReplaceCopy::new(library.clone())),
         Arc::new(RequestRemoval::new(library.clone())),
         Arc::new(TellMeWhenReady::new(library.clone())),
+        Arc::new(Remember),
+        Arc::new(Forget),
         Arc::new(React),
     ];
     match pictures {
