@@ -162,15 +162,13 @@ pub enum StartError {
 impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
     pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
-        let Blueprint { db, clock, settings, admin, members, missed, .. } = blueprint;
-        let embedder = blueprint.embedder;
+        let Blueprint { db, clock, settings, embedder, admin, members, missed, .. } = blueprint;
         let checkup = Checkup::new(blueprint.config, &blueprint.library, embedder.clone(), settings.floor);
         let library = Arc::new(blueprint.library);
         let now = clock.now();
         let pace = settings.pace;
         let tools = tools(&library, settings.pictures);
         let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
-        let zone = settings.zone.clone();
         let terms = Terms { confirm_for: blueprint.confirm_for, zone: settings.zone.clone() };
         db.write(move |conn| begin(conn, admin.as_ref(), &members, now)).await?;
         let access = Arc::new(Access::prepare(blueprint.console, &db, now).await?);
@@ -210,7 +208,7 @@ impl App {
             engine: engine.clone(),
             db: db.clone(),
             clock: clock.clone(),
-            terms,
+            terms: terms.clone(),
             twilio: blueprint.trust,
             reports: blueprint.report_secret,
             metrics: metrics.clone(),
@@ -220,7 +218,7 @@ impl App {
             engine: engine.clone(),
             db: db.clone(),
             clock: clock.clone(),
-            zone,
+            zone: terms.zone,
             access,
             retention: blueprint.retention,
             stop: stop.clone(),

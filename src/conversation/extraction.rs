@@ -39,22 +39,7 @@ pub struct Extraction {
     /// The model takes it for something that everybody may be told.
     pub general: bool,
     /// What it takes for a fact about the person: only ever a suggestion.
-    pub facts: Vec<Suggested>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Suggested {
-    pub kind: String,
-    pub about: String,
-    pub value: String,
-}
-
-impl Suggested {
-    /// As it would be known; `None` where it is no fact.
-    pub fn fact(&self) -> Option<Fact> {
-        // What a model wrote that is no fact is left out like everything else it may not write.
-        FactKind::read(&self.kind).and_then(|kind| Fact::new(kind, Some(&self.about), &self.value).ok())
-    }
+    pub facts: Vec<Fact>,
 }
 
 /// What was done in the turn of an answer.
@@ -155,10 +140,10 @@ fn kind(word: &str) -> Option<ResponseType> {
     })
 }
 
-fn suggested(value: &Value) -> Option<Suggested> {
-    let text = |field: &str| value[field].as_str().map(|text| line(text, 80)).unwrap_or_default();
-    let fact = Suggested { kind: text("kind").to_lowercase(), about: text("key"), value: text("value") };
-    (!fact.kind.is_empty() && !fact.value.is_empty()).then_some(fact)
+/// What is no fact by its own rules is none.
+fn suggested(value: &Value) -> Option<Fact> {
+    let kind = FactKind::read(&value["kind"].as_str()?.to_lowercase())?;
+    Fact::new(kind, value["key"].as_str(), value["value"].as_str()?).ok()
 }
 
 fn list(value: &Value, most: usize) -> Vec<String> {
@@ -271,8 +256,7 @@ mod tests {
         assert_eq!(read.topics, ["Dune", "a", "b", "c", "d"]);
         assert_eq!((read.keywords.len(), read.kind, read.importance), (10, ResponseType::Action, 1.0));
         assert!(read.general);
-        let fact = Suggested { kind: "quality".to_owned(), about: String::new(), value: "4K".to_owned() };
-        assert_eq!(read.facts, [fact]);
+        assert_eq!(read.facts, [Fact::new(FactKind::Quality, None, "4K").unwrap()]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod naming;
 pub mod notices;
 pub mod onboarding;
 pub mod orders;
+pub mod origin;
 pub mod prompt;
 pub mod quiet;
 pub mod rate;

@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::consent::{self, Code, Language};
 use super::orders;
+use super::origin::Origin;
 use super::quiet::Wish;
 use super::reaction::{self, Quoted};
 use super::text;
@@ -234,6 +235,11 @@ pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     if let Some(why) = too_old(event, situation.resumed_at) {
         return Route::TooOld(why);
     }
+    let is_button = event.origin == Origin::Button;
+    if is_button && situation.user.rights.role == Role::Admin && orders::read(&event.body).is_some() {
+        // The operator decides; whatever the admin is asked or texts meanwhile has nothing to do with it.
+        return Route::Order;
+    }
     match situation.question {
         Some(question) => with_open_question(situation, question, event),
         None if wordless && situation.over_limit => Route::TooFast,
@@ -387,6 +393,7 @@ mod tests {
             sent_at: second(100),
             received_at: second(100),
             wants: Wants::AnAnswer,
+            origin: Origin::Sender,
         }
     }
 

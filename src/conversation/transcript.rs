@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::origin::Origin;
 use super::triage::Wants;
 
 macro_rules! id {
@@ -242,6 +243,7 @@ pub struct InboundEvent {
     pub sent_at: Timestamp,
     pub received_at: Timestamp,
     pub wants: Wants,
+    pub origin: Origin,
 }
 
 /// The id by which the model knows a tool call: nine letters and digits, which every server accepts.

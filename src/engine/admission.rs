@@ -1,12 +1,16 @@
 //! Taking a text in: it is stored for good, and what cannot wait for its turn happens with it.
 
+use serde_json::json;
+
 use super::Engine;
 use crate::conversation::route::{self, Urgency};
 use crate::conversation::transcript::{ChannelKind, Received};
+use crate::conversation::triage::Wants;
+use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::db::DbError;
 use crate::store::ledger::{self, Admission, Pace};
 use crate::store::users::{self, OptChange};
-use crate::store::{outbox, pending, turns};
+use crate::store::{Conn, QueryResult, outbox, pending, turns};
 
 /// A text of a burst is waited for this long after the first, at most.
 const LONGEST_WAIT_MS: i64 = 4_000;
@@ -23,14 +27,27 @@ impl From<AdmitError> for DbError {
 }
 
 impl Engine {
-    /// Stores a text that is only to be remembered, and sees to it.
-    pub async fn remember(&self, received: Received) -> Result<Admission, AdmitError> {
-        let now = Pace { quiet_ms: 0, at_most_ms: LONGEST_WAIT_MS };
-        let channel = received.channel;
-        let admit = move |conn: &mut _| {
-            let admission = ledger::admit(conn, &received, now)?;
-            if let Admission::New { event, .. } = admission {
-                ledger::want_no_answer(conn, event)?;
+    /// Stores a text and sees to it. When this returns, the text is on disk; nothing else was waited for.
+    pub async fn admit(&self, received: Received) -> Result<Admission, AdmitError> {
+        let (channel, pressing) = (received.channel, self.pressing(&received));
+        let admit = move |conn: &mut Conn| admit(conn, &received, pressing);
+        let admission = self.0.parts.db.write_or_busy(admit).await?;
+        self.taken_in(admission, channel);
+        Ok(admission)
+    }
+
+    /// The same with a text that `by` says in the name of somebody. One that wants no answer is only remembered.
+    pub async fn text_as(&self, received: Received, wants: Wants, by: By) -> Result<Admission, AdmitError> {
+        let (channel, pressing) = (received.channel, self.pressing(&received));
+        let admit = move |conn: &mut Conn| {
+            let admission = match wants {
+                Wants::AnAnswer => admit(conn, &received, pressing)?,
+                Wants::NoAnswer => ledger::admit_unanswered(conn, &received)?,
+            };
+            if let Admission::New { user, event } = admission {
+                let detail = json!({ "text": event.0 });
+                let entry = Entry { by, kind: "text_as", subject: Subject::User(user), detail };
+                audit::record(conn, &entry, received.received_at)?;
             }
             Ok(admission)
         };
@@ -39,47 +56,14 @@ impl Engine {
         Ok(admission)
     }
 
-    /// Stores a text and sees to it. When this returns, the text is on disk; nothing else was waited for.
-    pub async fn admit(&self, received: Received) -> Result<Admission, AdmitError> {
-        let channel = received.channel;
-        let languages = &self.0.parts.settings.languages;
-        let urgency = route::urgency(&received, languages);
+    fn pressing(&self, received: &Received) -> Pressing {
+        let settings = &self.0.parts.settings;
+        let urgency = route::urgency(received, &settings.languages);
         let quiet_ms = match urgency {
-            Urgency::MayWait => {
-                i64::try_from(self.0.parts.settings.coalesce.as_millis()).unwrap_or(LONGEST_WAIT_MS)
-            }
+            Urgency::MayWait => i64::try_from(settings.coalesce.as_millis()).unwrap_or(LONGEST_WAIT_MS),
             Urgency::AtOnce | Urgency::EndsTurn | Urgency::OptsOut | Urgency::EndsTurnOrAnswers => 0,
         };
-        let pace = Pace { quiet_ms, at_most_ms: LONGEST_WAIT_MS };
-        let admission = self
-            .0
-            .parts
-            .db
-            .write_or_busy(move |conn| {
-                let admission = ledger::admit(conn, &received, pace)?;
-                let Admission::New { user, .. } = admission else { return Ok(admission) };
-                let now = received.received_at;
-                match urgency {
-                    Urgency::OptsOut => {
-                        // At once, not in its turn: what a running turn still writes must not be sent.
-                        if users::opt_out(conn, user, received.provider_at, now)? == OptChange::Done {
-                            outbox::suppress_all(conn, user, now)?;
-                            turns::request_cancel(conn, user, now)?;
-                        }
-                    }
-                    Urgency::EndsTurn => turns::request_cancel(conn, user, now)?,
-                    Urgency::EndsTurnOrAnswers => {
-                        if pending::open(conn, user)?.is_none() {
-                            turns::request_cancel(conn, user, now)?;
-                        }
-                    }
-                    Urgency::AtOnce | Urgency::MayWait => {}
-                }
-                Ok(admission)
-            })
-            .await?;
-        self.taken_in(admission, channel);
-        Ok(admission)
+        Pressing { urgency, pace: Pace { quiet_ms, at_most_ms: LONGEST_WAIT_MS } }
     }
 
     fn taken_in(&self, admission: Admission, channel: ChannelKind) {
@@ -88,4 +72,34 @@ impl Engine {
             self.wake(user);
         }
     }
+}
+
+/// What a text does before its turn, and when that may be.
+#[derive(Debug, Clone, Copy)]
+struct Pressing {
+    urgency: Urgency,
+    pace: Pace,
+}
+
+fn admit(conn: &mut Conn, received: &Received, pressing: Pressing) -> QueryResult<Admission> {
+    let admission = ledger::admit(conn, received, pressing.pace)?;
+    let Admission::New { user, .. } = admission else { return Ok(admission) };
+    let now = received.received_at;
+    match pressing.urgency {
+        Urgency::OptsOut => {
+            // At once, not in its turn: what a running turn still writes must not be sent.
+            if users::opt_out(conn, user, received.provider_at, now)? == OptChange::Done {
+                outbox::suppress_all(conn, user, now)?;
+                turns::request_cancel(conn, user, now)?;
+            }
+        }
+        Urgency::EndsTurn => turns::request_cancel(conn, user, now)?,
+        Urgency::EndsTurnOrAnswers => {
+            if pending::open(conn, user)?.is_none() {
+                turns::request_cancel(conn, user, now)?;
+            }
+        }
+        Urgency::AtOnce | Urgency::MayWait => {}
+    }
+    Ok(admission)
 }

@@ -5,9 +5,9 @@ use serde_json::json;
 use super::begin::{Beginning, Begun, Scene};
 use super::ending::WayBack;
 use crate::conversation::lifecycle::{self, Place};
+use crate::conversation::origin::Origin;
 use crate::conversation::route::TooOld;
 use crate::conversation::transcript::{Brain, ConversationId, EventId, InboundEvent, TurnId, User, UserId};
-use crate::conversation::triage::Wants;
 use crate::conversation::{orders, route, text};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::conversations::{self, EndReason};
@@ -79,10 +79,8 @@ impl Beginning<'_> {
 
     /// One text for all that are too old for the same reason.
     pub(super) fn too_old(&mut self, user: &User, scene: &Scene, why: TooOld) -> QueryResult<Begun> {
-        let same = |event: &&InboundEvent| {
-            event.wants == Wants::AnAnswer && route::too_old(event, scene.resumed_at) == Some(why)
-        };
-        let waiting = ledger::waiting(self.conn, user.id, OLD_TOGETHER)?;
+        let same = |event: &&InboundEvent| route::too_old(event, scene.resumed_at) == Some(why);
+        let waiting = ledger::due(self.conn, user.id, OLD_TOGETHER, self.now)?;
         let count = waiting.iter().take_while(same).count().max(1);
         let texts = if count == 1 { "your text".to_owned() } else { format!("{count} of your texts") };
         let text = match why {
@@ -112,7 +110,7 @@ impl Beginning<'_> {
             ledger::mark_over_limit(self.conn, event.id)?;
         }
         let since = many[0].sent_at - rate.within;
-        if ledger::told_of_limit(self.conn, user.id, many[0].id, since)? {
+        if ledger::told_of_limit(self.conn, user.id, &many[0], since)? {
             for event in many {
                 ledger::skip(self.conn, event.id, "rate_limited", self.now)?;
             }
@@ -157,12 +155,26 @@ impl Beginning<'_> {
         events: &[InboundEvent],
         text: &str,
     ) -> QueryResult<Begun> {
-        pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
-        let text = match scene.pending {
-            Some(_) => format!("{} {text}", scene.kept()),
+        let text = match self.drop_question(user, scene, events)? {
+            Some(kept) => format!("{kept} {text}"),
             None => text.to_owned(),
         };
         self.answer(user, Kind::Command, events, &text)
+    }
+
+    /// Closes an open question that its user has texted something else about, and returns what to tell of it. What the
+    /// operator says by a button leaves it open: its user has not turned away from it.
+    pub(super) fn drop_question(
+        &mut self,
+        user: &User,
+        scene: &Scene,
+        events: &[InboundEvent],
+    ) -> QueryResult<Option<String>> {
+        if scene.pending.is_none() || events.iter().all(|event| event.origin == Origin::Button) {
+            return Ok(None);
+        }
+        pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
+        Ok(Some(scene.kept()))
     }
 
     pub(super) fn more(&mut self, user: &User, scene: &Scene, events: &[InboundEvent]) -> QueryResult<Begun> {

@@ -7,11 +7,11 @@ use super::{Engine, Settings};
 use crate::conversation::consent;
 use crate::conversation::deletion;
 use crate::conversation::lifecycle::{self, Place};
+use crate::conversation::origin::Origin;
 use crate::conversation::quiet;
 use crate::conversation::reaction::{self, Quoted};
 use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Recent, Route, Situation};
 use crate::conversation::transcript::{Brain, InboundEvent, Status, User, UserId};
-use crate::conversation::triage::Wants;
 use crate::conversation::turn::Excuse;
 use crate::conversation::words;
 use crate::failpoint;
@@ -94,7 +94,7 @@ pub(super) struct Beginning<'a> {
 impl Beginning<'_> {
     fn begin(mut self, user: UserId) -> QueryResult<Begun> {
         pending::expire(self.conn, user, self.now)?;
-        let waiting = ledger::waiting(self.conn, user, TEXTS_PER_TURN)?;
+        let waiting = ledger::due(self.conn, user, TEXTS_PER_TURN, self.now)?;
         let Some(first) = waiting.first() else { return Ok(Begun::Answered) };
         let mut user = users::get(self.conn, user)?;
         if waiting[1..].iter().any(route::opts_out) {
@@ -107,7 +107,7 @@ impl Beginning<'_> {
             let change = users::opt_in(self.conn, user.id, first.sent_at, self.now)?;
             user.opted_out &= change == OptChange::Overtaken;
         }
-        if self.is_held(&user, &waiting)? {
+        if self.is_held(&user, first)? {
             return Ok(Begun::Held);
         }
         let scene = self.scene(&user, &waiting)?;
@@ -134,9 +134,7 @@ impl Beginning<'_> {
         };
         let languages = &self.settings.languages;
         let is_no = |event: &InboundEvent| {
-            event.wants == Wants::AnAnswer
-                && !route::opts_out(event)
-                && consent::read(&event.body, None, languages) == consent::Answer::No
+            !route::opts_out(event) && consent::read(&event.body, None, languages) == consent::Answer::No
         };
         let denied_at = waiting.iter().skip(1).position(is_no).map(|at| at + 1);
         let question = pending.as_ref().map(|open| OpenQuestion {
@@ -158,12 +156,11 @@ impl Beginning<'_> {
         let (Some(rate), Some(first)) = (self.settings.rate, waiting.first()) else {
             return Ok(vec![false; waiting.len()]);
         };
-        // Each channel counts by itself: what a program says in somebody's name takes nothing from their phone.
         let counted = ledger::counted_before(self.conn, user, first, rate.most)?;
-        let alike = |event: &&InboundEvent| event.channel == first.channel;
-        let texts: Vec<Timestamp> = waiting.iter().filter(alike).map(|event| event.sent_at).collect();
+        let counts = |event: &&InboundEvent| event.origin != Origin::Button;
+        let texts: Vec<Timestamp> = waiting.iter().filter(counts).map(|event| event.sent_at).collect();
         let mut excess = rate.excess(counted, &texts).into_iter();
-        Ok(waiting.iter().map(|event| alike(&event) && excess.next().unwrap_or(false)).collect())
+        Ok(waiting.iter().map(|event| counts(&event) && excess.next().unwrap_or(false)).collect())
     }
 
     /// A reaction is kept on the text that it quotes, whatever else comes of it.
@@ -254,12 +251,9 @@ impl Beginning<'_> {
     ) -> QueryResult<Begun> {
         let plain = Scene { pending: None, question: None, ended: None, ..scene.clone() };
         let belongs = |at: usize| {
-            // Each way gets its answer back: what a program says in somebody's name is no part of what they text.
-            if waiting[at].to != waiting[0].to {
-                return false;
-            }
             let situation = plain.situation(user, self.settings, at);
-            route::route(&situation, &waiting[at]) == Route::Turn(Brain::Model)
+            let is_theirs = waiting[at].origin != Origin::Button;
+            is_theirs && route::route(&situation, &waiting[at]) == Route::Turn(Brain::Model)
         };
         let together = match brain {
             Brain::Model => 1 + (1..waiting.len()).take_while(|at| belongs(*at)).count(),

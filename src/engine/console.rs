@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{AdmitError, Engine};
 use crate::conversation::lifecycle;
+use crate::conversation::origin::Origin;
 use crate::conversation::transcript::{
     Address, ChannelKind, ConversationId, PhoneNumber, Received, Status, User, UserId, Via,
 };
@@ -95,7 +96,7 @@ impl Engine {
         };
         let Some(phone) = self.0.parts.db.write(open).await? else { return Ok(Typed::NotHere) };
         let text = typed(phone, Address::console(), body, now);
-        let admitted = self.admit(Received { external_id: format!("typed-{key}"), ..text }).await;
+        let admitted = self.admit(Received { external_id: Origin::Typed.id(key), ..text }).await;
         Ok(match admitted.map_err(|AdmitError(error)| error)? {
             Admission::New { .. } | Admission::Duplicate => Typed::Admitted,
             Admission::Nobody => Typed::NotHere,
@@ -163,7 +164,7 @@ fn answer(
     let User { id: user, phone, .. } = users::get(conn, user)?;
     let text = Received {
         // Of a button that is pressed twice only the first counts.
-        external_id: format!("answer-{question}-{repeats}"),
+        external_id: Origin::Button.id(&format!("answer-{question}-{repeats}")),
         ..typed(phone, from, &body, now)
     };
     match ledger::admit(conn, &text, AT_ONCE)? {

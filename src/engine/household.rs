@@ -8,6 +8,7 @@ use super::joining::{self, Blocking};
 use super::{upkeep, wishes};
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::orders::{self, FourDigits, Order, Quota, Verdict};
+use crate::conversation::origin::Origin;
 use crate::conversation::rate::Rate;
 use crate::conversation::transcript::{Brain, InboundEvent, Role, Status, User, UserId};
 use crate::conversation::triage::Wants;
@@ -16,8 +17,9 @@ use crate::conversation::{deletion, naming, onboarding, route};
 use crate::store::approvals::{self, Approval, End, Found, Matter, NewApproval, Settled};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::household::{self, Change};
+use crate::store::ledger;
 use crate::store::memory::groups;
-use crate::store::pending::{self, Closing};
+use crate::store::pending;
 use crate::store::quotas::{self, Own};
 use crate::store::turns::{Kind, Plan};
 use crate::store::{QueryResult, joining as waiting, outbox, users};
@@ -25,6 +27,8 @@ use crate::tools::removal::REMOVE_MEDIA;
 
 /// Requests that one text lists.
 const LISTED: usize = 12;
+/// Waiting texts that are looked at for who is to be told of a pause.
+const TOLD_OF_PAUSE: i64 = 20;
 
 impl Beginning<'_> {
     pub(super) fn order(
@@ -132,9 +136,8 @@ impl Beginning<'_> {
             return self.answer_dropping(admin, scene, events, "That was answered already.");
         }
         self.note(admin, "approve_deletion", Subject::Approval(id))?;
-        pending::close(self.conn, admin.id, Closing::Dropped, self.now)?;
         let mut plan = Plan::by(Brain::Keyword);
-        plan.preface = scene.pending.is_some().then(|| scene.kept());
+        plan.preface = self.drop_question(admin, scene, events)?;
         let live = self.open_turn(admin, Kind::Confirm, &plan, events)?;
         let approved = pending::Approved { turn: live.id, yes: events[0].id, tool: REMOVE_MEDIA, item };
         let call = pending::hold_approved(self.conn, &approved, self.now)?;
@@ -282,14 +285,17 @@ impl Beginning<'_> {
 
     /// Whether what waits is held because the assistant is paused. Whoever texts is told so once in a pause, and by
     /// each way: who is told in the console has not heard it by phone.
-    pub(super) fn is_held(&mut self, user: &User, waiting: &[InboundEvent]) -> QueryResult<bool> {
+    pub(super) fn is_held(&mut self, user: &User, first: &InboundEvent) -> QueryResult<bool> {
         let Some(pause) = household::pause(self.conn)? else { return Ok(false) };
         let is_admin = user.status == Status::Active && user.rights.role == Role::Admin;
-        if is_admin || user.status == Status::Blocked || waiting.first().is_some_and(route::opts_out) {
+        if is_admin || user.status == Status::Blocked || route::opts_out(first) {
             return Ok(false);
         }
-        let is_told = user.status == Status::Active && !user.opted_out;
-        for event in waiting.iter().filter(|event| is_told && event.wants == Wants::AnAnswer) {
+        if user.status != Status::Active || user.opted_out {
+            return Ok(true);
+        }
+        let texted = |event: &&InboundEvent| event.wants == Wants::AnAnswer && event.origin != Origin::Button;
+        for event in ledger::waiting(self.conn, user.id, TOLD_OF_PAUSE)?.iter().filter(texted) {
             let key = match event.to.way() {
                 Way::Carrier => format!("pause:{pause}"),
                 Way::Terminal | Way::Console => format!("pause:{pause}:here"),

@@ -26,12 +26,12 @@ pub enum Resumption {
 
 impl Engine {
     /// Asks a turn to end.
-    pub async fn cancel_turn(&self, turn: TurnId) -> Result<Cancellation, DbError> {
+    pub async fn cancel_turn(&self, turn: TurnId, by: By) -> Result<Cancellation, DbError> {
         let now = self.now();
         let cancel = move |conn: &mut _| {
             let cancel = turns::cancel(conn, turn, now)?;
             if let Cancel::Requested(_) = cancel {
-                audit::record(conn, &by_operator("cancel_turn", turn), now)?;
+                audit::record(conn, &entry(by, "cancel_turn", turn), now)?;
             }
             Ok(cancel)
         };
@@ -47,12 +47,12 @@ impl Engine {
 
     /// Lets a failed turn go on from its log, with its time and its attempts renewed. Its answer goes out beside the
     /// excuse that was sent when it failed.
-    pub async fn resume_turn(&self, turn: TurnId) -> Result<Resumption, DbError> {
+    pub async fn resume_turn(&self, turn: TurnId, by: By) -> Result<Resumption, DbError> {
         let now = self.now();
         let reopen = move |conn: &mut _| {
             let reopening = resuming::reopen(conn, turn, now)?;
             if let Reopening::Reopened(_) = reopening {
-                audit::record(conn, &by_operator("resume_turn", turn), now)?;
+                audit::record(conn, &entry(by, "resume_turn", turn), now)?;
             }
             Ok(reopening)
         };
@@ -67,6 +67,6 @@ impl Engine {
     }
 }
 
-fn by_operator(kind: &'static str, turn: TurnId) -> Entry {
-    Entry { by: By::Console, kind, subject: Subject::Turn(turn), detail: json!({}) }
+fn entry(by: By, kind: &'static str, turn: TurnId) -> Entry {
+    Entry { by, kind, subject: Subject::Turn(turn), detail: json!({}) }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
-use crate::conversation::extraction::{self, Extraction, Suggested};
+use crate::conversation::extraction::{self, Extraction};
 use crate::conversation::facts::Fact;
 use crate::conversation::prompt;
 use crate::conversation::spending::{Charge, Estimate};
@@ -196,15 +196,14 @@ impl Engine {
         let general = extraction.general
             && of_conversation
             && extraction::may_be_general(&row.question, &row.answer, row.done, names);
-        let user = row.user;
-        // A model may take much for a fact: only what the person's own words hold is put before the operator.
-        let stated = extraction.facts.iter().filter_map(Suggested::fact);
-        let stated: Vec<Fact> = stated.filter(|fact| fact.stands_in([row.question.as_str()])).collect();
+        // A model may take much for a fact: only what stands in the person's own words is put before the operator.
+        let stated = extraction.facts.iter().filter(|fact| fact.stands_in([row.question.as_str()]));
+        let (user, suggested): (_, Vec<Fact>) = (row.user, stated.cloned().collect());
         let learned = Learned { extraction, by, general, vectors };
         let complete = move |conn: &mut _| {
             let recorded = learning::complete(conn, id, &learned, now)?;
             if let (Recorded::Done, Some(user)) = (recorded, user) {
-                stated.iter().try_for_each(|fact| facts::suggest(conn, user, fact, now))?;
+                suggested.iter().try_for_each(|fact| facts::suggest(conn, user, fact, now))?;
             }
             Ok(recorded)
         };

@@ -1,4 +1,4 @@
-//! What the operator decides in the console, in the same way as an admin by text.
+//! What the operator decides in the console, or lets a program decide, in the same way as an admin by text.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -6,6 +6,7 @@ use serde_json::json;
 use super::ending::WayBack;
 use super::joining::{self, Blocking};
 use super::{Engine, Quotas, Settings, wishes};
+use crate::conversation::origin::Origin;
 use crate::conversation::transcript::{ChannelKind, ConversationId, Received, UserId, Via};
 use crate::store::approvals::{self, Approval, Matter, Settled};
 use crate::store::audit::{self, By, Entry, Subject};
@@ -16,7 +17,7 @@ use crate::store::household::{self, Change};
 use crate::store::ledger::{self, Admission, Pace};
 use crate::store::pending::{self, Closing};
 use crate::store::resending::{self, Again};
-use crate::store::{Conn, QueryResult, roster, turns, users};
+use crate::store::{Conn, QueryResult, answers, roster, turns, users};
 
 /// What came of the wish to let somebody in or to block them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,11 +55,11 @@ impl Engine {
     }
 
     /// Lets somebody in, as `APPROVE` does.
-    pub async fn let_in(&self, user: UserId) -> Result<Joining, DbError> {
+    pub async fn let_in(&self, user: UserId, by: By) -> Result<Joining, DbError> {
         let (number, now) = (self.0.parts.settings.number.clone(), self.now());
         let joining = self.0.parts.db.write(move |conn| {
             let Some(user) = roster::known(conn, user)? else { return Ok(Joining::Nobody) };
-            joining::approve(conn, &user, By::Console, number.as_ref(), now)?;
+            joining::approve(conn, &user, by, number.as_ref(), now)?;
             Ok(Joining::Done)
         });
         let joining = joining.await?;
@@ -67,14 +68,13 @@ impl Engine {
     }
 
     /// Ends what runs, drops the open question and ends the open conversation.
-    pub async fn clear(&self, user: UserId) -> Result<Clearing, DbError> {
+    pub async fn clear(&self, user: UserId, by: By) -> Result<Clearing, DbError> {
         let now = self.now();
         let clear = move |conn: &mut _| {
             if roster::known(conn, user)?.is_none() {
                 return Ok(Clearing::Nobody);
             }
-            let entry =
-                Entry { by: By::Console, kind: "clear", subject: Subject::User(user), detail: json!({}) };
+            let entry = Entry { by, kind: "clear", subject: Subject::User(user), detail: json!({}) };
             audit::record(conn, &entry, now)?;
             turns::request_cancel(conn, user, now)?;
             pending::close(conn, user, Closing::Dropped, now)?;
@@ -89,11 +89,11 @@ impl Engine {
     }
 
     /// Answers somebody with silence from here on, as `BLOCK` does.
-    pub async fn shut_out(&self, user: UserId) -> Result<Joining, DbError> {
+    pub async fn shut_out(&self, user: UserId, by: By) -> Result<Joining, DbError> {
         let now = self.now();
         let joining = self.0.parts.db.write(move |conn| {
             let Some(user) = roster::known(conn, user)? else { return Ok(Joining::Nobody) };
-            Ok(match joining::block(conn, &user, By::Console, now)? {
+            Ok(match joining::block(conn, &user, by, now)? {
                 Blocking::Blocked => Joining::Done,
                 Blocking::LastAdmin => Joining::LastAdmin,
             })
@@ -181,7 +181,14 @@ fn say_approve(conn: &mut Conn, id: i64, settings: &Settings, now: Timestamp) ->
         }
     }
     let Some(admin) = admin else { return Ok(Said::NoAdmin) };
-    let wish = if approvals::is_dead(&wish) {
+    // Whoever presses twice says it once: its code is good once, and stands in the id.
+    let id = |wish: &Approval| Origin::Button.id(&format!("approval-{}-{}", wish.id, wish.code.as_str()));
+    let in_vain = match answers::known(conn, ChannelKind::Console, &id(&wish))? {
+        // The wish is open all the same: the text came to nothing, and another one may fare better.
+        Some(known) => ledger::is_over(conn, known.event)?,
+        None => false,
+    };
+    let wish = if in_vain || approvals::is_dead(&wish) {
         let mut codes = settings.codes.four_digits();
         approvals::replace(conn, &wish, &mut || codes.draw(), now)?
     } else {
@@ -191,8 +198,7 @@ fn say_approve(conn: &mut Conn, id: i64, settings: &Settings, now: Timestamp) ->
     let entry = Entry { by: By::Console, kind: "approve_deletion", subject, detail: json!({}) };
     let text = Received {
         channel: ChannelKind::Console,
-        // Whoever presses twice says it once.
-        external_id: format!("approval:{}:{}", wish.id, now.as_second() / 60),
+        external_id: id(&wish),
         from: admin.phone.clone(),
         to: WayBack::to_user(conn, &admin, settings.number.as_ref())?.ours(),
         body: format!("approve {}", wish.code.as_str()),

@@ -183,6 +183,11 @@ pub fn key_used(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
     diesel::update(api_keys::table.find(id)).set(api_keys::last_used_at.eq(ms(now))).execute(conn).map(drop)
 }
 
+/// What its owner called a key, revoked or not.
+pub fn key_name(conn: &mut Conn, id: i64) -> QueryResult<String> {
+    api_keys::table.find(id).select(api_keys::name).first(conn)
+}
+
 /// The name of the key, if it was not revoked before.
 pub fn revoke_key(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<String>> {
     diesel::update(api_keys::table.find(id).filter(api_keys::revoked_at.is_null()))

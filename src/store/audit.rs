@@ -18,6 +18,8 @@ pub enum By {
     Shell,
     /// The operator, in a browser.
     Console,
+    /// A program, with the API key of this id.
+    Key(i64),
     /// The program itself, as set up.
     Dialarr,
 }
@@ -27,7 +29,7 @@ impl By {
     pub fn user(self) -> Option<UserId> {
         match self {
             Self::User(user) => Some(user),
-            Self::Shell | Self::Console | Self::Dialarr => None,
+            Self::Shell | Self::Console | Self::Key(_) | Self::Dialarr => None,
         }
     }
 }
@@ -57,13 +59,17 @@ pub struct Entry {
     pub detail: Value,
 }
 
+/// What stands in a row before the id of the key that did it.
+pub(super) const KEY: &str = "key:";
+
 pub fn record(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()> {
     let epoch = super::boot::epoch(conn)?;
     let (user, by) = match entry.by {
         By::User(user) => (Some(user.0), None),
-        By::Shell => (None, Some("shell")),
-        By::Console => (None, Some("console")),
-        By::Dialarr => (None, Some("dialarr")),
+        By::Shell => (None, Some("shell".to_owned())),
+        By::Console => (None, Some("console".to_owned())),
+        By::Key(id) => (None, Some(format!("{KEY}{id}"))),
+        By::Dialarr => (None, Some("dialarr".to_owned())),
     };
     let subject = match entry.subject {
         Subject::Call(call) => format!("tool_call:{call}"),

@@ -9,6 +9,7 @@ use super::codec::{channel, channel_word, media, media_json, ms, time, unreadabl
 use super::schema::{inbound_events, turns};
 use super::users::{self, Newcomer};
 use super::written::Written;
+use crate::conversation::origin::{BUTTON, Origin};
 use crate::conversation::transcript::{
     Address, ChannelKind, EventId, InboundEvent, OptWord, Received, TurnId, UserId,
 };
@@ -34,6 +35,20 @@ pub struct Pace {
 }
 
 pub fn admit(conn: &mut Conn, received: &Received, pace: Pace) -> QueryResult<Admission> {
+    let at = ms(received.received_at);
+    let admission = insert(conn, received, Wants::AnAnswer, at + pace.quiet_ms)?;
+    if let Admission::New { user, .. } = admission {
+        wait_for_each_other(conn, user, received, pace)?;
+    }
+    Ok(admission)
+}
+
+/// Takes in a text that is only to be remembered. It waits for no other, and no other waits for it.
+pub fn admit_unanswered(conn: &mut Conn, received: &Received) -> QueryResult<Admission> {
+    insert(conn, received, Wants::NoAnswer, ms(received.received_at))
+}
+
+fn insert(conn: &mut Conn, received: &Received, wants: Wants, not_before: i64) -> QueryResult<Admission> {
     let user = match received.channel {
         // Strangers come by the channels that people have. Whoever a text of the console is in the name of was known when
         // it was written, and may have been forgotten since: then their number is nobody's, and stays so.
@@ -57,24 +72,15 @@ pub fn admit(conn: &mut Conn, received: &Received, pace: Pace) -> QueryResult<Ad
             inbound_events::via.eq(via_word(received.via)),
             inbound_events::carrier_word.eq(carrier_word(received.carrier_word)),
             inbound_events::state.eq("pending"),
-            inbound_events::not_before.eq(at + pace.quiet_ms),
+            inbound_events::not_before.eq(not_before),
+            inbound_events::wants_answer.eq(i64::from(wants == Wants::AnAnswer)),
             inbound_events::updated_at.eq(at),
         ))
         .on_conflict_do_nothing()
         .returning(inbound_events::id)
         .get_result(conn)
         .optional()?;
-    let Some(event) = event else { return Ok(Admission::Duplicate) };
-    wait_for_each_other(conn, user, at, pace)?;
-    Ok(Admission::New { user, event: EventId(event) })
-}
-
-/// A text that was admitted is only to be remembered.
-pub fn want_no_answer(conn: &mut Conn, event: EventId) -> QueryResult<()> {
-    diesel::update(inbound_events::table.find(event.0))
-        .set(inbound_events::wants_answer.eq(0))
-        .execute(conn)
-        .map(drop)
+    Ok(event.map_or(Admission::Duplicate, |event| Admission::New { user, event: EventId(event) }))
 }
 
 /// The texts of `received` that were never admitted, in their order.
@@ -97,9 +103,12 @@ pub fn unknown(conn: &mut Conn, received: Vec<Received>) -> QueryResult<Vec<Rece
 /// Taken in, and not taken up by a turn.
 pub(super) const PENDING: Written = Written("inbound_events.state = 'pending'");
 
-/// Texts that wait begin together: each further one postpones all, up to a limit from the first.
-fn wait_for_each_other(conn: &mut Conn, user: UserId, at: i64, pace: Pace) -> QueryResult<()> {
-    let waiting = inbound_events::table.filter(inbound_events::user_id.eq(user.0).and(PENDING));
+/// Texts that came the same way begin together: each further one postpones all, up to a limit from the first.
+fn wait_for_each_other(conn: &mut Conn, user: UserId, received: &Received, pace: Pace) -> QueryResult<()> {
+    let at = ms(received.received_at);
+    let waiting = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .filter(inbound_events::to_addr.eq(received.to.as_str()).and(inbound_events::wants_answer.eq(1)));
     let times: Vec<i64> = waiting.select(inbound_events::received_at).limit(2).load(conn)?;
     if times.len() < 2 {
         // Nothing else waits, and this one knows its time.
@@ -115,6 +124,7 @@ fn wait_for_each_other(conn: &mut Conn, user: UserId, at: i64, pace: Pace) -> Qu
 struct Row {
     id: i64,
     channel: String,
+    external_id: String,
     to_addr: String,
     body: String,
     media: Option<String>,
@@ -137,9 +147,11 @@ fn carrier_word(word: Option<OptWord>) -> Option<&'static str> {
 
 impl Row {
     fn read(self) -> QueryResult<InboundEvent> {
+        let channel = channel(&self.channel)?;
         Ok(InboundEvent {
             id: EventId(self.id),
-            channel: channel(&self.channel)?,
+            channel,
+            origin: Origin::of(channel, &self.external_id),
             to: Address::new(self.to_addr),
             body: self.body,
             media: media(self.media.as_deref())?,
@@ -171,7 +183,33 @@ pub fn waiting(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<Inb
         .collect()
 }
 
-/// When the user's waiting texts may begin.
+/// The texts that the user's next work is about, in the order they were sent; at most `limit`. Each way is answered by
+/// itself, so they all came the same one, by which a text has waited long enough. One that wants no answer is alone.
+pub fn due(conn: &mut Conn, user: UserId, limit: i64, now: Timestamp) -> QueryResult<Vec<InboundEvent>> {
+    let next: Option<Row> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .filter(inbound_events::not_before.le(ms(now)))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select(Row::as_select())
+        .first(conn)
+        .optional()?;
+    let Some(next) = next.map(Row::read).transpose()? else { return Ok(Vec::new()) };
+    match next.wants {
+        Wants::NoAnswer => Ok(vec![next]),
+        Wants::AnAnswer => inbound_events::table
+            .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+            .filter(inbound_events::to_addr.eq(next.to.as_str()).and(inbound_events::wants_answer.eq(1)))
+            .order((inbound_events::provider_at, inbound_events::id))
+            .limit(limit)
+            .select(Row::as_select())
+            .load(conn)?
+            .into_iter()
+            .map(Row::read)
+            .collect(),
+    }
+}
+
+/// When the first of the user's waiting texts may begin.
 pub fn due_at(conn: &mut Conn, user: UserId) -> QueryResult<Option<Timestamp>> {
     let due: Option<i64> = inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(PENDING))
@@ -243,7 +281,7 @@ pub fn count_failure(
     user: UserId,
     now: Timestamp,
 ) -> QueryResult<Option<(InboundEvent, i64)>> {
-    let Some(event) = waiting(conn, user, 1)?.into_iter().next() else { return Ok(None) };
+    let Some(event) = due(conn, user, 1, now)?.into_iter().next() else { return Ok(None) };
     let attempts: i64 = diesel::update(inbound_events::table.find(event.id.0))
         .set((
             inbound_events::attempts.eq(inbound_events::attempts + 1),
@@ -266,8 +304,8 @@ pub fn give_up(conn: &mut Conn, event: EventId, now: Timestamp) -> QueryResult<(
         .map(drop)
 }
 
-/// When the user's texts before `event` by the same channel were sent that counted towards the limit, newest first; at
-/// most `most`.
+/// When the user's texts before `event` were sent that came the same way and counted towards the limit, newest first;
+/// at most `most`. What a button says is the operator's, and takes nothing from them.
 pub fn counted_before(
     conn: &mut Conn,
     user: UserId,
@@ -276,7 +314,8 @@ pub fn counted_before(
 ) -> QueryResult<Vec<Timestamp>> {
     inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.lt(event.id.0)))
-        .filter(inbound_events::channel.eq(channel_word(event.channel)))
+        .filter(inbound_events::to_addr.eq(event.to.as_str()))
+        .filter(inbound_events::external_id.not_like(format!("{BUTTON}%")))
         .filter(inbound_events::over_limit.eq(0).and(inbound_events::wants_answer.eq(1)))
         .order(inbound_events::id.desc())
         .limit(most.into())
@@ -295,10 +334,16 @@ pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Whether the user was told since `since` that texts come too fast.
-pub fn told_of_limit(conn: &mut Conn, user: UserId, event: EventId, since: Timestamp) -> QueryResult<bool> {
+/// Whether the user was told since `since`, by the way that `event` came, that texts come too fast.
+pub fn told_of_limit(
+    conn: &mut Conn,
+    user: UserId,
+    event: &InboundEvent,
+    since: Timestamp,
+) -> QueryResult<bool> {
     let last: Option<(Option<String>, i64)> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.lt(event.0)))
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.lt(event.id.0)))
+        .filter(inbound_events::to_addr.eq(event.to.as_str()))
         .filter(inbound_events::over_limit.eq(1).and(inbound_events::outcome.eq("replied")))
         .order(inbound_events::id.desc())
         .select((inbound_events::outcome, inbound_events::provider_at))
@@ -409,6 +454,28 @@ mod tests {
         let Admission::New { user, .. } = admit(&mut conn, &text("SM1", 0), PACE).unwrap() else { panic!() };
         assert_eq!(admit(&mut conn, &text("SM1", 900), PACE).unwrap(), Admission::Duplicate);
         assert_eq!(due_at(&mut conn, user).unwrap(), Some(Timestamp::from_millisecond(1_200).unwrap()));
+    }
+
+    #[test]
+    fn a_text_of_another_way_or_one_that_wants_no_answer_neither_hurries_what_waits_nor_joins_it() {
+        let mut conn = scratch();
+        let elsewhere = |sid, at| Received { to: Address::console(), ..text(sid, at) };
+        let Admission::New { user, .. } = admit(&mut conn, &text("phone", 0), PACE).unwrap() else {
+            panic!()
+        };
+        admit(&mut conn, &elsewhere("program", 500), Pace { quiet_ms: 0, ..PACE }).unwrap();
+        admit_unanswered(&mut conn, &text("note", 600)).unwrap();
+        admit(&mut conn, &text("phone, too", 700), PACE).unwrap();
+        let mut taken = Vec::new();
+        for at in [400, 800, 800, 800, 1_900, 2_000] {
+            let now = Timestamp::from_millisecond(at).unwrap();
+            let texts = due(&mut conn, user, 9, now).unwrap();
+            for text in &texts {
+                skip(&mut conn, text.id, "seen", now).unwrap();
+            }
+            taken.push(texts.into_iter().map(|text| text.body).collect::<Vec<_>>().join(" + "));
+        }
+        assert_eq!(taken, ["", "program", "note", "", "phone + phone, too", ""]);
     }
 
     #[test]

@@ -9,7 +9,9 @@ mod problem;
 mod reports;
 pub mod serving;
 pub mod sse;
+mod sse_events;
 mod sse_wire;
+mod sse_words;
 mod status;
 mod twilio;
 

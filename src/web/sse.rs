@@ -23,7 +23,8 @@ use super::api::unavailable;
 use super::auth::Caller;
 use super::console::Console;
 use super::problem::Problem;
-use super::sse_wire as wire;
+use super::sse_events::{self, Name, NoData};
+use super::sse_wire;
 use crate::conversation::stream::{self, Seq};
 use crate::conversation::transcript::ConversationId;
 use crate::engine::stream::reader::{Batch, Reader};
@@ -64,8 +65,10 @@ pub(in crate::web) struct Cursor {
 
 /// Follow a conversation as it happens
 ///
-/// Each event has a number, a name and data as JSON. Who comes back with the last number, as `after` or as
-/// `Last-Event-ID`, gets what came since, or a `snapshot` where that is no longer known.
+/// Each event has a name (`event`), data as JSON (`data`) and, where it marks a place, its number (`id`). Whoever comes
+/// back with the last number, as `after` or as `Last-Event-ID`, gets what came since, or a `reset` and a `snapshot` where
+/// that is no longer known. The stream ends after five minutes at most: come back with your place. Names that are not in
+/// the table may be added; pass over them.
 #[utoipa::path(
     get,
     path = "/conversations/{id}/events",
@@ -77,7 +80,7 @@ pub(in crate::web) struct Cursor {
         ("Last-Event-ID" = Option<i64>, Header, description = "As browsers say it when they come back"),
     ),
     responses(
-        (status = 200, description = "Server-sent events", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "Server-sent events, as in the table above", body = String, content_type = "text/event-stream"),
         (status = 404, description = "No conversation has this id"),
     )
 )]
@@ -175,21 +178,21 @@ impl Telling {
     async fn next(&mut self) -> anyhow::Result<Vec<Event>> {
         Ok(match self.reader.next().await? {
             // Without an id: who is cut off here says the old place again, and gets the same answer.
-            Batch::Reset => vec![Event::default().event("reset").data("{}")],
+            Batch::Reset => vec![Event::default().event(Name::Reset.word()).json_data(NoData {})?],
             Batch::Snapshot(seq, snapshot) => {
-                let data = wire::Snapshot::of(seq, self.reader.conversation(), snapshot);
-                vec![Event::default().event("snapshot").id(seq.to_string()).json_data(data)?]
+                let data = sse_wire::Snapshot::of(seq, self.reader.conversation(), snapshot);
+                vec![Event::default().event(Name::Snapshot.word()).id(seq.to_string()).json_data(data)?]
             }
             Batch::Events(events) => {
                 let words = self.words(&events).await?;
                 let told = events.iter().zip(words).map(|(event, words)| {
-                    let (name, data) = wire::told(event, words);
-                    Event::default().event(name).id(event.seq.to_string()).json_data(data)
+                    let (name, data) = sse_events::told(event, words);
+                    Event::default().event(name.word()).id(event.seq.to_string()).json_data(data)
                 });
                 told.collect::<Result<_, _>>()?
             }
             Batch::CaughtUp => {
-                let caught_up = Event::default().event("caught_up").data("{}");
+                let caught_up = Event::default().event(Name::CaughtUp.word()).json_data(NoData {})?;
                 vec![match self.reader.place() {
                     Some(seq) => caught_up.id(seq.to_string()),
                     None => caught_up,

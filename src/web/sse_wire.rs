@@ -1,13 +1,12 @@
-//! The data of the events of a conversation, as JSON.
+//! How a conversation stands, as JSON.
 
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::conversation::stream::{
-    Block, CallPhase, Change, Delivery, Event, Part, QuestionState, ReactionState, Seq, TurnState, What,
-};
+use super::sse_words::{BlockWord, CallWord, MessageWord, TurnWord};
+use crate::conversation::stream::{Block, Seq};
 use crate::conversation::transcript::{Arguments, ConversationId};
 use crate::store::stream::snapshot::{self, Extent};
 
@@ -15,7 +14,7 @@ use crate::store::stream::snapshot::{self, Extent};
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Snapshot {
     seq: i64,
-    conversation: Conversation,
+    conversation: SnapshotConversation,
     /// The newest 50 turns, oldest first. Of a running one, the blocks up to the newest piece.
     turns: Vec<Turn>,
     /// There are turns before these.
@@ -25,17 +24,20 @@ pub(super) struct Snapshot {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct Conversation {
+struct SnapshotConversation {
     id: i64,
     name: String,
+    #[schema(format = DateTime)]
     started_at: String,
+    /// Null while it goes on.
+    #[schema(format = DateTime)]
     ended_at: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Turn {
     id: i64,
-    state: &'static str,
+    state: TurnWord,
     created_at: String,
     finished_at: Option<String>,
     /// What the user texted.
@@ -60,7 +62,7 @@ struct Message {
     id: i64,
     body: String,
     segments: u32,
-    state: &'static str,
+    state: MessageWord,
     at: String,
 }
 
@@ -72,7 +74,7 @@ struct ToolCall {
     tool: String,
     /// As the model wrote them: an object, or a text that is none.
     arguments: Value,
-    state: &'static str,
+    state: CallWord,
     /// What the tool says for people, once it is done.
     outcome: Option<String>,
     started_at: Option<String>,
@@ -101,109 +103,17 @@ pub(super) struct Question {
 pub(super) struct BlockKey {
     step: u32,
     attempt: u32,
-    /// `text`, `thinking` or `tool_call`. The text of a tool call is the tool's name and, behind it, the arguments.
     #[serde(rename = "type")]
-    kind: &'static str,
+    kind: BlockWord,
     /// Which call of the response; 0 for text and thinking.
     ord: u32,
-}
-
-/// What one event tells. `text` holds the words behind a row when it is first told of: the body of a message, the name
-/// of a tool and, once it is complete, what it says for people, a question, an emoji. It is left out in other states,
-/// and where nothing is left of it.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-pub(super) enum Told {
-    /// `turn`.
-    Turn { turn: Option<i64>, state: &'static str, at: String },
-    /// `block_start` and `block_end`. A block that another interrupted is started again when it goes on.
-    Block {
-        turn: Option<i64>,
-        #[serde(flatten)]
-        block: BlockKey,
-    },
-    /// `block_delta`: the next piece of a block.
-    Delta {
-        turn: Option<i64>,
-        #[serde(flatten)]
-        block: BlockKey,
-        text: String,
-    },
-    /// `step_abandoned`: drop the blocks of this attempt.
-    Abandoned { turn: Option<i64>, step: u32, attempt: u32 },
-    /// `tool_call`, `question` and `reaction`, by the id of their row.
-    Row {
-        turn: Option<i64>,
-        id: i64,
-        state: &'static str,
-        at: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        text: Option<String>,
-    },
-    /// `message`: `in` is a text of the user's, `out` one of ours and how far it has come.
-    Message {
-        turn: Option<i64>,
-        id: i64,
-        direction: &'static str,
-        state: &'static str,
-        at: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        text: Option<String>,
-    },
-    /// `conversation`.
-    Conversation { state: &'static str, at: String },
-}
-
-/// The name of an event and its data; `words` are those behind its row.
-pub(super) fn told(event: &Event, words: Option<String>) -> (&'static str, Told) {
-    let (turn, at) = (event.turn.map(|turn| turn.0), iso(event.at));
-    let message = |id, direction, state, at, text| Told::Message { turn, id, direction, state, at, text };
-    match &event.what {
-        What::Turn(state) => ("turn", Told::Turn { turn, state: turn_word(*state), at }),
-        What::BlockStart(block) => ("block_start", Told::Block { turn, block: key(*block) }),
-        What::BlockDelta(block, text) => {
-            ("block_delta", Told::Delta { turn, block: key(*block), text: text.clone() })
-        }
-        What::BlockEnd(block) => ("block_end", Told::Block { turn, block: key(*block) }),
-        What::StepAbandoned { step, attempt } => {
-            ("step_abandoned", Told::Abandoned { turn, step: *step, attempt: *attempt })
-        }
-        What::ToolCall(call, phase) => {
-            ("tool_call", Told::Row { turn, id: call.0, state: phase_word(*phase), at, text: words })
-        }
-        What::TextIn(id) => ("message", message(id.0, "in", "received", at, words)),
-        What::TextOut(id, delivery) => ("message", message(id.0, "out", delivery_word(*delivery), at, words)),
-        What::Question(id, state) => {
-            let state = match state {
-                QuestionState::Asked => "asked",
-                QuestionState::Open => "open",
-                QuestionState::Closed => "closed",
-            };
-            ("question", Told::Row { turn, id: *id, state, at, text: words })
-        }
-        What::Reaction(id, state) => {
-            let state = match state {
-                ReactionState::Given => "given",
-                ReactionState::Removed => "removed",
-            };
-            ("reaction", Told::Row { turn, id: *id, state, at, text: words })
-        }
-        What::Conversation(change) => {
-            let state = match change {
-                Change::Begun => "begun",
-                Change::Ended => "ended",
-                Change::Reopened => "reopened",
-            };
-            ("conversation", Told::Conversation { state, at })
-        }
-    }
 }
 
 impl Snapshot {
     pub(super) fn of(seq: Seq, conversation: ConversationId, snapshot: snapshot::Snapshot) -> Self {
         Self {
             seq: seq.0,
-            conversation: Conversation {
+            conversation: SnapshotConversation {
                 id: conversation.0,
                 name: snapshot.name,
                 started_at: iso(snapshot.started_at),
@@ -231,7 +141,7 @@ pub(super) fn turn(turn: snapshot::Turn) -> Turn {
         id: sent.id.0,
         body: sent.body,
         segments: sent.segments,
-        state: delivery_word(sent.delivery),
+        state: sent.delivery.into(),
         at: iso(sent.at),
     };
     let content = |content: snapshot::Content| Content {
@@ -241,7 +151,7 @@ pub(super) fn turn(turn: snapshot::Turn) -> Turn {
     };
     Turn {
         id: turn.id.0,
-        state: turn_word(turn.state),
+        state: turn.state.into(),
         created_at: iso(turn.created_at),
         finished_at: turn.finished_at.map(iso),
         texts: turn.received.into_iter().map(text).collect(),
@@ -262,64 +172,17 @@ fn call(call: snapshot::Call) -> ToolCall {
             Arguments::Object(map) => Value::Object(map),
             Arguments::Malformed(text) => Value::String(text),
         },
-        state: phase_word(call.phase),
+        state: call.phase.into(),
         outcome: call.outcome,
         started_at: call.started_at.map(iso),
         finished_at: call.finished_at.map(iso),
     }
 }
 
-fn key(block: Block) -> BlockKey {
-    let kind = match block.part {
-        Part::Text => "text",
-        Part::Thinking => "thinking",
-        Part::ToolCall => "tool_call",
-    };
-    BlockKey { step: block.step, attempt: block.attempt, kind, ord: block.ord }
+pub(super) fn key(block: Block) -> BlockKey {
+    BlockKey { step: block.step, attempt: block.attempt, kind: block.part.into(), ord: block.ord }
 }
 
 pub(super) fn iso(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
-}
-
-fn turn_word(state: TurnState) -> &'static str {
-    match state {
-        TurnState::Created => "CREATED",
-        TurnState::InProgress => "IN_PROGRESS",
-        TurnState::WaitingForTools => "WAITING_FOR_TOOLS",
-        TurnState::Failed => "FAILED",
-        TurnState::Error => "ERROR",
-        TurnState::Completed => "COMPLETED",
-        TurnState::Canceled => "CANCELED",
-    }
-}
-
-fn phase_word(phase: CallPhase) -> &'static str {
-    match phase {
-        CallPhase::Created => "created",
-        CallPhase::Held => "held",
-        CallPhase::Running => "running",
-        CallPhase::Unknown => "unknown",
-        CallPhase::Complete => "complete",
-        CallPhase::Error => "error",
-        CallPhase::Canceled => "canceled",
-    }
-}
-
-fn delivery_word(delivery: Delivery) -> &'static str {
-    match delivery {
-        Delivery::Queued => "queued",
-        Delivery::Attempting => "attempting",
-        Delivery::Unknown => "unknown",
-        Delivery::Accepted => "accepted",
-        Delivery::Scheduled => "scheduled",
-        Delivery::Sending => "sending",
-        Delivery::Sent => "sent",
-        Delivery::Delivered => "delivered",
-        Delivery::Read => "read",
-        Delivery::Undelivered => "undelivered",
-        Delivery::Failed => "failed",
-        Delivery::Canceled => "canceled",
-        Delivery::Suppressed => "suppressed",
-    }
 }

@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::model::{Holding, calls, calls_together, removes_movie, says};
-use crate::harness::program::{Answered, Program};
+use crate::harness::program::Answered;
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 /// The words of an answer, for what is expected to be one.
@@ -431,80 +431,4 @@ async fn what_cannot_be_read_is_refused_with_a_problem_that_says_why() {
     assert_eq!(to(Method::DELETE, "/api/v1/users").await, 405);
     assert_eq!(to(Method::GET, "/api/v1/conversations/one").await, 404);
     assert_eq!(to(Method::GET, "/api/v1/conversations/99999999999999999999").await, 404);
-}
-
-/// Every route of the document as `GET /api/v1/users`.
-fn routes(document: &Value) -> Vec<String> {
-    let paths = document["paths"].as_object().unwrap();
-    let routes = paths.iter().flat_map(|(path, item)| {
-        item.as_object().unwrap().keys().map(move |method| format!("{} {path}", method.to_uppercase()))
-    });
-    routes.collect()
-}
-
-#[tokio::test]
-async fn the_document_names_every_route_and_schema() {
-    let app = TestApp::start_without_model().await;
-    let document = app.program().await.get("/api/v1/openapi.json").await.json();
-    let schemas: Vec<&str> =
-        document["components"]["schemas"].as_object().unwrap().keys().map(String::as_str).collect();
-    insta::assert_snapshot!(routes(&document).join("\n"), @r"
-    GET /api/v1/conversations
-    GET /api/v1/conversations/{id}
-    GET /api/v1/conversations/{id}/events
-    POST /api/v1/conversations/{id}/reopen
-    POST /api/v1/messages
-    GET /api/v1/messages/{id}
-    POST /api/v1/turns/{id}/cancel
-    POST /api/v1/turns/{id}/resume
-    GET /api/v1/users
-    POST /api/v1/users/{id}/approve
-    POST /api/v1/users/{id}/block
-    POST /api/v1/users/{id}/clear
-    ");
-    insta::assert_snapshot!(schemas.join("\n"), @r"
-    Action
-    BlockKey
-    Cleared
-    Content
-    Conversation
-    Intervention
-    Lifecycle
-    Message
-    NewMessage
-    Page_Conversation
-    Page_Turn
-    Page_User
-    Pending
-    PhoneNumber
-    Problem
-    Question
-    Reply
-    Sender
-    Text
-    ToolCall
-    TurnState
-    User
-    WholeConversation
-    ");
-}
-
-#[tokio::test]
-async fn every_route_of_the_document_is_served_and_refuses_strangers() {
-    let app = TestApp::start_without_model().await;
-    let program = app.program().await;
-    let document = program.get("/api/v1/openapi.json").await.json();
-    for route in routes(&document) {
-        let (method, path) = route.split_once(' ').unwrap();
-        let path = path.replace("{id}", "77");
-        let method: Method = method.parse().unwrap();
-        let known = program.send(program.to(method.clone(), &path), "").await;
-        assert_ne!(known.status, 405, "{route}");
-        if known.status == 404 {
-            let (_, detail) = known.problem();
-            assert_ne!(detail, "the API has no such address", "{route}");
-        }
-        let stranger = Program::without_a_key(&app).send_as_stranger(method, &path).await;
-        assert_eq!(stranger.problem().0, 401, "{route}");
-    }
 }

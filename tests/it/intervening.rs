@@ -3,6 +3,7 @@
 use dialarr::arr::fake::item::movie;
 use dialarr::conversation::transcript::TurnId;
 use dialarr::engine::intervening::{Cancellation, Resumption};
+use dialarr::store::audit::By;
 use dialarr::store::resuming::Hindrance;
 use serde_json::json;
 
@@ -14,11 +15,11 @@ const SORRY: &str = "Something went wrong on my side. Please try again.";
 
 impl World {
     async fn cancels(&self, turn: i64) -> Cancellation {
-        self.engine().cancel_turn(TurnId(turn)).await.unwrap()
+        self.engine().cancel_turn(TurnId(turn), By::Console).await.unwrap()
     }
 
     async fn resumes(&self, turn: i64) -> Resumption {
-        self.engine().resume_turn(TurnId(turn)).await.unwrap()
+        self.engine().resume_turn(TurnId(turn), By::Console).await.unwrap()
     }
 
     /// `1 COMPLETED`, one per turn.

@@ -5,7 +5,9 @@
 
 mod access;
 mod api;
+mod api_document;
 mod asks;
+mod authors;
 mod cli;
 mod confirmation;
 mod copies;
@@ -47,3 +49,4 @@ mod tidy;
 mod tools;
 mod turns;
 mod users;
+mod ways;

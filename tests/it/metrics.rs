@@ -5,6 +5,7 @@ use dialarr::conversation::spending::Tokens;
 use dialarr::conversation::transcript::TurnId;
 use dialarr::engine::intervening::Resumption;
 use dialarr::messaging::fake::Delivery;
+use dialarr::store::audit::By;
 use dialarr::store::backlog::backlog;
 use serde_json::json;
 
@@ -118,7 +119,7 @@ async fn a_resumed_turn_counts_once_and_the_time_until_then_is_nobody_s_work() {
     world.radarr().catalog(movie("Heat").year(1995).tmdb(949));
     world.texts("add heat").await;
     world.passes(900).await;
-    let resumed = world.engine().resume_turn(TurnId(1)).await.unwrap();
+    let resumed = world.engine().resume_turn(TurnId(1), By::Console).await.unwrap();
     assert_eq!(resumed, Resumption::Resumed);
     world.passes(60).await;
     insta::assert_snapshot!(samples_of(&world, &["dialarr_turns_", "dialarr_tool"]).await, @r#"

@@ -261,12 +261,12 @@ async fn the_audit_page_tells_in_words_what_was_done_and_leads_to_it() {
     check_says(
         &page,
         &[
-            "Operator, in the console painted over The household colours: red blue title: <b>",
-            "Operator, in the console Approved a deletion Request of Bob",
+            "You, in the console painted over The household colours: red blue title: <b>",
+            "You, in the console Approved a deletion Request of Bob",
             "Ann Began a deletion remove media, in Nov 20, 2026 21:04 : Dune (2021) delete files: yes",
             "size: 21.4 GB",
             "Bob Began a change request removal, in Nov 20, 2026 21:04",
-            "Operator, at the shell Made a sign-in link The console",
+            "You, at the shell Made a sign-in link The console",
         ],
     );
     assert!(page.html.contains("/conversations/1?before="), "{}", page.html);
@@ -314,7 +314,7 @@ async fn a_person_is_changed_as_at_the_shell() {
     check_says(&page, &["Saved.", "Robert Active", "Role Admin"]);
     assert_eq!(changes(&app).await, ["set user:2 by console"]);
     let audit = app.browser().await.get("/audit?kind=set").await;
-    check_says(&audit, &["Operator, in the console Changed settings Robert", "movies: 3", "role: admin"]);
+    check_says(&audit, &["You, in the console Changed settings Robert", "movies: 3", "role: admin"]);
     assert_eq!(presses(&app, "/users/2/settings", &settings).await.0, "/users/2?said=unchanged");
     assert_eq!(changes(&app).await.len(), 1);
 }

@@ -27,7 +27,7 @@ async fn a_test_conversation_goes_through_everything_and_sends_no_text() {
     let begun = browser.submit("/conversations/new", &[]).await;
     assert_eq!(begun.location.as_deref(), Some("/conversations/1#box"));
     let empty = browser.get("/conversations/1").await.says();
-    assert!(empty.contains("Test conversation: no text is sent."), "{empty}");
+    assert!(empty.contains("Test conversation: no text is sent to its user."), "{empty}");
     assert!(empty.contains("Text as Test user 1"), "{empty}");
 
     app.model_plays(removes_movie("dune", dune));
@@ -135,7 +135,7 @@ async fn a_deletion_that_is_approved_on_the_page_is_done_once_and_told_by_phone(
     assert_eq!(app.texts_to(ANN, before), DELETED);
     assert_eq!(app.radarr().removals(), [dune]);
     assert_eq!(app.done_in_the_console().await, ["approve_question tool_call:2"]);
-    assert!(browser.get("/conversations/1").await.says().contains("YES 21:04 answered by the operator"));
+    assert!(browser.get("/conversations/1").await.says().contains("YES 21:04 you in the console"));
 
     let again = browser.submit("/conversations/1/question", &[("question", "1"), ("answer", "yes")]).await;
     assert_eq!(again.location.as_deref(), Some("/conversations/1?said=closed#tail"));

@@ -7,6 +7,8 @@ use serde_json::Value;
 use super::who::{self, Who};
 use super::{Listed, one_more};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId};
+use crate::store::access;
+use crate::store::audit::KEY;
 use crate::store::codec::{from_json, time};
 use crate::store::schema::{api_keys, approvals, audit_log, conversations, tool_calls, turns};
 use crate::store::{Conn, QueryResult};
@@ -28,6 +30,8 @@ pub enum Author {
     Person(Who),
     Shell,
     Console,
+    /// A program, with the key of this name.
+    Key(String),
     Dialarr,
 }
 
@@ -86,7 +90,11 @@ pub fn list(conn: &mut Conn, kind: Option<&str>, before: i64, fits: usize) -> Qu
             (Some(user), _) => Author::Person(who::by_id(conn, UserId(user))?),
             (None, Some("shell")) => Author::Shell,
             (None, Some("console")) => Author::Console,
-            (None, _) => Author::Dialarr,
+            (None, Some(by)) => match by.strip_prefix(KEY).and_then(|id| id.parse().ok()) {
+                Some(key) => Author::Key(access::key_name(conn, key)?),
+                None => Author::Dialarr,
+            },
+            (None, None) => Author::Dialarr,
         };
         let subject = subject(conn, about)?;
         read.push(Line { id, at: time(at)?, by, kind, subject, detail });

@@ -11,7 +11,7 @@ use crate::store::{Conn, QueryResult};
 pub struct Who {
     pub id: UserId,
     pub known: Known,
-    /// Made in the console: nothing of theirs goes by phone.
+    /// Made in the console, to try things out: what they are told is only shown there.
     pub is_test: bool,
 }
 

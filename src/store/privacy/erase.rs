@@ -9,9 +9,8 @@ use serde_json::json;
 
 use crate::conversation::transcript::{Arguments, CallResult, UserId};
 use crate::store::conversations::{self as talk_rows, EndReason};
-use crate::store::memory::facts;
-use crate::store::memory::groups;
 use crate::store::memory::responses::{self, OPERATOR};
+use crate::store::memory::{facts, groups};
 use crate::store::pending::{self, Closing};
 use crate::store::schema::{
     agent_responses, approvals, blocks, conversations, follows, inbound_events, llm_steps, notices, outbox,
@@ -63,9 +62,9 @@ pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
     requests(conn, theirs)?;
     titles(conn, theirs)?;
     notices(conn, theirs)?;
-    facts::erase(conn, user, now)?;
     remembered(conn, theirs)?;
     groups::leave(conn, user)?;
+    facts::erase(conn, user, now)?;
     diesel::delete(follows::table.filter(follows::user_id.eq(user.0))).execute(conn).map(drop)
 }
 

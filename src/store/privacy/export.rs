@@ -33,8 +33,8 @@ pub struct Export {
     titles_asked_for: Vec<Title>,
     titles_to_hear_of: Vec<Follow>,
     notices: Vec<Notice>,
-    facts: Vec<Fact>,
     remembered: Vec<Remembered>,
+    facts: Vec<Fact>,
     additions: Vec<Addition>,
     usage_by_day: Vec<Usage>,
     audit: Vec<Audited>,
@@ -134,15 +134,15 @@ pub fn export(conn: &mut Conn, user: UserId) -> QueryResult<Export> {
             .order(notices::id)
             .select(Notice::as_select())
             .load(conn)?,
-        facts: user_facts::table
-            .filter(user_facts::user_id.eq(user.0))
-            .order(user_facts::id)
-            .select(Fact::as_select())
-            .load(conn)?,
         remembered: agent_responses::table
             .filter(agent_responses::user_id.eq(user.0))
             .order(agent_responses::id)
             .select(Remembered::as_select())
+            .load(conn)?,
+        facts: user_facts::table
+            .filter(user_facts::user_id.eq(user.0))
+            .order(user_facts::id)
+            .select(Fact::as_select())
             .load(conn)?,
         additions: additions(conn, user)?,
         usage_by_day: usage_by_day(conn, user)?,

@@ -281,23 +281,6 @@ pub(super) struct Notice {
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
-#[diesel(table_name = user_facts)]
-pub(super) struct Fact {
-    kind: String,
-    #[diesel(column_name = key)]
-    about: String,
-    value: String,
-    number: Option<i64>,
-    state: String,
-    source: String,
-    #[diesel(column_name = event_id)]
-    said_in_text: Option<i64>,
-    #[diesel(column_name = created_at)]
-    known_since: Time,
-    ended_at: Option<Time>,
-}
-
-#[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = agent_responses)]
 pub(super) struct Remembered {
     scope: String,
@@ -312,6 +295,23 @@ pub(super) struct Remembered {
     state: String,
     #[diesel(column_name = created_at)]
     said_at: Time,
+}
+
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = user_facts)]
+pub(super) struct Fact {
+    kind: String,
+    #[diesel(column_name = key)]
+    about: String,
+    value: String,
+    number: Option<i64>,
+    state: String,
+    source: String,
+    #[diesel(column_name = event_id)]
+    said_in_text: Option<i64>,
+    #[diesel(column_name = created_at)]
+    known_since: Time,
+    ended_at: Option<Time>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]

@@ -260,6 +260,8 @@ fn reacts_and_asks_an_admin(conn: &mut Conn, user: UserId) {
          SELECT user_id, 'radarr', 'movie', 1, received_at, received_at FROM inbound_events LIMIT 1;
          INSERT INTO notices (user_id, matter, created_at)
          SELECT user_id, 'ready:walrus', received_at FROM inbound_events LIMIT 1;
+         UPDATE agent_responses SET state = 'done', summary = 'A walrus', topics = '[\"Walrus\"]', keywords = '[\"walrus\"]',
+           processed_at = created_at;
          INSERT INTO user_facts (user_id, kind, key, value, state, source, created_at, ended_at)
          SELECT user_id, 'alias', 'walrus', 'The Walrus', 'superseded', 'said', received_at, received_at
          FROM inbound_events LIMIT 1;
@@ -268,9 +270,7 @@ fn reacts_and_asks_an_admin(conn: &mut Conn, user: UserId) {
          FROM inbound_events LIMIT 1;
          INSERT INTO user_facts (user_id, kind, key, value, state, source, created_at)
          SELECT user_id, 'dislike', 'walrus', 'Walrus', 'suggested', 'noticed', received_at
-         FROM inbound_events LIMIT 1;
-         UPDATE agent_responses SET state = 'done', summary = 'A walrus', topics = '[\"Walrus\"]', keywords = '[\"walrus\"]',
-           processed_at = created_at;",
+         FROM inbound_events LIMIT 1;",
     );
     let detail = json!({ "tool": "add_movie", "arguments": { "query": "walrus" } });
     let entry = Entry { by: By::User(user), kind: "write", subject: Subject::User(user), detail };

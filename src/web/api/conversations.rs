@@ -12,7 +12,6 @@ use super::users::Person;
 use super::{unavailable, users};
 use crate::conversation::transcript::ConversationId;
 use crate::engine::console::Reopened;
-use crate::store::audit::By;
 use crate::store::console::listing::{self as stored, Wanted};
 use crate::store::stream::snapshot;
 use crate::web::auth::Caller;
@@ -165,13 +164,13 @@ pub(super) async fn show(
 )]
 pub(super) async fn reopen(
     State(console): State<Console>,
-    _caller: Caller,
+    caller: Caller,
     Id(id): Id,
 ) -> Result<Json<Conversation>, Problem> {
     let id = ConversationId(id);
     console.db.read(move |conn| stored::one(conn, id)).await.map_err(unavailable)?.ok_or_else(unknown)?;
     let conflict = |detail| Err(Problem::new(StatusCode::CONFLICT, detail));
-    match console.engine.reopen(id, By::Console).await.map_err(unavailable)? {
+    match console.engine.reopen(id, caller.by()).await.map_err(unavailable)? {
         Reopened::Open | Reopened::WasOpen => {}
         Reopened::Busy => return conflict("a text of theirs is being answered in another conversation"),
         Reopened::NotActive => return conflict("they are blocked or not let in"),

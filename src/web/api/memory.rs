@@ -12,7 +12,6 @@ use super::users::{Person, find};
 use crate::conversation::extraction::ResponseType;
 use crate::conversation::recall::{self, Found, Scope};
 use crate::engine::learning::{AddedFor, Addition, Progress};
-use crate::store::audit::By;
 use crate::store::memory::stats::{self, stats};
 use crate::web::auth::Caller;
 use crate::web::console::Console;
@@ -216,7 +215,7 @@ pub(super) struct AddedResponse {
 )]
 pub(super) async fn add(
     State(console): State<Console>,
-    _caller: Caller,
+    caller: Caller,
     Body(new): Body<NewResponse>,
 ) -> Result<(StatusCode, Json<AddedResponse>), Problem> {
     let (question, answer) = (bounded("trigger", &new.trigger)?, bounded("response", &new.response)?);
@@ -225,7 +224,7 @@ pub(super) async fn add(
         None => AddedFor::Everyone,
     };
     let addition = Addition { found_by, question: question.to_owned(), answer: answer.to_owned() };
-    let id = console.engine.add_answer(addition, By::Console).await.map_err(unavailable)?;
+    let id = console.engine.add_answer(addition, caller.by()).await.map_err(unavailable)?;
     Ok((StatusCode::CREATED, Json(AddedResponse { id })))
 }
 

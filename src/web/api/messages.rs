@@ -1,5 +1,5 @@
-//! Texts in the name of somebody: through the same pipeline as those by phone, answered to whoever asks here. Nothing of
-//! it goes out by phone.
+//! Texts in the name of somebody: through the same pipeline as those by phone, answered to whoever asks here. The answer
+//! does not go out by phone; what others are told because of it does.
 
 use std::time::Duration;
 
@@ -135,7 +135,8 @@ pub(super) struct Pending {
 /// Text as somebody, and wait for the answer
 ///
 /// The text takes the way of every text: it may add titles, ask before a deletion, answer an open question. The answer
-/// is returned and stands in the console; it is not sent by phone. Unknown fields are refused.
+/// is returned and stands in the console; it is not sent by phone. What others are told because of the text goes out as
+/// always, and so does what its user is told later, such as that a title is ready. Unknown fields are refused.
 #[utoipa::path(
     post,
     path = "/messages",
@@ -145,7 +146,7 @@ pub(super) struct Pending {
     params(
         (
             "Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
-            description = "A repeat with the same key texts nothing again: it gets the answer of the first."
+            description = "A repeat with the same API key and this key texts nothing again: it gets the answer of the first."
         ),
         (
             "Prefer" = Option<String>, Header, example = "wait=30",
@@ -166,7 +167,7 @@ pub(super) struct Pending {
 )]
 pub(super) async fn send(
     State(console): State<Console>,
-    _caller: Caller,
+    caller: Caller,
     headers: HeaderMap,
     Body(message): Body<NewMessage>,
 ) -> Result<Response, Problem> {
@@ -178,7 +179,7 @@ pub(super) async fn send(
     };
     let user = users::find(&console, person).await?;
     let wants = if message.respond { Wants::AnAnswer } else { Wants::NoAnswer };
-    let event = take_in(&console, &user, New { text, wants, key }).await?;
+    let event = take_in(&console, caller, &user, New { text, wants, key }).await?;
     let over = console.engine.over_or_left(user.id, event);
     // Where it takes longer, whoever asks is told where to ask again.
     if let Ok(ended) = tokio::time::timeout(wait(&headers), over).await {
@@ -234,12 +235,12 @@ struct New {
 }
 
 /// Stores the text, or finds the one that was stored by the same key.
-async fn take_in(console: &Console, user: &User, new: New) -> Result<EventId, Problem> {
-    let external_id = match &new.key {
+async fn take_in(console: &Console, caller: Caller, user: &User, new: New) -> Result<EventId, Problem> {
+    let external_id = caller.origin().id(&match &new.key {
         // A key is a caller's own word, and only what tells it from others is kept of it.
-        Some(key) => format!("api:{}", URL_SAFE_NO_PAD.encode(Sha256::digest(format!("{}:{key}", user.id)))),
-        None => format!("api:{:032x}", rand::random::<u128>()),
-    };
+        Some(key) => URL_SAFE_NO_PAD.encode(Sha256::digest(format!("{}:{key}", user.id))),
+        None => format!("{:032x}", rand::random::<u128>()),
+    });
     let now = console.clock.now();
     let (text, wants) = (new.text.clone(), new.wants);
     let looked_for = external_id.clone();
@@ -262,10 +263,7 @@ async fn take_in(console: &Console, user: &User, new: New) -> Result<EventId, Pr
         provider_at: now,
         received_at: now,
     };
-    let admission = match wants {
-        Wants::AnAnswer => console.engine.admit(received).await,
-        Wants::NoAnswer => console.engine.remember(received).await,
-    };
+    let admission = console.engine.text_as(received, wants, caller.by()).await;
     match admission.map_err(|error| unavailable(error.into()))? {
         Admission::New { event, .. } => Ok(event),
         Admission::Nobody => Err(users::nobody()),

@@ -8,13 +8,14 @@ use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, ResponseB
 use utoipa::{OpenApi as _, ToSchema};
 
 use crate::web::problem::Problem;
+use crate::web::sse_events;
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(
         title = "Dialarr",
-        description = "Text as the people of a household, and watch what comes of it. Every answer above 399 is a \
-            problem as in RFC 9457.",
+        description = "Text as the people of a household, and watch what comes of it. Every change stands in the \
+            audit log under the key that made it. Every answer above 399 is a problem as in RFC 9457.",
         license(name = "MIT", identifier = "MIT")
     ),
     tags(
@@ -53,9 +54,18 @@ pub(super) fn completed(mut api: OpenApi) -> OpenApi {
     secure(components);
     components.schemas.insert("Problem".to_owned(), <Problem as utoipa::PartialSchema>::schema());
     debug_assert_eq!(Problem::name(), "Problem");
+    let events = sse_events::Schemas::openapi().components.unwrap_or_default();
+    // A schema of a route stays: both are made of the same type.
+    for (name, schema) in events.schemas {
+        components.schemas.entry(name).or_insert(schema);
+    }
     for item in api.paths.paths.values_mut() {
         for operation in operations(item) {
             complete(operation);
+            if operation.operation_id.as_deref() == Some("follow_conversation") {
+                let description = operation.description.take().unwrap_or_default();
+                operation.description = Some(format!("{description}\n\n{}", sse_events::table()));
+            }
         }
     }
     let schemes = ["key", "header", "session"];

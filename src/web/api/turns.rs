@@ -38,10 +38,10 @@ pub(super) struct Intervention {
 )]
 pub(super) async fn resume(
     State(console): State<Console>,
-    _caller: Caller,
+    caller: Caller,
     Id(id): Id,
 ) -> Result<(StatusCode, Json<Intervention>), Problem> {
-    match console.engine.resume_turn(TurnId(id)).await.map_err(unavailable)? {
+    match console.engine.resume_turn(TurnId(id), caller.by()).await.map_err(unavailable)? {
         Resumption::Resumed => Ok((StatusCode::ACCEPTED, Json(Intervention { turn_id: id }))),
         Resumption::NotResumable(hindrance) => Err(Problem::new(StatusCode::CONFLICT, why(hindrance))),
         Resumption::Unknown => Err(unknown()),
@@ -65,10 +65,10 @@ pub(super) async fn resume(
 )]
 pub(super) async fn cancel(
     State(console): State<Console>,
-    _caller: Caller,
+    caller: Caller,
     Id(id): Id,
 ) -> Result<(StatusCode, Json<Intervention>), Problem> {
-    match console.engine.cancel_turn(TurnId(id)).await.map_err(unavailable)? {
+    match console.engine.cancel_turn(TurnId(id), caller.by()).await.map_err(unavailable)? {
         Cancellation::Requested => Ok((StatusCode::ACCEPTED, Json(Intervention { turn_id: id }))),
         Cancellation::AlreadyOver => Err(Problem::new(StatusCode::CONFLICT, "the turn is over already")),
         Cancellation::Unknown => Err(unknown()),

@@ -34,7 +34,7 @@ pub(super) struct User {
     may_4k: bool,
     /// They wrote STOP: no text of ours reaches them.
     opted_out: bool,
-    /// Made in the console: nothing of theirs goes by phone.
+    /// Made in the console, to try things out: what they are told is only shown there.
     test: bool,
     #[schema(format = DateTime)]
     last_text_at: Option<String>,
@@ -142,10 +142,10 @@ pub(super) async fn list(
 )]
 pub(super) async fn approve(
     State(console): State<Console>,
-    _caller: Caller,
+    caller: Caller,
     Id(id): Id,
 ) -> Result<Json<User>, Problem> {
-    let joining = console.engine.let_in(UserId(id)).await.map_err(unavailable)?;
+    let joining = console.engine.let_in(UserId(id), caller.by()).await.map_err(unavailable)?;
     changed(&console, id, joining).await
 }
 
@@ -164,10 +164,10 @@ pub(super) async fn approve(
 )]
 pub(super) async fn block(
     State(console): State<Console>,
-    _caller: Caller,
+    caller: Caller,
     Id(id): Id,
 ) -> Result<Json<User>, Problem> {
-    let joining = console.engine.shut_out(UserId(id)).await.map_err(unavailable)?;
+    let joining = console.engine.shut_out(UserId(id), caller.by()).await.map_err(unavailable)?;
     changed(&console, id, joining).await
 }
 
@@ -210,10 +210,10 @@ pub(super) struct Cleared {
 )]
 pub(super) async fn clear(
     State(console): State<Console>,
-    _caller: Caller,
+    caller: Caller,
     Id(id): Id,
 ) -> Result<Json<Cleared>, Problem> {
-    match console.engine.clear(UserId(id)).await.map_err(unavailable)? {
+    match console.engine.clear(UserId(id), caller.by()).await.map_err(unavailable)? {
         Clearing::Ended(conversation) => Ok(Json(Cleared { conversation_id: Some(conversation.0) })),
         Clearing::NothingOpen => Ok(Json(Cleared { conversation_id: None })),
         Clearing::Nobody => Err(nobody()),

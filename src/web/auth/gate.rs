@@ -33,8 +33,8 @@ pub(super) enum Visitor {
     Operator {
         form_token: String,
     },
-    /// A program with a key.
-    Program,
+    /// A program, with the key of this id.
+    Program(i64),
     Stranger,
     /// Somebody behind a proxy, where only whoever sits at this machine is let in without signing in.
     Forwarded,
@@ -81,12 +81,12 @@ pub(in crate::web) async fn pass(
             return refuse(area, StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.");
         }
     };
-    let by_page = !matches!(visitor, Visitor::Program);
+    let by_page = !matches!(visitor, Visitor::Program(_));
     if by_page && origin::is_unsafe(request.method()) && !origin::is_ours(request.headers()) {
         return refuse(area, StatusCode::FORBIDDEN, "This request was not made by a page of Dialarr.");
     }
     match (area, &visitor) {
-        (Area::Open, _) | (_, Visitor::Operator { .. }) | (Area::Api, Visitor::Program) => {}
+        (Area::Open, _) | (_, Visitor::Operator { .. }) | (Area::Api, Visitor::Program(_)) => {}
         (Area::Api, Visitor::Stranger) => {
             return refuse(
                 area,
@@ -97,7 +97,7 @@ pub(in crate::web) async fn pass(
         (Area::Api | Area::Pages, Visitor::Forwarded) => {
             return refuse(area, StatusCode::FORBIDDEN, FORWARDED);
         }
-        (Area::Pages, Visitor::Stranger | Visitor::Program) => {
+        (Area::Pages, Visitor::Stranger | Visitor::Program(_)) => {
             return to_sign_in(request.method(), request.uri()).into_response();
         }
     }
@@ -169,7 +169,7 @@ async fn by_key(console: &Console, presented: &str) -> Result<Visitor, DbError> 
     if key.last_used_at.is_none_or(|last| now.duration_since(last) >= KEY_NOTED) {
         console.db.write(move |conn| access::key_used(conn, key.id, now)).await?;
     }
-    Ok(Visitor::Program)
+    Ok(Visitor::Program(key.id))
 }
 
 /// The key in `X-Api-Key`, or as a bearer. One that is no text is as wrong as any other.

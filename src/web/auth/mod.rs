@@ -25,6 +25,8 @@ use serde::de::DeserializeOwned;
 
 use super::console::Console;
 use super::problem::Problem;
+use crate::conversation::origin::Origin;
+use crate::store::audit::By;
 use crate::store::db::Db;
 use gate::Visitor;
 pub use hosts::{Hosts, host};
@@ -114,7 +116,7 @@ impl FromRequestParts<Console> for Operator {
         };
         match parts.extensions.get::<Visitor>() {
             Some(Visitor::Operator { form_token }) => Ok(Self { form_token: form_token.clone(), leaving }),
-            Some(Visitor::Program | Visitor::Stranger | Visitor::Forwarded) | None => {
+            Some(Visitor::Program(_) | Visitor::Stranger | Visitor::Forwarded) | None => {
                 Err(Redirect::to("/sign-in"))
             }
         }
@@ -153,16 +155,40 @@ impl<T: DeserializeOwned> FromRequest<Console> for SignedForm<T> {
     }
 }
 
-/// A program with an API key, or somebody who is signed in.
-#[derive(Debug, Clone)]
-pub(super) struct Caller;
+/// Who uses the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// Somebody who is signed in to the console.
+    Operator,
+    /// A program, with the key of this id.
+    Program(i64),
+}
+
+impl Caller {
+    /// In whose name changes stand in the audit log.
+    pub(super) fn by(self) -> By {
+        match self {
+            Self::Operator => By::Console,
+            Self::Program(key) => By::Key(key),
+        }
+    }
+
+    /// Where a text comes from that they say for somebody.
+    pub(super) fn origin(self) -> Origin {
+        match self {
+            Self::Operator => Origin::Session,
+            Self::Program(key) => Origin::Key(key),
+        }
+    }
+}
 
 impl FromRequestParts<Console> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _console: &Console) -> Result<Self, Problem> {
         match parts.extensions.get::<Visitor>() {
-            Some(Visitor::Operator { .. } | Visitor::Program) => Ok(Self),
+            Some(Visitor::Operator { .. }) => Ok(Self::Operator),
+            Some(Visitor::Program(key)) => Ok(Self::Program(*key)),
             Some(Visitor::Stranger | Visitor::Forwarded) | None => Err(Problem::new(
                 StatusCode::UNAUTHORIZED,
                 "An API key or a session of the console is needed.",

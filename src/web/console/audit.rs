@@ -18,7 +18,7 @@ use crate::web::auth::Operator;
 const FITS: usize = 50;
 
 /// The kinds of changes, in words.
-const KINDS: [(&str, &str); 36] = [
+const KINDS: [(&str, &str); 40] = [
     ("write", "Began a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Found a change made"),
@@ -38,6 +38,7 @@ const KINDS: [(&str, &str); 36] = [
     ("reopen", "Opened a conversation again"),
     ("clear", "Ended a conversation"),
     ("test_conversation", "Began a test conversation"),
+    ("text_as", "Texted as somebody"),
     ("tell_everyone", "Told everyone"),
     ("pause", "Paused"),
     ("resume", "Resumed"),
@@ -53,6 +54,9 @@ const KINDS: [(&str, &str); 36] = [
     ("sign_out", "Signed out"),
     ("sign_in_failed", "Failed to sign in"),
     ("password", "Changed the password"),
+    ("memory_added", "Added to memory"),
+    ("memory_shared", "Shared an answer with everybody"),
+    ("memory_kept", "Kept an answer private"),
     ("key_made", "Made an API key"),
     ("key_revoked", "Revoked an API key"),
 ];
@@ -127,8 +131,9 @@ impl Row {
             at: console.when(line.at),
             by: match &line.by {
                 Author::Person(who) => who.into(),
-                Author::Shell => Piece::plain("Operator, at the shell"),
-                Author::Console => Piece::plain("Operator, in the console"),
+                Author::Shell => Piece::plain("You, at the shell"),
+                Author::Console => Piece::plain("You, in the console"),
+                Author::Key(name) => Piece::plain(&format!("API key {name}")),
                 Author::Dialarr => Piece::plain("Dialarr"),
             },
             what: known.map_or_else(|| line.kind.replace('_', " "), |(_, name)| (*name).to_owned()),

@@ -52,7 +52,7 @@ pub(in crate::web) async fn approve(
     Id(id): Id,
     SignedForm(button): SignedForm<Button>,
 ) -> Shown {
-    let joining = console.engine.let_in(UserId(id)).await?;
+    let joining = console.engine.let_in(UserId(id), By::Console).await?;
     Ok(back(&button.path(id), joined(joining, Said::LetIn)?))
 }
 
@@ -61,7 +61,7 @@ pub(in crate::web) async fn block(
     Id(id): Id,
     SignedForm(button): SignedForm<Button>,
 ) -> Shown {
-    let joining = console.engine.shut_out(UserId(id)).await?;
+    let joining = console.engine.shut_out(UserId(id), By::Console).await?;
     Ok(back(&button.path(id), joined(joining, Said::Blocked)?))
 }
 

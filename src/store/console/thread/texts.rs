@@ -7,8 +7,10 @@ use jiff::Timestamp;
 
 use super::head::Head;
 use super::{ByTurn, Turn, by_turn};
+use crate::conversation::origin::Origin;
 use crate::conversation::transcript::{ChannelKind, EventId, Media, OutboxId, UserId, Via};
 use crate::conversation::way::Way;
+use crate::store::access;
 use crate::store::codec::{channel, media, ms, number, time, unreadable, via};
 use crate::store::console::fate::{self, Fate, Why};
 use crate::store::ledger::PENDING;
@@ -26,11 +28,26 @@ pub struct Received {
     pub media: Vec<Media>,
     pub channel: ChannelKind,
     pub via: Via,
+    pub by: Writer,
     pub at: Timestamp,
     /// Why it got no answer.
     pub skipped: Option<String>,
     /// What we reacted with.
     pub reactions: Vec<String>,
+}
+
+/// Who wrote a text of theirs down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Writer {
+    Sender,
+    /// The operator, as a test user.
+    Typed,
+    /// A button that the operator pressed.
+    Button,
+    /// A program, with the API key of this name.
+    Key(String),
+    /// The API, from a browser that is signed in.
+    Session,
 }
 
 /// A text of ours.
@@ -53,6 +70,7 @@ struct InRow {
     id: i64,
     turn_id: Option<i64>,
     channel: String,
+    external_id: String,
     body: String,
     media: Option<String>,
     via: String,
@@ -84,7 +102,7 @@ pub(super) fn received(conn: &mut Conn, turns: &[i64]) -> QueryResult<ByTurn<Rec
     by_turn(rows.into_iter().map(|row| {
         let turn = row.turn_id.unwrap_or_default();
         let reactions = given.remove(&row.id).unwrap_or_default();
-        Ok((turn, row.read(reactions)?))
+        Ok((turn, row.read(conn, reactions)?))
     }))
 }
 
@@ -162,7 +180,7 @@ pub(super) fn unanswered(conn: &mut Conn, span: &Span) -> QueryResult<Vec<Receiv
         .limit(ASIDES)
         .select(InRow::as_select())
         .load(conn)?;
-    rows.into_iter().map(|row| row.read(Vec::new())).collect()
+    rows.into_iter().map(|row| row.read(conn, Vec::new())).collect()
 }
 
 /// One text of theirs that got no turn.
@@ -170,7 +188,7 @@ pub fn unanswered_text(conn: &mut Conn, id: EventId) -> QueryResult<Option<Recei
     let over = inbound_events::turn_id.is_null().and(inbound_events::outcome.is_not_null());
     let row: Option<InRow> =
         inbound_events::table.find(id.0).filter(over).select(InRow::as_select()).first(conn).optional()?;
-    row.map(|row| row.read(Vec::new())).transpose()
+    row.map(|row| row.read(conn, Vec::new())).transpose()
 }
 
 /// A user's texts that no turn has taken up yet.
@@ -181,17 +199,26 @@ pub(super) fn waiting(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Received
         .limit(ASIDES)
         .select(InRow::as_select())
         .load(conn)?;
-    rows.into_iter().map(|row| row.read(Vec::new())).collect()
+    rows.into_iter().map(|row| row.read(conn, Vec::new())).collect()
 }
 
 impl InRow {
-    fn read(self, reactions: Vec<String>) -> QueryResult<Received> {
+    fn read(self, conn: &mut Conn, reactions: Vec<String>) -> QueryResult<Received> {
+        let channel = channel(&self.channel)?;
+        let by = match Origin::of(channel, &self.external_id) {
+            Origin::Sender => Writer::Sender,
+            Origin::Typed => Writer::Typed,
+            Origin::Button => Writer::Button,
+            Origin::Key(key) => Writer::Key(access::key_name(conn, key)?),
+            Origin::Session => Writer::Session,
+        };
         Ok(Received {
             id: EventId(self.id),
             body: self.body,
             media: media(self.media.as_deref())?,
-            channel: channel(&self.channel)?,
+            channel,
             via: via(&self.via)?,
+            by,
             at: time(self.received_at)?,
             skipped: self.outcome_reason.filter(|_| self.outcome.as_deref() == Some("skipped")),
             reactions,

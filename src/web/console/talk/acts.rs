@@ -116,7 +116,7 @@ pub(in crate::web) async fn cancel(
     Id(turn): Id,
     _form: SignedForm<Press>,
 ) -> Shown {
-    let outcome = match console.engine.cancel_turn(TurnId(turn)).await? {
+    let outcome = match console.engine.cancel_turn(TurnId(turn), By::Console).await? {
         Cancellation::Requested => Said::Ending,
         Cancellation::AlreadyOver => Said::Over,
         Cancellation::Unknown => return Err(Failure::Missing),
@@ -129,7 +129,7 @@ pub(in crate::web) async fn resume(
     Id(turn): Id,
     _form: SignedForm<Press>,
 ) -> Shown {
-    let outcome = match console.engine.resume_turn(TurnId(turn)).await? {
+    let outcome = match console.engine.resume_turn(TurnId(turn), By::Console).await? {
         Resumption::Resumed => Said::TurnResumed,
         Resumption::NotResumable(_) => Said::NotResumed,
         Resumption::Unknown => return Err(Failure::Missing),

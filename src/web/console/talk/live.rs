@@ -119,7 +119,7 @@ impl Telling {
     async fn draw(&self, touched: Touched, seq: Seq) -> anyhow::Result<Vec<Event>> {
         let id = self.reader.conversation();
         let Drawn { head, tail, entries } = self.console.db.read(move |conn| touched.read(conn, id)).await?;
-        let setting = Setting { token: self.token.clone(), is_test: head.with.is_test };
+        let setting = Setting { token: self.token.clone() };
         let mut events = Vec::new();
         for entry in entries {
             let html = turns::entry(&self.console, entry, &setting)?;

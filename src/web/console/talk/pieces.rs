@@ -68,7 +68,7 @@ pub(super) fn tail(console: &Console, head: &Head, tail: Tail, setting: &Setting
     let view = TailView {
         id: head.id.0,
         token: &setting.token,
-        waiting: tail.waiting.iter().map(|text| received(console, text, setting)).collect(),
+        waiting: tail.waiting.iter().map(|text| received(console, text)).collect(),
         question,
         last_prompt: used.map(count),
         meter: used.zip(console.context_window),

@@ -91,7 +91,7 @@ fn fill(console: &Console, operator: &Operator, thread: Thread, asks: Asks) -> a
     let Thread { head, tail, entries, older, seq } = thread;
     let Asks { before, said, typed } = asks;
     let with = Named::from(&head.with);
-    let setting = Setting { token: operator.form_token().to_owned(), is_test: with.is_test };
+    let setting = Setting { token: operator.form_token().to_owned() };
     let entries: askama::Result<Vec<String>> =
         entries.into_iter().map(|entry| turns::entry(console, entry, &setting)).collect();
     let is_open = head.end.is_none();

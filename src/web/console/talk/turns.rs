@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::wording::{self, Badge};
 use crate::conversation::stream::TurnState;
-use crate::conversation::transcript::{Arguments, Brain, ChannelKind, Media, Tier};
+use crate::conversation::transcript::{Arguments, Brain, Media, Tier};
 use crate::conversation::way::Way;
 use crate::store::console::thread::steps::{Attempt, AttemptState, Call};
 use crate::store::console::thread::texts::{Received, Sent};
@@ -19,8 +19,6 @@ use crate::web::console::frame::When;
 pub(super) struct Setting {
     /// What forms must send back.
     pub(super) token: String,
-    /// Nothing goes to a phone.
-    pub(super) is_test: bool,
 }
 
 #[derive(Template)]
@@ -81,7 +79,7 @@ struct CallView {
 pub(super) struct ReceivedView {
     pub(super) body: String,
     pub(super) when: When,
-    pub(super) by: &'static str,
+    pub(super) by: String,
     pub(super) media: Vec<Media>,
     pub(super) skipped: Option<&'static str>,
     pub(super) reactions: Vec<String>,
@@ -106,7 +104,7 @@ pub(super) fn entry(console: &Console, entry: Entry, setting: &Setting) -> askam
             id: format!("turn-{}", turn.id),
             at_ms,
             token,
-            received: turn.received.iter().map(|text| received(console, text, setting)).collect(),
+            received: turn.received.iter().map(|text| received(console, text)).collect(),
             sent: turn.sent.iter().map(|text| sent(console, text)).collect(),
             turn: Some(view(turn)),
         },
@@ -123,7 +121,7 @@ pub(super) fn entry(console: &Console, entry: Entry, setting: &Setting) -> askam
             at_ms,
             token,
             turn: None,
-            received: vec![received(console, &text, setting)],
+            received: vec![received(console, &text)],
             sent: Vec::new(),
         },
     };
@@ -221,18 +219,11 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}")
 }
 
-pub(super) fn received(console: &Console, text: &Received, setting: &Setting) -> ReceivedView {
-    let by = match text.channel {
-        // Only the operator types for somebody real, and only to answer a question.
-        ChannelKind::Console if !setting.is_test => "answered by the operator",
-        ChannelKind::Twilio | ChannelKind::Console | ChannelKind::Local => {
-            wording::channel(text.channel, text.via)
-        }
-    };
+pub(super) fn received(console: &Console, text: &Received) -> ReceivedView {
     ReceivedView {
         body: text.body.clone(),
         when: console.when(text.at),
-        by,
+        by: wording::writer(text),
         media: text.media.clone(),
         skipped: text.skipped.as_deref().map(wording::skipped),
         reactions: text.reactions.clone(),

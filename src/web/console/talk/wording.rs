@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::conversation::stream::{CallPhase, TurnState};
 use crate::conversation::transcript::{ChannelKind, Via};
+use crate::store::console::thread::texts::{Received, Writer};
 use crate::store::conversations::EndReason;
 
 /// A state as a badge: its words and its colour, which never stands for the words.
@@ -54,8 +55,18 @@ pub(super) fn call(phase: CallPhase) -> Badge {
     }
 }
 
-/// How a text reached us.
-pub(super) fn channel(channel: ChannelKind, via: Via) -> &'static str {
+/// Who wrote a text of theirs down, or how it reached us.
+pub(super) fn writer(text: &Received) -> String {
+    match &text.by {
+        Writer::Sender => channel(text.channel, text.via).to_owned(),
+        Writer::Typed => "typed in the console".to_owned(),
+        Writer::Button => "you in the console".to_owned(),
+        Writer::Key(name) => format!("API key {name}"),
+        Writer::Session => "you over the API".to_owned(),
+    }
+}
+
+fn channel(channel: ChannelKind, via: Via) -> &'static str {
     match (channel, via) {
         (ChannelKind::Twilio, Via::Webhook | Via::Local) => "by phone",
         (ChannelKind::Twilio, Via::Fallback) => "by phone, at the second try",

@@ -1,0 +1,246 @@
+//! What the document of the API says, and that it is so: a program can be written from it alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dialarr::arr::fake::item::movie;
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use crate::harness::model::{calls, removes_movie, says};
+use crate::harness::program::Program;
+use crate::harness::{ANN, TestApp};
+
+/// What the document says of events: the schema of each by its name.
+fn events(document: &Value) -> BTreeMap<String, String> {
+    let described = document["paths"]["/api/v1/conversations/{id}/events"]["get"]["description"].as_str();
+    let lines = described.unwrap().lines().filter_map(|line| line.strip_prefix("| `"));
+    let event = |line: &str| {
+        let (name, rest) = line.split_once("` | [`").unwrap();
+        (name.to_owned(), rest.split_once("`](#/components/schemas/").unwrap().0.to_owned())
+    };
+    lines.map(event).collect()
+}
+
+fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    match schema["$ref"].as_str() {
+        Some(place) => {
+            document.pointer(place.strip_prefix('#').unwrap()).unwrap_or_else(|| panic!("{place}"))
+        }
+        None => schema,
+    }
+}
+
+/// Every field of an object with its schema, and whether it must be there.
+fn fields<'a>(document: &'a Value, schema: &'a Value) -> BTreeMap<&'a str, (&'a Value, bool)> {
+    let schema = resolved(document, schema);
+    let mut all = BTreeMap::new();
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        all.extend(fields(document, part));
+    }
+    let must = |name: &str| schema["required"].as_array().is_some_and(|names| names.contains(&json!(name)));
+    let own = schema["properties"].as_object().into_iter().flatten();
+    all.extend(own.map(|(name, field)| (name.as_str(), (field, must(name)))));
+    all
+}
+
+fn kind(data: &Value) -> &'static str {
+    match data {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// In what the data is other than the document says.
+fn misfits(document: &Value, schema: &Value, data: &Value, place: &str) -> Vec<String> {
+    let schema = resolved(document, schema);
+    if let Some(choices) = schema["oneOf"].as_array() {
+        let fits = choices.iter().any(|choice| misfits(document, choice, data, place).is_empty());
+        return if fits { Vec::new() } else { vec![format!("{place}: {data}")] };
+    }
+    let kinds = schema["type"].as_array().cloned().unwrap_or_else(|| vec![schema["type"].clone()]);
+    let known = schema["enum"].as_array().is_none_or(|words| words.contains(data));
+    if (schema.get("type").is_some() && !kinds.contains(&json!(kind(data)))) || !known {
+        return vec![format!("{place}: {data}")];
+    }
+    match data {
+        Value::Array(items) => {
+            let of = |item| misfits(document, &schema["items"], item, place);
+            items.iter().flat_map(of).collect()
+        }
+        Value::Object(given) if schema.get("properties").is_some() || schema.get("allOf").is_some() => {
+            object_misfits(document, schema, given, place)
+        }
+        Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    }
+}
+
+fn object_misfits(document: &Value, schema: &Value, given: &Map<String, Value>, place: &str) -> Vec<String> {
+    let fields = fields(document, schema);
+    let missing = fields.iter().filter(|(name, (_, must))| *must && !given.contains_key(**name));
+    let mut found: Vec<String> = missing.map(|(name, _)| format!("{place}.{name} is missing")).collect();
+    for (name, value) in given {
+        match fields.get(name.as_str()) {
+            Some((field, _)) => found.extend(misfits(document, field, value, &format!("{place}.{name}"))),
+            None => found.push(format!("{place}.{name} is not described")),
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn every_event_of_a_conversation_is_as_the_document_says() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays([calls("react", json!({ "emoji": "\u{1f44d}" })), says("Good evening.")]);
+    app.sms("good evening").await;
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    app.sms("no").await;
+    let document = app.program().await.get("/api/v1/openapi.json").await.json();
+    let browser = app.browser().await;
+    let path = "/api/v1/conversations/1/events";
+    let told = app.reads_live(&browser, path).await
+        + &app.reads_live(&browser, &format!("{path}?after=0")).await
+        + &app.reads_live(&browser, &format!("{path}?after=-1")).await;
+
+    let described = events(&document);
+    let (mut seen, mut wrong) = (BTreeSet::new(), Vec::new());
+    for event in told.split("\n\n") {
+        let line = |key: &str| event.lines().find_map(|line| line.strip_prefix(key));
+        let (Some(name), Some(data)) = (line("event: "), line("data: ")) else { continue };
+        seen.insert(name);
+        let Some(schema) = described.get(name) else {
+            wrong.push(format!("{name} is not described"));
+            continue;
+        };
+        let schema = &document["components"]["schemas"][schema];
+        assert!(schema.is_object(), "the data of {name} has no schema");
+        wrong.extend(misfits(&document, schema, &serde_json::from_str(data).unwrap(), name));
+    }
+
+    assert_eq!(wrong, Vec::<String>::new());
+    // An attempt is given up only where a model fails.
+    let expected: BTreeSet<&str> =
+        described.keys().map(String::as_str).filter(|name| *name != "step_abandoned").collect();
+    assert_eq!(seen, expected);
+    assert!(app.heard_by(ANN).len() > 1);
+}
+
+#[tokio::test]
+async fn the_document_says_when_what_is_other_than_described() {
+    let document = json!({ "components": { "schemas": { "Key": {
+        "type": "object", "required": ["step"], "properties": { "step": { "type": "integer" } }
+    } } } });
+    let schema = json!({
+        "allOf": [{ "$ref": "#/components/schemas/Key" }],
+        "type": "object",
+        "properties": { "state": { "type": "string", "enum": ["open"] }, "at": { "type": ["string", "null"] } }
+    });
+    let check = |data: Value| misfits(&document, &schema, &data, "x");
+    assert_eq!(check(json!({ "step": 1, "state": "open", "at": null })), Vec::<String>::new());
+    assert_eq!(
+        check(json!({ "state": "shut", "at": 1, "more": 2 })),
+        ["x.step is missing", "x.at: 1", "x.more is not described", "x.state: \"shut\""]
+    );
+}
+
+/// Every route of the document as `GET /api/v1/users`.
+fn routes(document: &Value) -> Vec<String> {
+    let paths = document["paths"].as_object().unwrap();
+    let routes = paths.iter().flat_map(|(path, item)| {
+        item.as_object().unwrap().keys().map(move |method| format!("{} {path}", method.to_uppercase()))
+    });
+    routes.collect()
+}
+
+#[tokio::test]
+async fn the_document_names_every_route_and_schema() {
+    let app = TestApp::start_without_model().await;
+    let document = app.program().await.get("/api/v1/openapi.json").await.json();
+    let schemas: Vec<&str> =
+        document["components"]["schemas"].as_object().unwrap().keys().map(String::as_str).collect();
+    insta::assert_snapshot!(routes(&document).join("\n"), @r"
+    GET /api/v1/conversations
+    GET /api/v1/conversations/{id}
+    GET /api/v1/conversations/{id}/events
+    POST /api/v1/conversations/{id}/reopen
+    POST /api/v1/messages
+    GET /api/v1/messages/{id}
+    POST /api/v1/turns/{id}/cancel
+    POST /api/v1/turns/{id}/resume
+    GET /api/v1/users
+    POST /api/v1/users/{id}/approve
+    POST /api/v1/users/{id}/block
+    POST /api/v1/users/{id}/clear
+    ");
+    insta::assert_snapshot!(schemas.join("\n"), @r"
+    AbandonedEvent
+    Action
+    BlockEvent
+    BlockKey
+    BlockWord
+    CallEvent
+    CallWord
+    Cleared
+    Content
+    Conversation
+    ConversationEvent
+    ConversationWord
+    DeltaEvent
+    Direction
+    Intervention
+    Lifecycle
+    Message
+    MessageEvent
+    MessageWord
+    NewMessage
+    NoData
+    Page_Conversation
+    Page_Turn
+    Page_User
+    Pending
+    PhoneNumber
+    Problem
+    Question
+    QuestionEvent
+    QuestionWord
+    ReactionEvent
+    ReactionWord
+    Reply
+    Sender
+    Snapshot
+    SnapshotConversation
+    Text
+    ToolCall
+    Turn
+    TurnEvent
+    TurnState
+    TurnWord
+    User
+    WholeConversation
+    ");
+}
+
+#[tokio::test]
+async fn every_route_of_the_document_is_served_and_refuses_strangers() {
+    let app = TestApp::start_without_model().await;
+    let program = app.program().await;
+    let document = program.get("/api/v1/openapi.json").await.json();
+    for route in routes(&document) {
+        let (method, path) = route.split_once(' ').unwrap();
+        let path = path.replace("{id}", "77");
+        let method: Method = method.parse().unwrap();
+        let known = program.send(program.to(method.clone(), &path), "").await;
+        assert_ne!(known.status, 405, "{route}");
+        if known.status == 404 {
+            let (_, detail) = known.problem();
+            assert_ne!(detail, "the API has no such address", "{route}");
+        }
+        let stranger = Program::without_a_key(&app).send_as_stranger(method, &path).await;
+        assert_eq!(stranger.problem().0, 401, "{route}");
+    }
+}
