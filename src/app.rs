@@ -116,6 +116,7 @@ struct Tasks {
     inbox: Option<JoinHandle<()>>,
     upkeep: JoinHandle<()>,
     retries: JoinHandle<()>,
+    learning: JoinHandle<()>,
 }
 
 impl Tasks {
@@ -143,7 +144,8 @@ impl Tasks {
             }
         };
         let retries = tokio::spawn(engine.clone().retry(stop.clone()));
-        Ok(Self { relay, inbox, upkeep: tokio::spawn(upkeep.clone().run()), retries })
+        let learning = tokio::spawn(engine.clone().learn(stop.clone()));
+        Ok(Self { relay, inbox, upkeep: tokio::spawn(upkeep.clone().run()), retries, learning })
     }
 }
 
@@ -159,8 +161,7 @@ pub enum StartError {
 impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
     pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
-        let Blueprint { db, clock, settings, admin, members, missed, .. } = blueprint;
-        let embedder = blueprint.embedder;
+        let Blueprint { db, clock, settings, admin, members, missed, embedder, .. } = blueprint;
         let checkup = Checkup::new(blueprint.config, &blueprint.library, embedder.clone(), settings.floor);
         let library = Arc::new(blueprint.library);
         let now = clock.now();
@@ -246,6 +247,9 @@ impl App {
             task.abort();
             let _ = task.await;
         }
+        // What it is at is stored as not done.
+        tasks.learning.abort();
+        let _ = tasks.learning.await;
         // Nobody gives it work any more; what still runs would keep the database open.
         engine.abort().await;
         if tokio::time::timeout(LAST_TEXTS, tasks.relay).await.is_err() {
@@ -352,8 +356,8 @@ impl App {
 
     /// Stops where it stands, as a kill would, and leaves the database as it is: for crash tests.
     pub async fn kill(self) {
-        let Tasks { relay, inbox, upkeep, retries } = self.tasks;
-        for task in [relay, upkeep, retries].into_iter().chain(inbox) {
+        let Tasks { relay, inbox, upkeep, retries, learning } = self.tasks;
+        for task in [relay, upkeep, retries, learning].into_iter().chain(inbox) {
             task.abort();
             // An aborted task ends with an error that says so.
             let _ = task.await;

@@ -11,6 +11,7 @@ pub mod engine;
 pub mod failpoint;
 pub mod http;
 pub mod llm;
+pub mod memory;
 pub mod messaging;
 pub mod metrics;
 pub mod pace;

@@ -23,6 +23,7 @@ use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::{Address, PhoneNumber};
 use crate::conversation::triage::Routing;
 use crate::conversation::turn::Limits;
+use crate::engine::learning::Notes;
 use crate::engine::{Codes, Pictures, Quotas, Settings, SmsReactions};
 use crate::http::{Http, InProcess};
 use crate::llm::Model;
@@ -214,6 +215,7 @@ pub fn settings(zone: TimeZone) -> Settings {
         reactions: SmsReactions::Silent,
         quiet: None,
         pictures: Pictures::Sent,
+        notes: Notes::ByCode,
         number: Some(Address::new(OUR_NUMBER)),
         floor: USUAL_FLOOR,
         pace: Pace::STANDARD,

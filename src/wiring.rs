@@ -111,6 +111,7 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
         quiet: config.notifications.quiet,
         // The terminal shows their addresses, whoever it is.
         pictures: config.twilio.as_ref().map_or(Pictures::Sent, |twilio| twilio.pictures),
+        notes: conversation.notes,
         number: config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str())),
         floor: config.embeddings.as_ref().map_or(USUAL_FLOOR, |embeddings| embeddings.floor),
         pace: config::pace(),

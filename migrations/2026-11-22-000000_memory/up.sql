@@ -80,7 +80,9 @@ CREATE INDEX ix_response_owner ON agent_responses(owner, revision);
 CREATE INDEX ix_response_revision ON agent_responses(revision);
 CREATE INDEX ix_response_user ON agent_responses(user_id, id);
 CREATE INDEX ix_response_likeness ON agent_responses(likeness, owner) WHERE state = 'done';
-CREATE INDEX ix_response_suggested ON agent_responses(id) WHERE for_everyone = 'suggested';
+-- All that is counted of them, without a look at their words and vectors.
+CREATE INDEX ix_response_counts ON agent_responses(state, scope, response_type, embed_model);
+CREATE INDEX ix_response_suggested ON agent_responses(id) WHERE for_everyone = 'suggested' AND state = 'done';
 
 -- Words of what can be found. Who may find them stands beside them, so that no other rows are ever looked at.
 CREATE VIRTUAL TABLE response_words USING fts5(owner, trigger_text, response_text, summary, keywords,

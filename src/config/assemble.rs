@@ -20,6 +20,7 @@ use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::PhoneNumber;
 use crate::conversation::triage::Routing;
+use crate::engine::learning::Notes;
 use crate::engine::{Pictures, SmsReactions};
 use crate::llm::embeddings::USUAL_FLOOR;
 use crate::telemetry;
@@ -274,6 +275,7 @@ fn conversation(reader: &mut Reader<'_>) -> Conversation {
     let codes = [("bulk", ConfirmCode::Bulk), ("always", ConfirmCode::Always)];
     let reactions = [("silent", SmsReactions::Silent), ("text", SmsReactions::Text)];
     let routings = [("off", Routing::Off), ("heuristic", Routing::Heuristic), ("ai", Routing::Ai)];
+    let notes = [("model", Notes::ByModel), ("code", Notes::ByCode)];
     let idle_minutes = reader.number(variables::CONVERSATION_IDLE_MINUTES, 1..=10_080).or(30);
     let confirm_minutes = reader.number(variables::CONFIRM_MINUTES, 1..=60).or(5);
     Conversation {
@@ -284,6 +286,7 @@ fn conversation(reader: &mut Reader<'_>) -> Conversation {
         coalesce: Duration::from_millis(reader.number(variables::COALESCE_MS, 0..=4000).or(1200)),
         reactions: reader.choice(variables::SMS_REACTIONS, &reactions).or(SmsReactions::Silent),
         routing: reader.choice(variables::TURN_ROUTING, &routings).or(Routing::Heuristic),
+        notes: reader.choice(variables::MEMORY_NOTES, &notes).or(Notes::ByModel),
     }
 }
 

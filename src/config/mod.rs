@@ -22,6 +22,7 @@ use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
 use crate::conversation::transcript::PhoneNumber;
 use crate::conversation::triage::Routing;
+use crate::engine::learning::Notes;
 use crate::engine::{Pictures, SmsReactions};
 use crate::pace::Pace;
 use crate::web::auth::Rules;
@@ -190,6 +191,7 @@ pub struct Conversation {
     pub coalesce: Duration,
     pub reactions: SmsReactions,
     pub routing: Routing,
+    pub notes: Notes,
 }
 
 /// What a member may add, how fast one may text, and what a day may cost; `None` is without a limit.

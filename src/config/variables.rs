@@ -66,6 +66,7 @@ variables! {
     COALESCE_MS = "1200",
     SMS_REACTIONS = "silent",
     TURN_ROUTING = "heuristic",
+    MEMORY_NOTES = "model",
     QUOTA_MOVIES = "10/7d",
     QUOTA_SEASONS = "10/7d",
     RATE_LIMIT = "10/1m",

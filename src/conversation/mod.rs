@@ -4,6 +4,7 @@
 pub mod action;
 pub mod consent;
 pub mod deletion;
+pub mod extraction;
 pub mod frozen;
 pub mod lifecycle;
 pub mod naming;
@@ -15,6 +16,7 @@ pub mod prompt;
 pub mod quiet;
 pub mod rate;
 pub mod reaction;
+pub mod recall;
 pub mod requests;
 pub mod route;
 pub mod spending;

@@ -140,6 +140,7 @@ mod tests {
             tool_choice: ToolChoice::Auto,
             messages: vec![Message::User("hi".to_owned())],
             max_output_tokens: 50,
+            reply_schema: None,
         };
         let prices = Prices { input: 1_000_000, cached: 0, output: 3_000_000 };
         let estimate = Estimate::of(&request, prices);

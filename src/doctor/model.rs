@@ -93,6 +93,7 @@ fn request(text: &str) -> ModelRequest {
         tool_choice: ToolChoice::Auto,
         messages: vec![Message::User(text.to_owned())],
         max_output_tokens: ANSWER_TOKENS,
+        reply_schema: None,
     }
 }
 

@@ -155,6 +155,7 @@ impl Engine {
                 user_name: scene.user.name.as_deref(),
                 done_today: &past.done_today,
                 notes: &scene.plan.notes,
+                recalled: &past.recalled,
             },
             style: ask.style,
         })

@@ -196,6 +196,7 @@ impl Engine {
         self.0.parts.db.write(end).await?;
         failpoint::reached("deletion.reported");
         self.0.parts.outbox.ring();
+        self.0.answered.notify_one();
         Ok(())
     }
 

@@ -18,6 +18,7 @@ use crate::store::approvals::{self, Approval, End, Found, Matter, NewApproval, S
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::household::{self, Change};
 use crate::store::ledger;
+use crate::store::memory::groups;
 use crate::store::pending;
 use crate::store::quotas::{self, Own};
 use crate::store::turns::{Kind, Plan};
@@ -241,16 +242,21 @@ impl Beginning<'_> {
     fn tell_everyone(&mut self, admin: &User, words: &str, event: &InboundEvent) -> QueryResult<String> {
         self.note(admin, "tell_everyone", Subject::Household)?;
         let text = format!("{}: {words}", naming::called(admin));
-        let mut told = 0;
+        let mut told = Vec::new();
         for user in users::known(self.conn)? {
             if user.status == Status::Active && !user.opted_out && !user.test && user.id != admin.id {
                 let way = WayBack::to_user(self.conn, &user, self.settings.number.as_ref())?;
                 let key = format!("told:{}:{}", admin.id, event.id);
                 outbox::queue_once(self.conn, &way.notice(&key, &text), self.now)?;
-                told += 1;
+                told.push(user.id);
             }
         }
-        Ok(match told {
+        if !admin.test {
+            let source = format!("told:{}:{}", admin.id, event.id);
+            let heard_by = [told.as_slice(), &[admin.id]].concat();
+            groups::said(self.conn, &source, Some(admin.id), &heard_by, &text, self.now)?;
+        }
+        Ok(match told.len() {
             0 => "There is nobody else to tell.".to_owned(),
             1 => "OK, I told one person.".to_owned(),
             many => format!("OK, I told {many} people."),

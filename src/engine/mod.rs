@@ -14,8 +14,10 @@ mod ending;
 mod household;
 pub mod intervening;
 pub mod joining;
+pub mod learning;
 mod notices;
 pub mod operator;
+mod recalling;
 mod reconcile;
 mod reports;
 mod retries;
@@ -47,6 +49,7 @@ use crate::conversation::triage::Routing;
 use crate::conversation::turn::Limits;
 use crate::llm::Model;
 use crate::llm::embeddings::Embedder;
+use crate::memory::index::Index;
 use crate::messaging::outbox::Doorbell;
 use crate::metrics::Metrics;
 use crate::pace::Pace;
@@ -56,11 +59,15 @@ use crate::store::{Conn, QueryResult};
 use crate::tools::library::Library;
 use crate::tools::registry::Registry;
 
+use learning::Notes;
 use stream::hub::Hub;
 use stream::reader::Reader;
 
 pub use admission::AdmitError;
 pub use reports::ReportError;
+
+/// Requests for vectors at the same time.
+const EMBEDDINGS_AT_ONCE: usize = 2;
 
 /// How a household wants its conversations run.
 #[derive(Debug, Clone)]
@@ -88,6 +95,8 @@ pub struct Settings {
     /// The hours in which notices rest for whoever has set no others.
     pub quiet: Option<Quiet>,
     pub pictures: Pictures,
+    /// Who notes what answers are about.
+    pub notes: Notes,
     /// Our own number, for those who have not texted yet; `None` without an account.
     pub number: Option<Address>,
     /// From which likeness on two texts count as alike.
@@ -185,6 +194,13 @@ struct Inner {
     tasks: TaskTracker,
     /// Something may be queued that is to be tried later.
     retries: Notify,
+    /// Something was answered that may be learned from.
+    answered: Notify,
+    /// Held by whoever works on answers.
+    learning: tokio::sync::Mutex<()>,
+    embedding_places: Semaphore,
+    /// Vectors of what people may find.
+    index: Mutex<Index>,
     /// No new turn begins.
     draining: CancellationToken,
     /// Turns begin from here on; texts are taken in before.
@@ -204,6 +220,10 @@ impl Engine {
             reported: Notify::new(),
             tasks: TaskTracker::new(),
             retries: Notify::new(),
+            answered: Notify::new(),
+            learning: tokio::sync::Mutex::new(()),
+            embedding_places: Semaphore::new(EMBEDDINGS_AT_ONCE),
+            index: Mutex::new(Index::default()),
             draining: CancellationToken::new(),
             open: CancellationToken::new(),
             aborting: CancellationToken::new(),

@@ -35,6 +35,8 @@ pub(super) struct Past {
     pub(super) turns: Vec<PastTurn>,
     /// In earlier conversations of the day, newest first.
     pub(super) done_today: Vec<String>,
+    /// In any earlier conversation, as far as it has to do with what is said now.
+    pub(super) recalled: Vec<String>,
 }
 
 /// Whether a turn goes on.
@@ -58,12 +60,12 @@ impl Engine {
         let conversation = live.conversation;
         let since = self.start_of_day();
         let read = move |conn: &mut _| {
-            Ok(Past {
-                turns: history::past_turns(conn, conversation)?,
-                done_today: history::done_before(conn, user, conversation, since)?,
-            })
+            let turns = history::past_turns(conn, conversation)?;
+            Ok((turns, history::done_before(conn, user, conversation, since)?))
         };
-        let past = self.0.parts.db.read(read).await?;
+        let (turns, done_today) = self.0.parts.db.read(read).await?;
+        let recalled = self.remembered(&self.scene(user, live).await?).await;
+        let past = Past { turns, done_today, recalled };
         loop {
             let scene = self.scene(user, live).await?;
             if scene.plan.triage != Triage::Respond && !scene.turn.cancel_requested {
@@ -164,6 +166,7 @@ impl Engine {
         self.0.parts.db.write(end).await?;
         failpoint::reached("turn.ended");
         self.0.parts.outbox.ring();
+        self.0.answered.notify_one();
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use crate::conversation::transcript::{MediaKind, Status, UserId};
 use crate::messaging::segments::Segments;
 use crate::store::arr_events::{self, Take};
 use crate::store::follows::{self, Followed};
+use crate::store::memory::groups;
 use crate::store::notices::{self, Noted, Wants};
 use crate::store::{Conn, QueryResult, users};
 
@@ -25,6 +26,13 @@ pub(super) enum Told {
     NoAnswer,
     /// Its server cannot say anything of this one show.
     Unclear,
+}
+
+/// Whether somebody real is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hearing {
+    Told,
+    NotTold,
 }
 
 /// What there is to tell of a show.
@@ -141,10 +149,14 @@ impl Telling<'_> {
         let (instance, catalog_id) = (group.instance.clone(), movie.catalog_id);
         let what = Followed { instance, kind: MediaKind::Movie, catalog_id, season: None };
         let matter = format!("movie:{}:{}", group.instance, movie.catalog_id);
+        let (news, mut heard_by) = (words::movie_ready(movie), Vec::new());
         for user in follows::followers(self.conn, &what)? {
             let since = follows::since(self.conn, user, &what)?.unwrap_or(self.now);
-            self.tell(user, Topic::Ready, &[(matter.clone(), since)], &words::movie_ready(movie))?;
+            if self.tell(user, Topic::Ready, &[(matter.clone(), since)], &news)? == Hearing::Told {
+                heard_by.push(user);
+            }
         }
+        self.remember(&matter, &heard_by, &news)?;
         follows::end(self.conn, &what, self.now).map(drop)
     }
 
@@ -164,9 +176,19 @@ impl Telling<'_> {
         if arr_events::take(self.conn, &news.reports, self.now)? == Take::Lost {
             return Ok(Told::Done);
         }
+        let mut told: Vec<(News, Vec<UserId>)> = Vec::new();
         for share in shares {
             let words = words::show_ready(&news.show, &share.complete, &share.episodes);
-            self.tell(share.user, Topic::Ready, &share.matters, &words)?;
+            if self.tell(share.user, Topic::Ready, &share.matters, &words)? == Hearing::Told {
+                match told.iter_mut().find(|(known, _)| known.sentence == words.sentence) {
+                    Some((_, heard_by)) => heard_by.push(share.user),
+                    None => told.push((words, vec![share.user])),
+                }
+            }
+        }
+        for (place, (words, heard_by)) in told.iter().enumerate() {
+            let matter = format!("show:{}:{}:{place}", news.instance, news.show.catalog_id);
+            self.remember(&matter, heard_by, words)?;
         }
         for season in &news.complete {
             follows::end(self.conn, &followed(&news.instance, &news.show, *season), self.now)?;
@@ -228,10 +250,19 @@ impl Telling<'_> {
         };
         let matter = format!("trouble:{}:{what}", group.instance);
         let since = self.now - TROUBLE_EVERY;
+        let mut heard_by = Vec::new();
         for admin in users::admins(self.conn)? {
-            self.tell(admin.id, Topic::Trouble, &[(matter.clone(), since)], &words)?;
+            if self.tell(admin.id, Topic::Trouble, &[(matter.clone(), since)], &words)? == Hearing::Told {
+                heard_by.push(admin.id);
+            }
         }
-        Ok(())
+        self.remember(&matter, &heard_by, &words)
+    }
+
+    /// What several were told together is theirs to find together. A matter is told anew only at another time.
+    fn remember(&mut self, matter: &str, heard_by: &[UserId], news: &News) -> QueryResult<()> {
+        let source = format!("notice:{matter}:{}", self.now.as_millisecond());
+        groups::said(self.conn, &source, None, heard_by, &news.sentence, self.now)
     }
 
     /// One person, once for each matter: now, in the morning, or together with what waits already.
@@ -241,13 +272,13 @@ impl Telling<'_> {
         topic: Topic,
         matters: &[(String, Timestamp)],
         news: &News,
-    ) -> QueryResult<()> {
+    ) -> QueryResult<Hearing> {
         let person = users::get(self.conn, user)?;
         if person.status != Status::Active || person.opted_out {
-            return Ok(());
+            return Ok(Hearing::NotTold);
         }
         if notices::wants(self.conn, user)? == Wants::Nothing {
-            return Ok(());
+            return Ok(Hearing::NotTold);
         }
         let mut ids = Vec::new();
         for (matter, since) in matters {
@@ -255,7 +286,7 @@ impl Telling<'_> {
                 ids.push(id);
             }
         }
-        let Some(first) = ids.first() else { return Ok(()) };
+        let Some(first) = ids.first() else { return Ok(Hearing::NotTold) };
         let way = WayBack::to_user(self.conn, &person, self.settings.number.as_ref())?;
         let key = notices::key(topic, *first);
         let told = (ids.as_slice(), news.phrase.as_str());
@@ -263,9 +294,11 @@ impl Telling<'_> {
             held.phrases.push(news.phrase.clone());
             let text = way.notice(&key, &words::together(topic, &held.phrases));
             let segments = u32::try_from(Segments::of(&text.body).count).unwrap_or(u32::MAX);
-            return notices::say_more(self.conn, held.id, (&text.body, segments), told, self.now);
+            notices::say_more(self.conn, held.id, (&text.body, segments), told, self.now)?;
+            return Ok(Hearing::Told);
         }
         let at = leaves_at(self.conn, user, self.settings, self.now)?;
-        notices::queue(self.conn, &way.notice(&key, &news.sentence), at, told, self.now)
+        notices::queue(self.conn, &way.notice(&key, &news.sentence), at, told, self.now)?;
+        Ok(if person.test { Hearing::NotTold } else { Hearing::Told })
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Dialect {
     pub reasoning_effort: Option<String>,
     pub streaming: Streaming,
     pub stream_options: bool,
+    /// Whether an answer can be asked for by its schema.
+    pub reply_schema: bool,
     /// The fields that are not to be changed (again).
     settled: Vec<Field>,
 }
@@ -41,6 +43,7 @@ enum Field {
     Effort,
     Stream,
     StreamOptions,
+    ReplySchema,
 }
 
 /// What a server said when it refused a request.
@@ -69,7 +72,14 @@ impl Dialect {
             Setting::Auto if openai => TokenField::MaxCompletionTokens,
             Setting::Auto => TokenField::MaxTokens,
         };
-        Self { token_field, reasoning_effort, streaming: Streaming::Trusted, stream_options: true, settled }
+        Self {
+            token_field,
+            reasoning_effort,
+            streaming: Streaming::Trusted,
+            stream_options: true,
+            reply_schema: true,
+            settled,
+        }
     }
 
     /// How to say it differently after a refusal; none if the refusal is about something else or was met before.
@@ -96,6 +106,7 @@ impl Dialect {
             }
             Field::Stream => next.streaming = Streaming::Off,
             Field::StreamOptions => next.stream_options = false,
+            Field::ReplySchema => next.reply_schema = false,
         }
         Some(next)
     }
@@ -117,6 +128,9 @@ impl Complaint<'_> {
             "reasoning_effort" | "reasoning" => Some(Field::Effort),
             "stream" => Some(Field::Stream),
             "stream_options" | "stream_options.include_usage" => Some(Field::StreamOptions),
+            "response_format" | "response_format.type" | "response_format.json_schema" => {
+                Some(Field::ReplySchema)
+            }
             _ => None,
         };
         if by_param.is_some() {
@@ -125,7 +139,8 @@ impl Complaint<'_> {
         let message = self.message.to_ascii_lowercase();
         // The longer names first: "stream" is a part of "stream_options".
         [
-            (Field::StreamOptions, ["stream_options", "include_usage"].as_slice()),
+            (Field::ReplySchema, ["response_format", "json_schema", "structured output"].as_slice()),
+            (Field::StreamOptions, &["stream_options", "include_usage"]),
             (Field::Effort, &["reasoning_effort", "reasoning effort"]),
             (Field::Tokens, &["max_completion_tokens", "max_tokens"]),
             (Field::Stream, &["'stream'", "\"stream\"", "`stream`", "streaming", "stream=true"]),

@@ -235,6 +235,7 @@ mod tests {
                 Message::ToolResult { call, content: "[]".to_owned(), summary: Some("Nothing.".to_owned()) },
             ],
             max_output_tokens: 1024,
+            reply_schema: None,
         }
     }
 

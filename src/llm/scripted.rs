@@ -189,6 +189,7 @@ mod tests {
             tool_choice: ToolChoice::Auto,
             messages,
             max_output_tokens: 100,
+            reply_schema: None,
         }
     }
 

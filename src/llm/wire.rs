@@ -35,6 +35,13 @@ pub(super) fn body(request: &ModelRequest, model: &str, dialect: &Dialect, deliv
     if let Some(effort) = &dialect.reasoning_effort {
         body["reasoning_effort"] = effort.as_str().into();
     }
+    if let Some(schema) = request.reply_schema.as_ref().filter(|_| dialect.reply_schema) {
+        body["response_format"] = json!({ "type": "json_schema", "json_schema": {
+            "name": "reply",
+            "strict": true,
+            "schema": schema,
+        }});
+    }
     if !request.tools.is_empty() {
         body["tools"] = request
             .tools

@@ -55,6 +55,22 @@ pub fn past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<
         .collect())
 }
 
+/// The first of the turns that [`past_turns`] reads.
+pub fn oldest_shown(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<TurnId>> {
+    let shown: Vec<i64> = turns::table
+        .filter(
+            turns::conversation_id
+                .eq(conversation.0)
+                .and(turns::finished_at.is_not_null())
+                .and(turns::state.ne("CANCELED")),
+        )
+        .order(turns::id.desc())
+        .limit(TURNS_READ)
+        .select(turns::id)
+        .load(conn)?;
+    Ok(shown.last().copied().map(TurnId))
+}
+
 /// The whole answer of the last finished turn, of which the first page was sent. A text that was only remembered has no
 /// answer, and does not count.
 pub fn last_answer(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<String>> {

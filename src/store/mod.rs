@@ -24,6 +24,7 @@ pub mod history;
 pub mod household;
 pub mod joining;
 pub mod ledger;
+pub mod memory;
 pub mod notices;
 pub mod offsets;
 pub mod outbox;

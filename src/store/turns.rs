@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{brain, brain_word, from_json, ms, number, time, to_json, unreadable};
 use super::ledger::{self, Outcome};
+use super::memory::responses;
 use super::outbox::{self, NewText};
 use super::schema::{tool_calls, turns};
 use super::{Conn, calls, conversations, steps};
@@ -255,6 +256,9 @@ pub fn finish(conn: &mut Conn, end: &End<'_>, now: Timestamp) -> QueryResult<()>
         outbox::queue(conn, text, now)?;
     }
     calls::cancel_unstarted(conn, end.turn, now)?;
+    if let (Outcome::Replied, Some(answer)) = (end.outcome, end.answer) {
+        responses::remember_turn(conn, end.turn, answer, now)?;
+    }
     ledger::end_events_of(conn, end.turn, end.outcome, now)
 }
 

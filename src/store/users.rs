@@ -99,6 +99,13 @@ pub fn ensure(
 }
 
 /// Everyone who has not been forgotten, longest known first.
+/// The names of all people, by which words about somebody are told from words about nobody.
+pub fn names(conn: &mut Conn) -> QueryResult<Vec<String>> {
+    let names: Vec<Option<String>> =
+        users::table.filter(users::display_name.is_not_null()).select(users::display_name).load(conn)?;
+    Ok(names.into_iter().flatten().collect())
+}
+
 pub fn known(conn: &mut Conn) -> QueryResult<Vec<User>> {
     let rows: Vec<Row> = users::table
         .filter(users::forgotten_at.is_null())

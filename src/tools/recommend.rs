@@ -27,6 +27,7 @@ use super::{LOOKUP_TIMEOUT, Ran, Tool, ToolError, Uses, World};
 use crate::arr::Movie;
 use crate::arr::collections::{Suggest, Suggestion};
 use crate::arr::radarr::Radarr;
+use crate::conversation::extraction::RECOMMEND;
 use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -59,7 +60,7 @@ struct Example {
 impl Tool for Recommend {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: "recommend",
+            name: RECOMMEND,
             description: "Suggest movies that are not in the library. Tells why: give that reason and no other.",
             tier: Tier::Read,
             audience: Audience::Everyone,
@@ -86,7 +87,7 @@ impl Recommend {
     }
 
     fn arguments(&self, arguments: &Arguments) -> Result<Args, CallFailure> {
-        read("recommend", &schema::<Args>(), arguments)
+        read(RECOMMEND, &schema::<Args>(), arguments)
     }
 
     pub(super) async fn recommend(

@@ -123,6 +123,9 @@ pub fn console_router(console: Console) -> Router {
         .route("/deliveries/{id}/again", post(deliveries::send_again))
         .route("/spend", get(spend::show))
         .route("/memory", get(memory::show))
+        .route("/memory/process", post(memory::process))
+        .route("/memory/{id}/share", post(memory::share))
+        .route("/memory/{id}/keep", post(memory::keep))
         .route("/audit", get(audit::show))
         .route("/health-checks", get(checks::show).post(checks::test))
         // What follows surrounds the routes above it, and only those.

@@ -22,6 +22,7 @@ mod inbound;
 mod intervening;
 mod joining;
 mod lifecycle;
+mod memory;
 mod metrics;
 mod missed;
 mod more;

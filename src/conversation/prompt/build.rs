@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::json;
 
 use super::{Material, Message, ModelRequest, PastTurn, PromptCall, ToolChoice};
+use crate::conversation::extraction;
 use crate::conversation::transcript::{Arguments, CallRow, CallState, ModelStep, Stop, ToolCall};
 use crate::conversation::triage::INSTRUCTIONS;
 use crate::conversation::turn::{AskStyle, Nudge};
@@ -22,10 +23,17 @@ const MAX_NOTES_CHARS: usize = 1_000;
 const MAX_DIGEST_CHARS: usize = 600;
 /// The last answer, where the model only tells whether the next text wants one.
 const MAX_TRIAGE_CHARS: usize = 600;
+/// Each side of an exchange of which the model tells what it is about.
+const MAX_EXTRACTION_CHARS: usize = 1_500;
+const EXTRACTION_TOKENS: u32 = 768;
 /// One word is wanted; models that reason need more before it.
 const TRIAGE_TOKENS: u32 = 256;
 /// Reasoning counts as output too, so this is no way to keep answers short.
 const OUTPUT_TOKENS: u32 = 1_024;
+
+/// What stands above lines of earlier answers.
+const SAID_BEFORE: &str = "said before (old: no source for library, download or schedule facts; do not tell this \
+    user the same again as if it were new):";
 
 const CONTEXT_OPEN: &str = "[context]";
 const CONTEXT_CLOSE: &str = "[/context]";
@@ -68,6 +76,7 @@ pub(super) fn build(material: &Material<'_>) -> ModelRequest {
         tool_choice,
         messages,
         max_output_tokens: OUTPUT_TOKENS * factor,
+        reply_schema: None,
     }
 }
 
@@ -84,6 +93,19 @@ pub(super) fn triage(texts: &[String], before: Option<&PastTurn>) -> ModelReques
         tool_choice: ToolChoice::None,
         messages: vec![Message::User(format!("Assistant: {assistant}\nUser: {texts}"))],
         max_output_tokens: TRIAGE_TOKENS,
+        reply_schema: None,
+    }
+}
+
+pub(super) fn extraction(question: &str, answer: &str) -> ModelRequest {
+    let text = |text: &str| cut(&unmarked(text), MAX_EXTRACTION_CHARS).to_owned();
+    ModelRequest {
+        system: extraction::INSTRUCTIONS.to_owned(),
+        tools: Vec::new(),
+        tool_choice: ToolChoice::None,
+        messages: vec![Message::User(format!("User: {}\nAssistant: {}", text(question), text(answer)))],
+        max_output_tokens: EXTRACTION_TOKENS,
+        reply_schema: Some(extraction::schema()),
     }
 }
 
@@ -156,6 +178,10 @@ fn opening(material: &Material<'_>) -> String {
         let Some(rest) = left.checked_sub(note.len()) else { break };
         left = rest;
         lines.push(unmarked(note));
+    }
+    if !material.context.recalled.is_empty() {
+        lines.push(SAID_BEFORE.to_owned());
+        lines.extend(material.context.recalled.iter().map(|line| format!("- {}", unmarked(line))));
     }
     lines.push(CONTEXT_CLOSE.to_owned());
     lines.extend(material.turn.texts.iter().map(|text| user_text(text)));

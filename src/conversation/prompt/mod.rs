@@ -19,6 +19,8 @@ pub struct ModelRequest {
     pub tool_choice: ToolChoice,
     pub messages: Vec<Message>,
     pub max_output_tokens: u32,
+    /// The JSON Schema that the answer is to keep to. Not every server can: the answer has to be read with care.
+    pub reply_schema: Option<Value>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +74,8 @@ pub struct Context<'a> {
     pub done_today: &'a [String],
     /// What happened that the model cannot know, a sentence each.
     pub notes: &'a [String],
+    /// What was said before, in other conversations, as dated lines.
+    pub recalled: &'a [String],
 }
 
 /// A finished turn as later turns see it.
@@ -86,6 +90,11 @@ pub struct PastTurn {
 /// Writes the request that asks whether these texts want an answer. `before` is the turn before them.
 pub fn triage(texts: &[String], before: Option<&PastTurn>) -> ModelRequest {
     build::triage(texts, before)
+}
+
+/// Writes the request that asks what an exchange is about.
+pub fn extraction(question: &str, answer: &str) -> ModelRequest {
+    build::extraction(question, answer)
 }
 
 /// Writes the request for one model call.

@@ -55,6 +55,7 @@ fn request(history: &[PastTurn], turn: &Turn, style: AskStyle) -> super::ModelRe
         user_name: Some("Sam"),
         done_today: &[],
         notes: &[],
+        recalled: &[],
     };
     build(&Material { tools: Vec::new(), history, turn, context, style })
 }

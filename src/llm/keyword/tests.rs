@@ -35,6 +35,7 @@ fn text(body: &str) -> Story {
         tool_choice: ToolChoice::Auto,
         messages: Vec::new(),
         max_output_tokens: 100,
+        reply_schema: None,
     };
     Story { request }.text(body)
 }

@@ -9,10 +9,12 @@ use serde_json::json;
 
 use crate::conversation::transcript::{Arguments, CallResult, UserId};
 use crate::store::conversations::{self as talk_rows, EndReason};
+use crate::store::memory::groups;
+use crate::store::memory::responses::{self, OPERATOR};
 use crate::store::pending::{self, Closing};
 use crate::store::schema::{
-    approvals, blocks, conversations, follows, inbound_events, llm_steps, notices, outbox, reactions,
-    requests as asked_titles, stream_events, tool_call_items, tool_calls, turns,
+    agent_responses, approvals, blocks, conversations, follows, inbound_events, llm_steps, notices, outbox,
+    reactions, requests as asked_titles, stream_events, tool_call_items, tool_calls, turns,
 };
 use crate::store::stream::forgetting;
 use crate::store::{Conn, QueryResult, codec, notices as notice_rows, steps, turns as turn_rows};
@@ -60,6 +62,8 @@ pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
     requests(conn, theirs)?;
     titles(conn, theirs)?;
     notices(conn, theirs)?;
+    remembered(conn, theirs)?;
+    groups::leave(conn, user)?;
     diesel::delete(follows::table.filter(follows::user_id.eq(user.0))).execute(conn).map(drop)
 }
 
@@ -127,6 +131,40 @@ pub(super) fn titles(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
 pub(super) fn notices(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
     let told = notices::id.eq_any(ids!(notices, scope));
     diesel::delete(notices::table.filter(told)).execute(conn).map(drop)
+}
+
+/// What was remembered to be found again. What the operator added goes with nobody's time.
+pub(super) fn remembered(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
+    let rows = agent_responses::id.eq_any(ids!(agent_responses, scope));
+    let to_go = match scope {
+        Scope::Person(_) => rows.and(agent_responses::agent.ne("")),
+        Scope::Rows { .. } => rows.and(agent_responses::agent.ne(OPERATOR)),
+    };
+    let revision = responses::next_revision(conn)?;
+    let nothing = || None::<Vec<u8>>;
+    diesel::update(agent_responses::table.filter(to_go.and(agent_responses::state.ne("erased"))))
+        .set((
+            (
+                agent_responses::state.eq("erased"),
+                agent_responses::trigger_text.eq(""),
+                agent_responses::response_text.eq(""),
+                agent_responses::summary.eq(""),
+                agent_responses::topics.eq("[]"),
+                agent_responses::keywords.eq("[]"),
+                agent_responses::likeness.eq(0),
+            ),
+            (
+                agent_responses::embed_model.eq(None::<String>),
+                agent_responses::trigger_vec.eq(nothing()),
+                agent_responses::response_vec.eq(nothing()),
+                agent_responses::processed_at
+                    .eq(sql::<Nullable<BigInt>>("coalesce(processed_at, created_at)")),
+                // Each its own: whoever reads on from one of them misses none.
+                agent_responses::revision.eq(agent_responses::id + revision),
+            ),
+        ))
+        .execute(conn)
+        .map(drop)
 }
 
 /// Plans and answers of turns, with everything that models and tools said in them, and the names of their

@@ -9,12 +9,13 @@ use serde::Serialize;
 use super::erase::{Scope, turn_ids};
 use super::rows::{
     Addition, Approval, Attempt, Audited, Call, Conversation, Follow, Item, Notice, Person, Question,
-    Reaction, Received, Sent, Title, Turn, Usage,
+    Reaction, Received, Remembered, Sent, Title, Turn, Usage,
 };
 use crate::conversation::transcript::UserId;
 use crate::store::schema::{
-    additions, approvals, audit_log, blocks, conversations, follows, inbound_events, llm_steps, notices,
-    outbox, pending_actions, reactions, requests, tool_call_items, tool_calls, turns, usage, users,
+    additions, agent_responses, approvals, audit_log, blocks, conversations, follows, inbound_events,
+    llm_steps, notices, outbox, pending_actions, reactions, requests, tool_call_items, tool_calls, turns,
+    usage, users,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -32,6 +33,7 @@ pub struct Export {
     titles_asked_for: Vec<Title>,
     titles_to_hear_of: Vec<Follow>,
     notices: Vec<Notice>,
+    remembered: Vec<Remembered>,
     additions: Vec<Addition>,
     usage_by_day: Vec<Usage>,
     audit: Vec<Audited>,
@@ -130,6 +132,11 @@ pub fn export(conn: &mut Conn, user: UserId) -> QueryResult<Export> {
             .filter(notices::user_id.eq(user.0))
             .order(notices::id)
             .select(Notice::as_select())
+            .load(conn)?,
+        remembered: agent_responses::table
+            .filter(agent_responses::user_id.eq(user.0))
+            .order(agent_responses::id)
+            .select(Remembered::as_select())
             .load(conn)?,
         additions: additions(conn, user)?,
         usage_by_day: usage_by_day(conn, user)?,

@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::store::schema::{
-    additions, approvals, audit_log, conversations, follows, inbound_events, llm_steps, notices, outbox,
-    pending_actions, reactions, requests, tool_call_items, tool_calls, turns, usage, users,
+    additions, agent_responses, approvals, audit_log, conversations, follows, inbound_events, llm_steps,
+    notices, outbox, pending_actions, reactions, requests, tool_call_items, tool_calls, turns, usage, users,
 };
 
 #[derive(Debug, FromSqlRow, Serialize)]
@@ -277,6 +277,23 @@ pub(super) struct Notice {
     matter: String,
     #[diesel(column_name = created_at)]
     told_at: Time,
+}
+
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = agent_responses)]
+pub(super) struct Remembered {
+    scope: String,
+    #[diesel(column_name = trigger_text)]
+    question: String,
+    #[diesel(column_name = response_text)]
+    answer: String,
+    summary: String,
+    topics: Json,
+    keywords: Json,
+    response_type: Option<String>,
+    state: String,
+    #[diesel(column_name = created_at)]
+    said_at: Time,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]

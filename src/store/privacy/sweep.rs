@@ -10,8 +10,8 @@ use crate::conversation::transcript::UserId;
 use crate::store::codec::{ms, time};
 use crate::store::pending::{self, Closing};
 use crate::store::schema::{
-    approvals, follows, inbound_events, notices, outbox, pending_actions, reactions, requests, sweeps,
-    tool_calls, turns,
+    agent_responses, approvals, follows, inbound_events, notices, outbox, pending_actions, reactions,
+    requests, sweeps, tool_calls, turns,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -90,6 +90,7 @@ enum Table {
     Requests,
     Titles,
     Notices,
+    Remembered,
 }
 
 /// A row, and since when it is settled.
@@ -99,7 +100,7 @@ struct Row {
 }
 
 impl Table {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Received,
         Self::Turns,
         Self::Sent,
@@ -107,6 +108,7 @@ impl Table {
         Self::Requests,
         Self::Titles,
         Self::Notices,
+        Self::Remembered,
     ];
 
     fn name(self) -> &'static str {
@@ -118,6 +120,7 @@ impl Table {
             Self::Requests => "approvals",
             Self::Titles => "requests",
             Self::Notices => "notices",
+            Self::Remembered => "agent_responses",
         }
     }
 
@@ -131,6 +134,7 @@ impl Table {
             Self::Requests => requested(conn, after, limit),
             Self::Titles => asked_for(conn, after, limit),
             Self::Notices => noticed(conn, after, limit),
+            Self::Remembered => remembered(conn, after, limit),
         }
     }
 
@@ -143,6 +147,7 @@ impl Table {
             Self::Requests => erase::requests(conn, scope),
             Self::Titles => erase::titles(conn, scope),
             Self::Notices => erase::notices(conn, scope),
+            Self::Remembered => erase::remembered(conn, scope),
         }
     }
 }
@@ -227,6 +232,16 @@ fn noticed(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
         .order(notices::id)
         .limit(limit)
         .select((notices::id, notices::created_at))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, at)| Row { id, over_at: Some(at) }).collect())
+}
+
+fn remembered(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
+    let rows: Vec<(i64, i64)> = agent_responses::table
+        .filter(agent_responses::id.gt(after))
+        .order(agent_responses::id)
+        .limit(limit)
+        .select((agent_responses::id, agent_responses::created_at))
         .load(conn)?;
     Ok(rows.into_iter().map(|(id, at)| Row { id, over_at: Some(at) }).collect())
 }

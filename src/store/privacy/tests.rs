@@ -32,7 +32,12 @@ use crate::store::{Conn, calls, conversations as talks, history, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
-const EVERYWHERE: [&str; 22] = [
+const EVERYWHERE: [&str; 27] = [
+    "agent_responses.keywords",
+    "agent_responses.response_text",
+    "agent_responses.summary",
+    "agent_responses.topics",
+    "agent_responses.trigger_text",
     "approvals.fingerprint",
     "audit_log.detail",
     "blocks.content",
@@ -252,7 +257,9 @@ fn reacts_and_asks_an_admin(conn: &mut Conn, user: UserId) {
          INSERT INTO follows (user_id, instance, kind, catalog_id, created_at, ended_at)
          SELECT user_id, 'radarr', 'movie', 1, received_at, received_at FROM inbound_events LIMIT 1;
          INSERT INTO notices (user_id, matter, created_at)
-         SELECT user_id, 'ready:walrus', received_at FROM inbound_events LIMIT 1;",
+         SELECT user_id, 'ready:walrus', received_at FROM inbound_events LIMIT 1;
+         UPDATE agent_responses SET state = 'done', summary = 'A walrus', topics = '[\"Walrus\"]', keywords = '[\"walrus\"]',
+           processed_at = created_at;",
     );
     let detail = json!({ "tool": "add_movie", "arguments": { "query": "walrus" } });
     let entry = Entry { by: By::User(user), kind: "write", subject: Subject::User(user), detail };

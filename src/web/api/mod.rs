@@ -3,6 +3,7 @@
 
 mod conversations;
 pub(super) mod extract;
+mod memory;
 mod messages;
 mod openapi;
 mod paging;
@@ -32,6 +33,10 @@ pub(super) fn router() -> Router<Console> {
         .routes(routes!(conversations::show))
         .routes(routes!(conversations::reopen))
         .routes(routes!(sse::events))
+        .routes(routes!(memory::context))
+        .routes(routes!(memory::count))
+        .routes(routes!(memory::add))
+        .routes(routes!(memory::process_pending))
         .routes(routes!(messages::send))
         .routes(routes!(messages::show))
         .routes(routes!(turns::resume))

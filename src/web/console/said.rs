@@ -70,6 +70,9 @@ outcomes! {
     Ending, Good, "ending", "It ends before its next effect. What was done is told.";
     Over, Warn, "over", "It was over already.";
     TurnResumed, Good, "goes-on", "It goes on from where it failed.";
+    Processed, Good, "processed", "All that was due was worked on.";
+    Shared, Good, "shared", "Everybody may be told that now.";
+    KeptPrivate, Good, "kept-private", "It stays with whoever was answered.";
     NotResumed, Warn, "not-resumed",
         "It cannot go on: only the newest turn of an open conversation can, if it failed and nothing else runs.";
 }

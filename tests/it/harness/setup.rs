@@ -88,6 +88,11 @@ impl Setup {
         Self { embeddings: Embeddings::Nothing, ..self }
     }
 
+    /// With the embeddings of tests, which know letters.
+    pub(crate) fn with_embeddings(self) -> Self {
+        Self { embeddings: Embeddings::Letters, ..self }
+    }
+
     pub(crate) fn four_k(self, radarr: &FakeRadarr) -> Self {
         Self { four_k: Some(radarr.clone()), ..self }
     }

@@ -1,0 +1,180 @@
+//! How long does it take to find what was said before among 100,000 answers of one installation, by both vectors of 384
+//! dimensions and by words? Once with all of them one person's, once with those of ten people. `MEMORY_ROWS` sets how many.
+//! The vectors are made up, and so are the words; how often each word stands falls as in a language (Zipf).
+
+#![expect(clippy::print_stdout, reason = "the report is what a benchmark is for")]
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use async_trait::async_trait;
+use dialarr::app::App;
+use dialarr::arr::fake::demo_library::demo_library;
+use dialarr::clock::Clock;
+use dialarr::conversation::extraction::{self, Done};
+use dialarr::conversation::transcript::{PhoneNumber, UserId};
+use dialarr::llm::embeddings::{EmbedError, Embedder};
+use dialarr::memory::vector::Unit;
+use dialarr::simulation::{self, Peers};
+use dialarr::store::db::Db;
+use dialarr::store::memory::learning::{self, Embedded, Learned, NotedBy};
+use dialarr::store::memory::responses::{self, NewAnswer, Owner};
+use dialarr::store::users::{self, Newcomer};
+use jiff::tz::TimeZone;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+const ROWS: usize = 100_000;
+const DIMS: usize = 384;
+const PEOPLE: usize = 10;
+const SEARCHES: usize = 200;
+const VOCABULARY: usize = 20_000;
+const MODEL: &str = "made-up";
+/// Rows that are written in one transaction.
+const BATCH: usize = 500;
+
+/// Vectors that mean nothing, at once.
+struct MadeUp;
+
+#[async_trait]
+impl Embedder for MadeUp {
+    fn model(&self) -> &str {
+        MODEL
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        Ok(texts.iter().map(|text| numbers(&mut StdRng::seed_from_u64(seed(text)))).collect())
+    }
+}
+
+fn seed(text: &str) -> u64 {
+    text.bytes().fold(7, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()))
+}
+
+fn numbers(rng: &mut StdRng) -> Vec<f32> {
+    (0..DIMS).map(|_| rng.random_range(-1.0..1.0)).collect()
+}
+
+/// Words, the first of which stand in most sentences.
+fn sentence(rng: &mut StdRng, words: usize) -> String {
+    let word = |rng: &mut StdRng| {
+        let rank = (VOCABULARY as f64).powf(rng.random_range(0.0..1.0)) as usize;
+        format!("word{rank}")
+    };
+    (0..words).map(|_| word(rng)).collect::<Vec<_>>().join(" ")
+}
+
+fn main() -> Result<()> {
+    dialarr::http::install_tls();
+    let rows = std::env::var("MEMORY_ROWS").ok().and_then(|rows| rows.parse().ok()).unwrap_or(ROWS);
+    tokio::runtime::Runtime::new()?.block_on(async {
+        round("all of one person", 1, rows).await?;
+        round("of ten people", PEOPLE, rows).await
+    })
+}
+
+async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let database = folder.path().join("memory.db");
+    let database = database.to_str().context("a path that is not UTF-8")?;
+    let (radarr, sonarr) = demo_library(Clock::System.now());
+    let peers = Peers::new(Clock::System, radarr, sonarr, "https://sms.example.org");
+    let mut blueprint = peers.blueprint(Db::open(database)?, simulation::settings(TimeZone::UTC), None)?;
+    blueprint.embedder = Some(Arc::new(MadeUp));
+    // Made-up vectors are not alike: with no floor each search has its full share of rows to rank.
+    blueprint.settings.floor = 0.0;
+    let app = App::start(blueprint).await?;
+    let viewers = fill(&app.db, people, rows).await?;
+    let before = resident()?;
+
+    let first = Instant::now();
+    app.engine.recall(viewers[0], "word1 word2", None).await?;
+    let first = first.elapsed();
+    let mut times = Vec::with_capacity(SEARCHES);
+    let mut rng = StdRng::seed_from_u64(3);
+    let mut found = 0;
+    for n in 0..SEARCHES {
+        let query = sentence(&mut rng, 8);
+        let start = Instant::now();
+        let recalled = app.engine.recall(viewers[n % viewers.len()], &query, None).await?;
+        // The first of each person reads their vectors.
+        if n >= viewers.len() {
+            times.push(start.elapsed());
+        }
+        found += recalled.all().len();
+    }
+    ensure!(found > SEARCHES, "only {found} answers were found");
+    times.sort_unstable();
+    let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)].as_secs_f64() * 1e3;
+    println!(
+        "{rows} answers, {what}: median {:.1} ms, p99 {:.1} ms; the first search {:.2} s; {:.0} MiB more than before it",
+        at(50),
+        at(99),
+        first.as_secs_f64(),
+        resident()? - before,
+    );
+    app.drain().await;
+    app.close().await;
+    Ok(())
+}
+
+/// Writes answers as the program does, those of each person in turn.
+async fn fill(db: &Db, people: usize, rows: usize) -> Result<Vec<UserId>> {
+    let now = Clock::System.now();
+    let mut viewers = Vec::new();
+    for n in 0..people {
+        let phone = PhoneNumber::parse(&format!("+1555010{n:04}"))?;
+        viewers.push(db.write(move |conn| users::ensure(conn, &phone, Newcomer::Member, now)).await?);
+    }
+    let mut rng = StdRng::seed_from_u64(1);
+    let start = Instant::now();
+    for batch in 0..rows.div_ceil(BATCH) {
+        let made: Vec<(UserId, String, String, Embedded)> = (batch * BATCH..rows.min((batch + 1) * BATCH))
+            .filter_map(|n| {
+                let (trigger, response) = (Unit::new(numbers(&mut rng))?, Unit::new(numbers(&mut rng))?);
+                let vectors = Embedded { model: MODEL.to_owned(), trigger: Some(trigger), response };
+                let words = (sentence(&mut rng, 8), sentence(&mut rng, 20));
+                Some((viewers[n % people], words.0, words.1, vectors))
+            })
+            .collect();
+        db.write(move |conn| {
+            for (at, (user, question, answer, vectors)) in made.into_iter().enumerate() {
+                let source = format!("bench:{batch}:{at}");
+                let learned = Learned {
+                    extraction: extraction::by_code(&question, &answer, Done::Talked),
+                    by: NotedBy::Code,
+                    general: false,
+                    vectors: Some(vectors),
+                };
+                let owner = Owner::User(user);
+                let new = NewAnswer {
+                    source,
+                    owner,
+                    user: Some(user),
+                    turn: None,
+                    agent: MODEL.into(),
+                    question,
+                    answer,
+                };
+                responses::remember(conn, &new, now)?;
+                let taken = learning::take(conn, 1, now)?;
+                for row in taken {
+                    learning::complete(conn, row.id, &learned, now)?;
+                }
+            }
+            Ok(())
+        })
+        .await?;
+    }
+    println!("{rows} answers written in {:.0} s", start.elapsed().as_secs_f64());
+    Ok(viewers)
+}
+
+/// Resident memory of this process in MiB.
+fn resident() -> Result<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    let kib: f64 = line.trim().trim_end_matches(" kB").trim().parse()?;
+    Ok(kib / 1024.0)
+}

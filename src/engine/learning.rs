@@ -1,0 +1,298 @@
+//! Answers are made findable: what they are about is noted and their vectors are made, behind the conversation. The table
+//! is the queue; a row is never worked on twice, and what fails is found by its words meanwhile.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::Engine;
+use crate::conversation::extraction::{self, Extraction};
+use crate::conversation::prompt;
+use crate::conversation::spending::{Charge, Estimate};
+use crate::conversation::transcript::UserId;
+use crate::llm::embeddings::{EmbedError, Embedder};
+use crate::memory::vector::Unit;
+use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::db::DbError;
+use crate::store::memory::everyone::{self, Settled};
+use crate::store::memory::learning::{self, Embedded, Learned, NotedBy, Recorded, Taken};
+use crate::store::memory::responses::{self, Owner};
+use crate::store::spend::{self, Day, Reservation};
+use crate::store::users;
+
+/// The queue is looked at this often, should a wake-up be lost.
+const SWEEP: Duration = Duration::from_secs(600);
+/// Silence after an answer before anything is learned: the conversation has the model and the database first.
+const REST: Duration = Duration::from_secs(30);
+/// Rows that are taken at once.
+const BATCH: i64 = 20;
+/// Tries with the model, after which code notes what it can.
+const MAX_TRIES: u32 = 3;
+/// Longest time for one call.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Who notes what answers are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notes {
+    /// The model where there is one: a call for each answer.
+    ByModel,
+    ByCode,
+}
+
+/// What was done in one go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Answers that can be found by what they are about.
+    pub learned: usize,
+    /// Greetings and the like.
+    pub skipped: usize,
+    /// Left for another try.
+    pub failed: usize,
+    /// Answers that were given vectors later than the rest.
+    pub embedded: usize,
+}
+
+/// Who may find what the operator adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddedFor {
+    User(UserId),
+    Everyone,
+}
+
+/// An exchange that the operator adds by hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addition {
+    pub found_by: AddedFor,
+    pub question: String,
+    pub answer: String,
+}
+
+/// An admin's word on an answer that the model takes for general.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everybody may find it.
+    Share,
+    Keep,
+}
+
+/// Why nothing was noted at this try.
+enum Unnoted {
+    /// The day's budget has no room: code does it.
+    NoRoom,
+    Failed(String),
+}
+
+impl Engine {
+    /// Learns until `stop`. What is dropped in the middle is tried again later.
+    pub async fn learn(self, stop: CancellationToken) {
+        let work = async {
+            self.0.open.cancelled().await;
+            loop {
+                tokio::select! {
+                    () = self.0.answered.notified() => tokio::time::sleep(REST).await,
+                    () = tokio::time::sleep(SWEEP) => {}
+                }
+                if let Err(error) = self.learn_now().await {
+                    let error = anyhow::Error::from(error);
+                    tracing::error!(error = format!("{error:#}"), "answers could not be worked on");
+                }
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = stop.cancelled() => {}
+            () = self.0.draining.cancelled() => {}
+        }
+    }
+
+    /// Works on everything that is due. Only one does so at a time: who comes meanwhile waits, and finds it done.
+    pub async fn learn_now(&self) -> Result<Progress, DbError> {
+        let _turn = self.0.learning.lock().await;
+        let mut progress = Progress::default();
+        let names = self.0.parts.db.read(users::names).await?;
+        loop {
+            let now = self.now();
+            let taken = self.0.parts.db.write(move |conn| learning::take(conn, BATCH, now)).await?;
+            if taken.is_empty() || self.0.draining.is_cancelled() {
+                break;
+            }
+            for row in taken {
+                self.learn_one(&row, &names, &mut progress).await?;
+            }
+        }
+        if let Some(embedder) = &self.0.parts.embedder {
+            self.embed_missing(&**embedder, &mut progress).await?;
+        }
+        Ok(progress)
+    }
+
+    /// Adds an exchange to what can be found; its row.
+    pub async fn add_answer(&self, addition: Addition, by: By) -> Result<i64, DbError> {
+        let now = self.now();
+        let add = move |conn: &mut _| {
+            let (owner, user, subject) = match addition.found_by {
+                AddedFor::User(user) => (Owner::User(user), Some(user), Subject::User(user)),
+                AddedFor::Everyone => (Owner::Everyone, None, Subject::Household),
+            };
+            let entry = Entry { by, kind: "memory_added", subject, detail: json!({}) };
+            audit::record(conn, &entry, now)?;
+            let Addition { question, answer, .. } = addition;
+            responses::add(conn, owner, user, (question, answer), now)
+        };
+        let id = self.0.parts.db.write(add).await?;
+        self.0.answered.notify_one();
+        Ok(id)
+    }
+
+    /// Settles whether everybody may find an answer.
+    pub async fn settle_suggestion(&self, id: i64, verdict: Verdict, by: By) -> Result<Settled, DbError> {
+        let now = self.now();
+        let settle = move |conn: &mut _| {
+            let (settled, kind) = match verdict {
+                Verdict::Share => (everyone::approve(conn, id)?, "memory_shared"),
+                Verdict::Keep => (everyone::refuse(conn, id)?, "memory_kept"),
+            };
+            if let (Settled::Done, Some(user)) = (settled, everyone::asked_by(conn, id)?) {
+                let entry = Entry { by, kind, subject: Subject::User(user), detail: json!({}) };
+                audit::record(conn, &entry, now)?;
+            }
+            Ok(settled)
+        };
+        self.0.parts.db.write(settle).await
+    }
+
+    async fn learn_one(&self, row: &Taken, names: &[String], progress: &mut Progress) -> Result<(), DbError> {
+        let (id, now) = (row.id, self.now());
+        let of_conversation = !row.question.is_empty();
+        if of_conversation && !extraction::is_worth_keeping(&row.question, row.done) {
+            if self.0.parts.db.write(move |conn| learning::skip(conn, id, now)).await? == Recorded::Done {
+                progress.skipped += 1;
+            }
+            return Ok(());
+        }
+        let (extraction, by) = match self.note(row).await? {
+            Ok(noted) => noted,
+            Err(Unnoted::Failed(why)) if row.attempt < MAX_TRIES => {
+                tracing::warn!(row = id, attempt = row.attempt, why, "an answer could not be noted");
+                progress.failed += 1;
+                return Ok(());
+            }
+            Err(Unnoted::Failed(_) | Unnoted::NoRoom) => {
+                (extraction::by_code(&row.question, &row.answer, row.done), NotedBy::Code)
+            }
+        };
+        let vectors = match &self.0.parts.embedder {
+            Some(embedder) => {
+                let embedded = self.embed(&**embedder, &row.question, &row.answer).await;
+                embedded
+                    .inspect_err(|error| tracing::warn!(row = id, %error, "an answer is not embedded yet"))
+                    .ok()
+            }
+            None => None,
+        };
+        let general = extraction.general
+            && of_conversation
+            && extraction::may_be_general(&row.question, &row.answer, row.done, names);
+        let (user, facts) = (row.user, extraction.facts.clone());
+        let learned = Learned { extraction, by, general, vectors };
+        let complete = move |conn: &mut _| {
+            let recorded = learning::complete(conn, id, &learned, now)?;
+            if let (Recorded::Done, Some(_user)) = (recorded, user) {
+                // SUGGEST
+                let _ = &facts;
+            }
+            Ok(recorded)
+        };
+        if self.0.parts.db.write(complete).await? == Recorded::Done {
+            progress.learned += 1;
+        }
+        Ok(())
+    }
+
+    /// By the model where it is wanted, and can be charged to somebody's turn.
+    async fn note(&self, row: &Taken) -> Result<Result<(Extraction, NotedBy), Unnoted>, DbError> {
+        let by_code = || (extraction::by_code(&row.question, &row.answer, row.done), NotedBy::Code);
+        let (Some(model), Some(turn), Some(user)) = (&self.0.parts.model, row.turn, row.user) else {
+            return Ok(Ok(by_code()));
+        };
+        if self.0.parts.settings.notes == Notes::ByCode {
+            return Ok(Ok(by_code()));
+        }
+        let request = prompt::extraction(&row.question, &row.answer);
+        let estimate = Estimate::of(&request, self.0.parts.settings.prices);
+        let day = Day::of(self.now(), &self.0.parts.settings.zone);
+        let (call, budget) = (spend::Call { turn, user, day, estimate }, self.0.parts.settings.budget);
+        let reserve = move |conn: &mut _| spend::reserve(conn, &call, budget);
+        if self.0.parts.db.write(reserve).await? != Reservation::Granted {
+            return Ok(Err(Unnoted::NoRoom));
+        }
+        let answer = {
+            let _place = self.0.model_places.acquire().await;
+            tokio::time::timeout(PATIENCE, model.step(&request, &mut |_| {})).await
+        };
+        let (noted, charge) = match answer {
+            Ok(Ok(step)) => {
+                let noted = extraction::read(&step.text).map(|noted| (noted, NotedBy::Model));
+                let noted =
+                    noted.ok_or_else(|| Unnoted::Failed("the reply is not what was asked for".to_owned()));
+                (noted, self.charge(&step, estimate))
+            }
+            Ok(Err(error)) => (Err(Unnoted::Failed(error.to_string())), Charge::Input),
+            Err(_) => (Err(Unnoted::Failed("no reply in time".to_owned())), Charge::Input),
+        };
+        self.0.parts.db.write(move |conn| spend::settle(conn, turn, charge)).await?;
+        Ok(noted)
+    }
+
+    /// Both vectors in one request.
+    async fn embed(
+        &self,
+        embedder: &dyn Embedder,
+        question: &str,
+        answer: &str,
+    ) -> Result<Embedded, EmbedError> {
+        let asked = extraction::has_meaning(question);
+        let texts: Vec<String> =
+            [answer].into_iter().chain(asked.then_some(question)).map(str::to_owned).collect();
+        let _place = self.0.embedding_places.acquire().await;
+        let vectors = tokio::time::timeout(PATIENCE, embedder.embed(&texts)).await;
+        let mut vectors = vectors.unwrap_or(Err(EmbedError::Timeout))?.into_iter().map(Unit::new);
+        let none = || EmbedError::Garbled("a vector is missing".to_owned());
+        let response = vectors.next().flatten().ok_or_else(none)?;
+        let trigger = vectors.next().flatten();
+        Ok(Embedded { model: embedder.model().to_owned(), trigger, response })
+    }
+
+    /// What has no vectors yet, or those of another model.
+    async fn embed_missing(&self, embedder: &dyn Embedder, progress: &mut Progress) -> Result<(), DbError> {
+        loop {
+            let model = embedder.model().to_owned();
+            let rows =
+                self.0.parts.db.read(move |conn| learning::without_vectors(conn, &model, BATCH)).await?;
+            if rows.is_empty() {
+                return Ok(());
+            }
+            for (id, question, answer) in rows {
+                match self.embed(embedder, &question, &answer).await {
+                    Ok(vectors) => {
+                        let embed = move |conn: &mut _| learning::embed(conn, id, &vectors);
+                        if self.0.parts.db.write(embed).await? == Recorded::Done {
+                            progress.embedded += 1;
+                        }
+                    }
+                    Err(
+                        error @ (EmbedError::Garbled(_) | EmbedError::Rejected(_) | EmbedError::Blank { .. }),
+                    ) => {
+                        tracing::warn!(row = id, %error, "an answer could not be embedded");
+                        self.0.parts.db.write(move |conn| learning::count_failed_embedding(conn, id)).await?;
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "answers are found by words until they can be embedded");
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+}

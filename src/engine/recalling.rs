@@ -1,0 +1,115 @@
+//! What a turn is told of what was said before: found by meaning and by words among what its user may find.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use super::Engine;
+use super::run::Scene;
+use crate::conversation::extraction;
+use crate::conversation::recall::{self, RANKED, Recalled, content_words, recall};
+use crate::conversation::transcript::{Brain, TurnId, UserId};
+use crate::memory::index::Index;
+use crate::memory::vector::Unit;
+use crate::store::db::DbError;
+use crate::store::memory::search::{self, Owners, Sought};
+use crate::store::{Conn, QueryResult, history};
+
+/// Somebody waits for the answer: without vectors by then, words alone are searched.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Changed rows that are read at once, so that a long memory is never read in one piece.
+const PAGE: i64 = 1_000;
+
+impl Engine {
+    /// The lines for a turn's prompt. A memory that cannot be read costs the turn nothing but its lines.
+    pub(super) async fn remembered(&self, scene: &Scene) -> Vec<String> {
+        let query = scene.turn.texts.join(" ");
+        if scene.plan.brain == Brain::Keyword || !extraction::has_meaning(&query) {
+            return Vec::new();
+        }
+        let conversation = scene.live.conversation;
+        let shown = self.0.parts.db.read(move |conn| history::oldest_shown(conn, conversation)).await;
+        let found = match shown {
+            Ok(shown) => self.recall(scene.user.id, &query, shown).await,
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok(recalled) => recall::lines(&recalled, &self.0.parts.settings.zone),
+            Err(error) => {
+                let error = anyhow::Error::from(error);
+                tracing::error!(turn = %scene.live.id, error = format!("{error:#}"), "memory could not be searched");
+                Vec::new()
+            }
+        }
+    }
+
+    /// What `viewer` would be told when they say this, but for what was said from turn `but_from` on.
+    pub async fn recall(
+        &self,
+        viewer: UserId,
+        query: &str,
+        but_from: Option<TurnId>,
+    ) -> Result<Recalled, DbError> {
+        let sought = self.embed_query(query).await;
+        let (engine, query) = (self.clone(), query.to_owned());
+        let floor = self.0.parts.settings.floor;
+        let now = self.now();
+        let search = move |conn: &mut Conn| {
+            let owners = search::owners(conn, viewer)?;
+            let mut ids = match &sought {
+                Some((model, vector)) => {
+                    let mut index = engine.0.index.lock().unwrap_or_else(PoisonError::into_inner);
+                    catch_up(&mut index, conn, &owners, model)?;
+                    let likest = index.likest(owners.keys(), vector, RANKED, floor);
+                    [likest.triggers, likest.responses].concat()
+                }
+                None => Vec::new(),
+            };
+            let by_words = search::by_words(conn, &owners, &content_words(&query), RANKED)?;
+            ids.extend(&by_words);
+            let sought = sought.as_ref().map(|(model, vector)| Sought { model, vector });
+            let candidates = search::candidates(conn, &owners, &ids, sought, but_from)?;
+            Ok(recall(&query, candidates, &by_words, floor, now))
+        };
+        self.0.parts.db.read(search).await
+    }
+
+    async fn embed_query(&self, query: &str) -> Option<(String, Unit)> {
+        let embedder = self.0.parts.embedder.as_ref()?;
+        let texts = [query.to_owned()];
+        let asked = {
+            let _place = self.0.embedding_places.acquire().await;
+            tokio::time::timeout(PATIENCE, embedder.embed(&texts)).await
+        };
+        match asked {
+            Ok(Ok(vectors)) => {
+                let vector = vectors.into_iter().next().and_then(Unit::new)?;
+                Some((embedder.model().to_owned(), vector))
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "what was said could not be embedded; memory is searched by words");
+                None
+            }
+            Err(_) => {
+                tracing::warn!("what was said was not embedded in time; memory is searched by words");
+                None
+            }
+        }
+    }
+}
+
+/// Brings what is kept in memory up to what is stored.
+fn catch_up(index: &mut Index, conn: &mut Conn, owners: &Owners, model: &str) -> QueryResult<()> {
+    for owner in owners.keys() {
+        loop {
+            let changes = search::changes(conn, owner, model, index.revision(owner, model), PAGE)?;
+            let is_last = i64::try_from(changes.len()).is_ok_and(|count| count < PAGE);
+            if !changes.is_empty() {
+                index.apply(owner, model, changes);
+            }
+            if is_last {
+                break;
+            }
+        }
+    }
+    Ok(())
+}

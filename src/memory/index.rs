@@ -1,0 +1,291 @@
+//! Which answers are the most alike to a text? Their vectors stay in memory by owner, in a quarter of their size. A
+//! search names every row that can be among the likest; which of them are is told by the stored vectors.
+
+use std::collections::HashMap;
+
+use super::vector::{Bounds, Column, Sought, Unit};
+
+/// All that is kept at most: 120,000 answers with vectors of 384 dimensions.
+pub const MAX_BYTES: usize = 96 << 20;
+
+/// The vectors of answers, by owner. All are of one model: another one begins anew.
+#[derive(Debug, Default)]
+pub struct Index {
+    model: String,
+    segments: HashMap<String, Segment>,
+}
+
+/// What changed of one row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    pub id: i64,
+    pub revision: i64,
+    /// `None`: it cannot be found by vectors any more.
+    pub vectors: Option<Vectors>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Vectors {
+    /// `None` where the question has no meaning of its own.
+    pub trigger: Option<Unit>,
+    pub response: Unit,
+}
+
+/// Rows that can be among the likest, each once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Likest {
+    pub triggers: Vec<i64>,
+    pub responses: Vec<i64>,
+}
+
+/// Places that are made at once, so that they need not be made for each row.
+const PLACES: usize = 256;
+
+/// The rows of one owner.
+#[derive(Debug, Default)]
+struct Segment {
+    /// Changes up to this revision are in it.
+    revision: i64,
+    ids: Vec<i64>,
+    places: HashMap<i64, usize>,
+    triggers: Column,
+    responses: Column,
+}
+
+impl Index {
+    /// Up to which revision the owner's rows are known, for vectors of this model.
+    pub fn revision(&self, owner: &str, model: &str) -> i64 {
+        let segment = self.segments.get(owner).filter(|_| self.model == model);
+        segment.map_or(0, |segment| segment.revision)
+    }
+
+    /// Takes in changes of one owner's rows, in the order of their revisions. Where that is too much to keep, what is
+    /// kept of others goes, and then the owner's oldest rows.
+    pub fn apply(&mut self, owner: &str, model: &str, changes: Vec<Change>) {
+        if self.model != model {
+            self.segments.clear();
+            model.clone_into(&mut self.model);
+        }
+        let segment = self.segments.entry(owner.to_owned()).or_default();
+        segment.reserve(changes.len());
+        for change in changes {
+            segment.apply(change);
+        }
+        if self.bytes() > MAX_BYTES {
+            self.segments.retain(|kept, _| kept == owner);
+        }
+        if let Some(segment) = self.segments.get_mut(owner) {
+            segment.keep_within(MAX_BYTES);
+        }
+    }
+
+    /// Every row of these owners that can be among the `most` likest by its trigger, or by its response, with a cosine of
+    /// at least `floor`.
+    pub fn likest(&self, owners: &[String], sought: &Unit, most: usize, floor: f32) -> Likest {
+        let sought = Sought::new(sought);
+        let segments = || owners.iter().filter_map(|owner| self.segments.get(owner));
+        Likest {
+            triggers: likest(segments().map(|segment| (segment, &segment.triggers)), &sought, most, floor),
+            responses: likest(segments().map(|segment| (segment, &segment.responses)), &sought, most, floor),
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.segments.values().map(Segment::bytes).sum()
+    }
+
+    /// How many rows are kept.
+    pub fn rows(&self) -> usize {
+        self.segments.values().map(|segment| segment.ids.len()).sum()
+    }
+}
+
+fn likest<'a>(
+    columns: impl Iterator<Item = (&'a Segment, &'a Column)>,
+    sought: &Sought,
+    most: usize,
+    floor: f32,
+) -> Vec<i64> {
+    let mut scanned: Vec<(Bounds, i64)> = Vec::new();
+    for (segment, column) in columns {
+        let within = column.scan(sought).zip(&segment.ids).filter(|(bounds, _)| bounds.most >= floor);
+        scanned.extend(within.map(|(bounds, id)| (bounds, *id)));
+    }
+    if scanned.len() > most && most > 0 {
+        // So many rows are at least this much alike: what cannot reach it is none of the likest.
+        let (_, (bounds, _), _) =
+            scanned.select_nth_unstable_by(most - 1, |one, other| other.0.least.total_cmp(&one.0.least));
+        let least = bounds.least;
+        scanned.retain(|(bounds, _)| bounds.most >= least);
+    }
+    scanned.into_iter().map(|(_, id)| id).collect()
+}
+
+impl Segment {
+    fn reserve(&mut self, rows: usize) {
+        let free = self.ids.capacity() - self.ids.len();
+        if free < rows {
+            let more = rows.max(PLACES);
+            self.ids.reserve_exact(more);
+            self.triggers.reserve(more);
+            self.responses.reserve(more);
+        }
+    }
+
+    fn apply(&mut self, change: Change) {
+        self.revision = self.revision.max(change.revision);
+        let place = self.places.get(&change.id).copied();
+        match (place, change.vectors) {
+            (Some(at), Some(vectors)) => {
+                self.triggers.set(at, vectors.trigger.as_ref());
+                self.responses.set(at, Some(&vectors.response));
+            }
+            (None, Some(vectors)) => {
+                if self.ids.is_empty() {
+                    let dims = vectors.response.dims();
+                    (self.triggers, self.responses) = (Column::new(dims), Column::new(dims));
+                    self.triggers.reserve(self.ids.capacity());
+                    self.responses.reserve(self.ids.capacity());
+                }
+                self.places.insert(change.id, self.ids.len());
+                self.ids.push(change.id);
+                self.triggers.push(vectors.trigger.as_ref());
+                self.responses.push(Some(&vectors.response));
+            }
+            (Some(at), None) => self.remove(at),
+            (None, None) => {}
+        }
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.triggers.swap_remove(at);
+        self.responses.swap_remove(at);
+        let gone = self.ids.swap_remove(at);
+        self.places.remove(&gone);
+        if let Some(moved) = self.ids.get(at) {
+            self.places.insert(*moved, at);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let row = size_of::<i64>() + 2 * (size_of::<i64>() + size_of::<usize>());
+        self.triggers.bytes() + self.responses.bytes() + self.ids.len() * row
+    }
+
+    /// The oldest rows go, a tenth at a time: removing each by itself would be done again with the next.
+    fn keep_within(&mut self, bytes: usize) {
+        while self.bytes() > bytes && !self.ids.is_empty() {
+            let mut oldest = self.ids.clone();
+            oldest.sort_unstable();
+            oldest.truncate(oldest.len().div_ceil(10));
+            for id in oldest {
+                if let Some(at) = self.places.get(&id).copied() {
+                    self.remove(at);
+                }
+            }
+            self.triggers.shrink();
+            self.responses.shrink();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODEL: &str = "m";
+
+    fn unit(angle: f32) -> Unit {
+        Unit::new(vec![angle.cos(), angle.sin(), 0.0]).unwrap()
+    }
+
+    fn row(id: i64, revision: i64, angle: f32) -> Change {
+        let vectors = Vectors { trigger: Some(unit(angle + 1.0)), response: unit(angle) };
+        Change { id, revision, vectors: Some(vectors) }
+    }
+
+    fn gone(id: i64, revision: i64) -> Change {
+        Change { id, revision, vectors: None }
+    }
+
+    fn responses(index: &Index, owners: &[&str], angle: f32, most: usize) -> Vec<i64> {
+        let owners: Vec<String> = owners.iter().map(|owner| (*owner).to_owned()).collect();
+        let mut found = index.likest(&owners, &unit(angle), most, 0.3).responses;
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn the_likest_of_the_owners_are_found_and_nobody_elses() {
+        let mut index = Index::default();
+        index.apply("u1", MODEL, vec![row(1, 1, 0.0), row(2, 2, 0.5), row(3, 3, 1.0)]);
+        index.apply("u2", MODEL, vec![row(4, 4, 0.0)]);
+        index.apply("all", MODEL, vec![row(5, 5, 0.1)]);
+
+        assert_eq!(responses(&index, &["u1", "all"], 0.0, 2), [1, 5]);
+        assert_eq!(responses(&index, &["u1"], 0.0, 9), [1, 2, 3]);
+        assert_eq!(responses(&index, &["u3"], 0.0, 9), [0_i64; 0]);
+        assert_eq!(index.likest(&["u1".to_owned()], &unit(1.0), 1, 0.3).triggers, [1]);
+    }
+
+    #[test]
+    fn what_is_not_alike_enough_is_left_out() {
+        let mut index = Index::default();
+        index.apply("u1", MODEL, vec![row(1, 1, 0.0), row(2, 2, 1.5)]);
+        assert_eq!(responses(&index, &["u1"], 0.0, 9), [1]);
+    }
+
+    #[test]
+    fn rows_change_and_go() {
+        let mut index = Index::default();
+        index.apply("u1", MODEL, vec![row(1, 1, 0.0), row(2, 2, 0.1), row(3, 3, 0.2)]);
+        assert_eq!(index.revision("u1", MODEL), 3);
+
+        index.apply("u1", MODEL, vec![gone(1, 4), row(2, 5, 3.0), gone(9, 6)]);
+        assert_eq!(responses(&index, &["u1"], 0.0, 9), [3]);
+        assert_eq!(responses(&index, &["u1"], 3.0, 9), [2]);
+        assert_eq!((index.revision("u1", MODEL), index.rows()), (6, 2));
+    }
+
+    #[test]
+    fn vectors_of_another_model_begin_anew() {
+        let mut index = Index::default();
+        index.apply("u1", MODEL, vec![row(1, 1, 0.0)]);
+        index.apply("u2", MODEL, vec![row(2, 2, 0.0)]);
+        assert_eq!(index.revision("u1", "other"), 0);
+
+        index.apply("u1", "other", vec![row(3, 3, 0.0)]);
+        assert_eq!(responses(&index, &["u1", "u2"], 0.0, 9), [3]);
+        assert_eq!(index.revision("u2", "other"), 0);
+    }
+
+    #[test]
+    fn a_segment_that_is_too_large_loses_its_oldest_rows() {
+        let mut segment = Segment::default();
+        for id in 1..=100 {
+            segment.apply(row(id, id, 0.0));
+        }
+        segment.keep_within(segment.bytes() / 2);
+        assert!(segment.ids.iter().all(|id| *id > 30), "{:?}", segment.ids);
+        assert!(!segment.ids.is_empty());
+        assert_eq!(segment.places.len(), segment.ids.len());
+    }
+
+    #[test]
+    fn nothing_that_is_among_the_likest_is_left_out() {
+        let mut index = Index::default();
+        let angles: Vec<f32> = (0..500).map(|n| (n as f32 * 0.37) % 1.2).collect();
+        let rows = angles.iter().enumerate().map(|(n, angle)| row(n as i64, n as i64, *angle));
+        index.apply("u1", MODEL, rows.collect());
+        for sought in [0.0_f32, 0.31, 0.77, 1.1] {
+            let mut exact: Vec<(i64, f32)> = angles
+                .iter()
+                .enumerate()
+                .map(|(n, a)| (n as i64, unit(*a).likeness(&unit(sought))))
+                .collect();
+            exact.sort_by(|one, other| other.1.total_cmp(&one.1));
+            let found = responses(&index, &["u1"], sought, 20);
+            assert!(exact[..20].iter().all(|(id, _)| found.contains(id)), "{sought}");
+        }
+    }
+}

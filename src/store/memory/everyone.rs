@@ -1,0 +1,102 @@
+//! What everybody may be told: suggested by the model, let through by code, decided by an admin, or said to two people
+//! who asked the same, word for word.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::responses::{Owner, next_revision};
+use crate::conversation::transcript::UserId;
+use crate::conversation::words::plain_title;
+use crate::store::codec::time;
+use crate::store::schema::agent_responses;
+use crate::store::written::Written;
+use crate::store::{Conn, QueryResult};
+
+const SUGGESTED: Written =
+    Written("agent_responses.for_everyone = 'suggested' AND agent_responses.state = 'done'");
+/// Suggestions that are looked at; an admin who has so many open wants no more.
+const LOOKED_AT: i64 = 200;
+
+/// An answer that waits for an admin's word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suggestion {
+    pub id: i64,
+    pub question: String,
+    pub answer: String,
+    pub said_at: Timestamp,
+}
+
+/// What came of an admin's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    Done,
+    /// It was settled before, or the answer is gone.
+    TooLate,
+}
+
+pub fn suggestions(conn: &mut Conn) -> QueryResult<Vec<Suggestion>> {
+    let rows: Vec<(i64, String, String, i64)> = agent_responses::table
+        .filter(SUGGESTED)
+        .order(agent_responses::id.desc())
+        .limit(LOOKED_AT)
+        .select((
+            agent_responses::id,
+            agent_responses::trigger_text,
+            agent_responses::response_text,
+            agent_responses::created_at,
+        ))
+        .load(conn)?;
+    let read = |(id, question, answer, at)| Ok(Suggestion { id, question, answer, said_at: time(at)? });
+    rows.into_iter().map(read).collect()
+}
+
+/// Puts an answer before the admins. Where somebody else had asked the same and was answered in the same words, it is for
+/// everybody from here on.
+pub(super) fn suggest(conn: &mut Conn, id: i64, question: &str, answer: &str) -> QueryResult<()> {
+    let user: Option<i64> = agent_responses::table.find(id).select(agent_responses::user_id).first(conn)?;
+    let others: Vec<(Option<i64>, String, String)> = agent_responses::table
+        .filter(SUGGESTED.and(agent_responses::id.ne(id)))
+        .order(agent_responses::id.desc())
+        .limit(LOOKED_AT)
+        .select((agent_responses::user_id, agent_responses::trigger_text, agent_responses::response_text))
+        .load(conn)?;
+    let same = |one: &str, other: &str| plain_title(one) == plain_title(other);
+    let agreed = others.iter().any(|(other, asked, told)| {
+        *other != user && other.is_some() && user.is_some() && same(asked, question) && same(told, answer)
+    });
+    let suggested = agent_responses::table.find(id).filter(agent_responses::for_everyone.eq("no"));
+    diesel::update(suggested).set(agent_responses::for_everyone.eq("suggested")).execute(conn)?;
+    if agreed {
+        approve(conn, id)?;
+    }
+    Ok(())
+}
+
+/// From here on everybody may find it. It stays its asker's: what erases their words erases it too.
+pub fn approve(conn: &mut Conn, id: i64) -> QueryResult<Settled> {
+    let revision = next_revision(conn)?;
+    let row = agent_responses::table.find(id).filter(SUGGESTED);
+    let changed = diesel::update(row)
+        .set((
+            agent_responses::for_everyone.eq("approved"),
+            agent_responses::scope.eq("global"),
+            agent_responses::owner.eq(Owner::Everyone.key()),
+            agent_responses::revision.eq(revision),
+        ))
+        .execute(conn)?;
+    Ok(if changed == 0 { Settled::TooLate } else { Settled::Done })
+}
+
+pub fn refuse(conn: &mut Conn, id: i64) -> QueryResult<Settled> {
+    let changed = diesel::update(agent_responses::table.find(id).filter(SUGGESTED))
+        .set(agent_responses::for_everyone.eq("refused"))
+        .execute(conn)?;
+    Ok(if changed == 0 { Settled::TooLate } else { Settled::Done })
+}
+
+/// Who asked what was suggested, for whoever decides about it.
+pub fn asked_by(conn: &mut Conn, id: i64) -> QueryResult<Option<UserId>> {
+    let user: Option<Option<i64>> =
+        agent_responses::table.find(id).select(agent_responses::user_id).first(conn).optional()?;
+    Ok(user.flatten().map(UserId))
+}

@@ -1,0 +1,172 @@
+//! Answers as they are written: with the reply, in its transaction, each once.
+
+use diesel::dsl::{count_star, max};
+use diesel::prelude::*;
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::groups::GroupId;
+use crate::conversation::transcript::{TurnId, UserId};
+use crate::conversation::words::plain_title;
+use crate::store::codec::ms;
+use crate::store::schema::{agent_responses, inbound_events, llm_steps, tool_calls, turns};
+use crate::store::{Conn, QueryResult};
+
+/// Longest texts that are kept of an exchange, in characters.
+const MAX_QUESTION_CHARS: usize = 1_000;
+const MAX_ANSWER_CHARS: usize = 2_000;
+
+/// Who answered what the operator added by hand.
+pub const OPERATOR: &str = "operator";
+
+/// Who may find an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    User(UserId),
+    Group(GroupId),
+    Everyone,
+}
+
+impl Owner {
+    /// As the column `owner` holds it.
+    pub fn key(self) -> String {
+        match self {
+            Self::User(user) => format!("u{user}"),
+            Self::Group(group) => format!("g{}", group.0),
+            Self::Everyone => "all".to_owned(),
+        }
+    }
+
+    fn scope_word(self) -> &'static str {
+        match self {
+            Self::User(_) => "user",
+            Self::Group(_) => "group",
+            Self::Everyone => "global",
+        }
+    }
+}
+
+/// An exchange that is to be remembered.
+#[derive(Debug, Clone)]
+pub struct NewAnswer {
+    /// Where it comes from: `turn:7`. What is known by its source is not remembered twice.
+    pub source: String,
+    pub owner: Owner,
+    /// Who asked, or said it; nobody for notices.
+    pub user: Option<UserId>,
+    pub turn: Option<TurnId>,
+    /// Who answered: the name of a model, `keyword`, `code` or `operator`.
+    pub agent: String,
+    pub question: String,
+    pub answer: String,
+}
+
+/// Remembers an exchange, to be worked on later. It can be found by its words at once.
+pub fn remember(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryResult<()> {
+    let (question, answer) = (cut(&new.question, MAX_QUESTION_CHARS), cut(&new.answer, MAX_ANSWER_CHARS));
+    let approved = if new.owner == Owner::Everyone { "approved" } else { "no" };
+    let group = match new.owner {
+        Owner::Group(group) => Some(group.0),
+        Owner::User(_) | Owner::Everyone => None,
+    };
+    let revision = next_revision(conn)?;
+    diesel::insert_into(agent_responses::table)
+        .values((
+            agent_responses::source.eq(&new.source),
+            agent_responses::scope.eq(new.owner.scope_word()),
+            agent_responses::owner.eq(new.owner.key()),
+            agent_responses::user_id.eq(new.user.map(|user| user.0)),
+            agent_responses::turn_id.eq(new.turn.map(|turn| turn.0)),
+            agent_responses::group_id.eq(group),
+            agent_responses::agent.eq(&new.agent),
+            agent_responses::trigger_text.eq(question),
+            agent_responses::response_text.eq(answer),
+            agent_responses::likeness.eq(likeness(question, answer)),
+            agent_responses::for_everyone.eq(approved),
+            agent_responses::state.eq("pending"),
+            agent_responses::revision.eq(revision),
+            agent_responses::created_at.eq(ms(now)),
+        ))
+        .on_conflict(agent_responses::source)
+        .do_nothing()
+        .execute(conn)
+        .map(drop)
+}
+
+/// Adds what the operator wrote; its row.
+pub fn add(
+    conn: &mut Conn,
+    owner: Owner,
+    user: Option<UserId>,
+    (question, answer): (String, String),
+    now: Timestamp,
+) -> QueryResult<i64> {
+    let source = format!("added:{}", next_revision(conn)?);
+    let agent = OPERATOR.to_owned();
+    let new = NewAnswer { source: source.clone(), owner, user, turn: None, agent, question, answer };
+    remember(conn, &new, now)?;
+    agent_responses::table.filter(agent_responses::source.eq(source)).select(agent_responses::id).first(conn)
+}
+
+/// The answer of a turn that ends, in the transaction that ends it. What code answers to commands may hold codes and
+/// numbers of others, and a question about a deletion is no answer: neither is remembered.
+pub(in crate::store) fn remember_turn(
+    conn: &mut Conn,
+    turn: TurnId,
+    answer: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let (user, kind): (i64, String) =
+        turns::table.find(turn.0).select((turns::user_id, turns::kind)).first(conn)?;
+    let asks: i64 = tool_calls::table
+        .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::state.eq("held")))
+        .select(count_star())
+        .first(conn)?;
+    if !matches!(kind.as_str(), "chat" | "confirm") || asks > 0 {
+        return Ok(());
+    }
+    let texts: Vec<String> = inbound_events::table
+        .filter(inbound_events::turn_id.eq(turn.0))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select(inbound_events::body)
+        .load(conn)?;
+    let step: Option<(String, String)> = llm_steps::table
+        .filter(llm_steps::turn_id.eq(turn.0).and(llm_steps::state.eq("complete")))
+        .order(llm_steps::step.desc())
+        .select((llm_steps::brain, llm_steps::model))
+        .first(conn)
+        .optional()?;
+    let agent = match step {
+        Some((brain, _)) if brain == "keyword" => brain,
+        Some((_, model)) => model,
+        None => "code".to_owned(),
+    };
+    let user = UserId(user);
+    let new = NewAnswer {
+        source: format!("turn:{turn}"),
+        owner: Owner::User(user),
+        user: Some(user),
+        turn: Some(turn),
+        agent,
+        question: texts.join("\n"),
+        answer: answer.to_owned(),
+    };
+    remember(conn, &new, now)
+}
+
+/// Larger than all before: what reads only what is new goes by it.
+pub(in crate::store) fn next_revision(conn: &mut Conn) -> QueryResult<i64> {
+    let last: Option<i64> = agent_responses::table.select(max(agent_responses::revision)).first(conn)?;
+    Ok(last.unwrap_or(0) + 1)
+}
+
+/// The same for the same words, whatever their case and punctuation.
+fn likeness(question: &str, answer: &str) -> i64 {
+    let words = format!("{}\n{}", plain_title(question), plain_title(answer));
+    let digest = Sha256::digest(words.as_bytes());
+    i64::from_le_bytes(std::array::from_fn(|at| digest[at]))
+}
+
+fn cut(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+}

@@ -1,0 +1,369 @@
+//! Who finds what. Users, groups and everybody have rows of the same words and the same vectors.
+
+use std::collections::BTreeSet;
+
+use diesel::prelude::*;
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+
+use super::learning::{self, Embedded, Learned, NotedBy, Recorded};
+use super::responses::{self, NewAnswer, Owner};
+use super::search::{self, Sought};
+use super::{everyone, groups};
+use crate::conversation::extraction::{self, Done};
+use crate::conversation::recall::{Candidate, Scope, content_words, recall};
+use crate::conversation::transcript::{PhoneNumber, UserId};
+use crate::memory::index::Index;
+use crate::memory::vector::Unit;
+use crate::store::privacy::erase_talk;
+use crate::store::schema::agent_responses;
+use crate::store::users::{self, Newcomer};
+use crate::store::{Conn, scratch};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+const LATER: Timestamp = Timestamp::constant(3_600, 0);
+const MODEL: &str = "a-model";
+
+fn user(conn: &mut Conn, n: i64) -> UserId {
+    let phone = PhoneNumber::parse(&format!("+1555010{n:04}")).unwrap();
+    users::ensure(conn, &phone, Newcomer::Member, NOW).unwrap()
+}
+
+fn vector(words: &str) -> Unit {
+    let mut numbers = vec![0.01; 8];
+    for (at, byte) in words.bytes().enumerate() {
+        numbers[at % 8] += f32::from(byte);
+    }
+    Unit::new(numbers).unwrap()
+}
+
+fn says(conn: &mut Conn, source: &str, owner: Owner, by: Option<UserId>, words: (&str, &str)) -> i64 {
+    let new = NewAnswer {
+        source: source.to_owned(),
+        owner,
+        user: by,
+        turn: None,
+        agent: "m".to_owned(),
+        question: words.0.to_owned(),
+        answer: words.1.to_owned(),
+    };
+    responses::remember(conn, &new, NOW).unwrap();
+    agent_responses::table
+        .filter(agent_responses::source.eq(source))
+        .select(agent_responses::id)
+        .first(conn)
+        .unwrap()
+}
+
+fn learned(question: &str, answer: &str, model: &str) -> Learned {
+    Learned {
+        extraction: extraction::by_code(question, answer, Done::Talked),
+        by: NotedBy::Code,
+        general: false,
+        vectors: Some(Embedded {
+            model: model.to_owned(),
+            trigger: Some(vector(question)),
+            response: vector(answer),
+        }),
+    }
+}
+
+fn told(conn: &mut Conn, source: &str, owner: Owner, by: Option<UserId>, words: (&str, &str)) -> i64 {
+    let id = says(conn, source, owner, by, words);
+    learning::complete(conn, id, &learned(words.0, words.1, MODEL), NOW).unwrap();
+    id
+}
+
+fn own(conn: &mut Conn, n: i64, by: UserId, words: (&str, &str)) -> i64 {
+    told(conn, &format!("turn:{n}"), Owner::User(by), Some(by), words)
+}
+
+/// Everything that a person finds, by words and by vectors, as a turn of theirs would.
+fn finds(conn: &mut Conn, index: &mut Index, viewer: UserId, query: &str) -> Vec<Candidate> {
+    let owners = search::owners(conn, viewer).unwrap();
+    for owner in owners.keys() {
+        let after = index.revision(owner, MODEL);
+        let changes = search::changes(conn, owner, MODEL, after, 1_000).unwrap();
+        index.apply(owner, MODEL, changes);
+    }
+    let sought = vector(query);
+    let likest = index.likest(owners.keys(), &sought, 1_000, -1.0);
+    let words = search::by_words(conn, &owners, &content_words(query), 1_000).unwrap();
+    let ids: Vec<i64> = [likest.triggers, likest.responses, words].concat();
+    let sought = Some(Sought { model: MODEL, vector: &sought });
+    search::candidates(conn, &owners, &ids, sought, None).unwrap()
+}
+
+fn found(conn: &mut Conn, viewer: UserId, query: &str) -> Vec<i64> {
+    let mut ids: Vec<i64> =
+        finds(conn, &mut Index::default(), viewer, query).iter().map(|row| row.id).collect();
+    ids.sort_unstable();
+    ids
+}
+
+#[test]
+fn a_person_finds_their_own_what_was_said_to_them_together_and_what_is_for_everybody() {
+    let mut conn = scratch();
+    let [ann, bob, cal] = [1, 2, 3].map(|n| user(&mut conn, n));
+    let anns = own(&mut conn, 1, ann, ("add heat", "Added Heat."));
+    let bobs = own(&mut conn, 2, bob, ("add heat", "Added Heat."));
+    groups::said(&mut conn, "notice:1", None, &[bob, ann], "Heat is ready.", NOW).unwrap();
+    let global = told(&mut conn, "api:1", Owner::Everyone, None, ("where is heat", "Heat is in Plex."));
+
+    let group: i64 = 3;
+    assert_eq!(found(&mut conn, ann, "heat"), [anns, group, global]);
+    assert_eq!(found(&mut conn, bob, "heat"), [bobs, group, global]);
+    assert_eq!(found(&mut conn, cal, "heat"), [global]);
+}
+
+#[test]
+fn what_one_person_heard_alone_is_no_matter_of_a_group() {
+    let mut conn = scratch();
+    let ann = user(&mut conn, 1);
+    groups::said(&mut conn, "notice:1", None, &[ann, ann], "Heat is ready.", NOW).unwrap();
+    assert_eq!(agent_responses::table.count().get_result::<i64>(&mut conn).unwrap(), 0);
+}
+
+#[test]
+fn an_answer_is_remembered_once_and_worked_on_once() {
+    let mut conn = scratch();
+    let ann = user(&mut conn, 1);
+    let id = says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("add heat", "Added Heat."));
+    says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("other", "words"));
+    assert_eq!(agent_responses::table.count().get_result::<i64>(&mut conn).unwrap(), 1);
+
+    let learned = learned("add heat", "Added Heat.", MODEL);
+    assert_eq!(learning::complete(&mut conn, id, &learned, NOW).unwrap(), Recorded::Done);
+    assert_eq!(learning::complete(&mut conn, id, &learned, NOW).unwrap(), Recorded::NotPending);
+    assert_eq!(learning::skip(&mut conn, id, NOW).unwrap(), Recorded::NotPending);
+    assert_eq!(learning::take(&mut conn, 9, LATER).unwrap(), []);
+}
+
+#[test]
+fn a_row_that_was_taken_is_left_alone_for_a_while_and_its_tries_are_counted() {
+    let mut conn = scratch();
+    let ann = user(&mut conn, 1);
+    says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("add heat", "Added Heat."));
+    let tries = |conn: &mut Conn, at| {
+        learning::take(conn, 9, at).unwrap().into_iter().map(|taken| taken.attempt).collect::<Vec<_>>()
+    };
+    assert_eq!(tries(&mut conn, NOW), [1]);
+    assert_eq!(tries(&mut conn, NOW), [0_u32; 0]);
+    assert_eq!(tries(&mut conn, LATER), [2]);
+}
+
+#[test]
+fn the_same_words_again_are_found_once() {
+    let mut conn = scratch();
+    let ann = user(&mut conn, 1);
+    own(&mut conn, 1, ann, ("add heat", "Added Heat."));
+    let again = own(&mut conn, 2, ann, ("Add Heat!", "added heat"));
+    assert_eq!(found(&mut conn, ann, "heat"), [again]);
+    let times: i64 =
+        agent_responses::table.find(again).select(agent_responses::times).first(&mut conn).unwrap();
+    assert_eq!(times, 2);
+}
+
+#[test]
+fn the_opposite_is_not_the_same_however_alike() {
+    let mut conn = scratch();
+    let ann = user(&mut conn, 1);
+    own(&mut conn, 1, ann, ("delete heat", "ok"));
+    own(&mut conn, 2, ann, ("do not delete heat", "ok"));
+    assert_eq!(found(&mut conn, ann, "heat delete"), [1, 2]);
+}
+
+#[test]
+fn a_greeting_is_not_found() {
+    let mut conn = scratch();
+    let ann = user(&mut conn, 1);
+    let id = says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("hello walrus", "Hi walrus."));
+    assert_eq!(found(&mut conn, ann, "walrus"), [id]);
+    learning::skip(&mut conn, id, NOW).unwrap();
+    assert_eq!(found(&mut conn, ann, "walrus"), [0_i64; 0]);
+}
+
+#[test]
+fn vectors_of_another_model_count_for_nothing_until_they_are_made_anew() {
+    let mut conn = scratch();
+    let ann = user(&mut conn, 1);
+    let id = says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("q", "a"));
+    learning::complete(&mut conn, id, &learned("q", "a", "older"), NOW).unwrap();
+    let by_vector = |conn: &mut Conn, index: &mut Index| {
+        finds(conn, index, ann, "q").iter().filter(|row| row.answer_likeness.is_some()).count()
+    };
+    let mut index = Index::default();
+    assert_eq!(by_vector(&mut conn, &mut index), 0);
+
+    let missing = learning::without_vectors(&mut conn, MODEL, 9).unwrap();
+    assert_eq!(missing, [(id, "q".to_owned(), "a".to_owned())]);
+    let vectors = Embedded { model: MODEL.to_owned(), trigger: Some(vector("q")), response: vector("a") };
+    learning::embed(&mut conn, id, &vectors).unwrap();
+    assert_eq!(learning::without_vectors(&mut conn, MODEL, 9).unwrap(), []);
+    assert_eq!(by_vector(&mut conn, &mut index), 1);
+}
+
+#[test]
+fn what_cannot_be_embedded_is_tried_three_times_and_found_by_words() {
+    let mut conn = scratch();
+    let ann = user(&mut conn, 1);
+    let id = says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("walrus", "a"));
+    learning::complete(&mut conn, id, &Learned { vectors: None, ..learned("walrus", "a", MODEL) }, NOW)
+        .unwrap();
+    for left in [1, 1, 1, 0] {
+        assert_eq!(learning::without_vectors(&mut conn, MODEL, 9).unwrap().len(), left);
+        learning::count_failed_embedding(&mut conn, id).unwrap();
+    }
+    assert_eq!(found(&mut conn, ann, "walrus"), [id]);
+}
+
+#[test]
+fn two_people_who_ask_the_same_and_are_told_the_same_make_it_everybodys() {
+    let mut conn = scratch();
+    let [ann, bob, cal] = [1, 2, 3].map(|n| user(&mut conn, n));
+    let suggest = |conn: &mut Conn, n: i64, by: UserId, question: &str| {
+        let id =
+            says(conn, &format!("turn:{n}"), Owner::User(by), Some(by), (question, "In Plex, on walrus."));
+        let learned = Learned { general: true, ..learned(question, "In Plex, on walrus.", MODEL) };
+        learning::complete(conn, id, &learned, NOW).unwrap();
+    };
+    suggest(&mut conn, 1, ann, "where do I watch it");
+    suggest(&mut conn, 2, ann, "where do I watch it?");
+    suggest(&mut conn, 3, bob, "where do I watch it tonight");
+    assert_eq!(found(&mut conn, cal, "walrus"), [0_i64; 0]);
+    suggest(&mut conn, 4, bob, "Where do I watch it?");
+    assert_eq!(found(&mut conn, cal, "walrus"), [4]);
+    assert_eq!(
+        everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(),
+        [3, 2]
+    );
+}
+
+#[test]
+fn an_admins_word_settles_a_suggestion_once() {
+    let mut conn = scratch();
+    let [ann, bob] = [1, 2].map(|n| user(&mut conn, n));
+    let id = says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("where is the walrus", "In Plex."));
+    learning::complete(&mut conn, id, &Learned { general: true, ..learned("", "", MODEL) }, NOW).unwrap();
+    assert_eq!(found(&mut conn, bob, "walrus"), [0_i64; 0]);
+    assert_eq!(everyone::approve(&mut conn, id).unwrap(), everyone::Settled::Done);
+    assert_eq!(everyone::approve(&mut conn, id).unwrap(), everyone::Settled::TooLate);
+    assert_eq!(everyone::refuse(&mut conn, id).unwrap(), everyone::Settled::TooLate);
+    assert_eq!(found(&mut conn, bob, "walrus"), [id]);
+}
+
+#[test]
+fn words_that_are_signs_of_the_search_are_only_words() {
+    let mut conn = scratch();
+    let [ann, bob] = [1, 2].map(|n| user(&mut conn, n));
+    own(&mut conn, 1, bob, ("walrus", "walrus"));
+    let owners = search::owners(&mut conn, ann).unwrap();
+    for word in [
+        "\"",
+        "walrus\" OR owner:\"u2",
+        "*",
+        "owner:u2",
+        ") OR (walrus",
+        "NEAR(",
+        "-walrus",
+        "{owner}:u2",
+        "",
+    ] {
+        let found = search::by_words(&mut conn, &owners, &[word.to_owned()], 9).unwrap();
+        assert_eq!(found, [0_i64; 0], "{word}");
+    }
+}
+
+#[test]
+fn what_is_before_the_readers_eyes_is_not_told_again() {
+    let mut conn = scratch();
+    let ann = user(&mut conn, 1);
+    own(&mut conn, 1, ann, ("walrus", "walrus"));
+    let rows = finds(&mut conn, &mut Index::default(), ann, "walrus");
+    assert_eq!(recall("walrus", rows, &[1], 0.3, NOW).all().len(), 1);
+}
+
+/// Words that everybody uses, so that everything is alike.
+const WORDS: [&str; 6] = ["heat", "dune", "delete", "walrus", "ready", "office"];
+
+#[derive(Debug, Clone)]
+enum Act {
+    Says { by: usize, question: usize, answer: usize },
+    Together { first: usize, second: usize, answer: usize },
+    ForgetsAll { who: usize },
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let word = || 0..WORDS.len();
+    let act = prop_oneof![
+        5 => (0..5_usize, word(), word()).prop_map(|(by, question, answer)| Act::Says { by, question, answer }),
+        2 => (0..5_usize, 0..5_usize, word())
+            .prop_map(|(first, second, answer)| Act::Together { first, second, answer }),
+        1 => (0..5_usize).prop_map(|who| Act::ForgetsAll { who }),
+    ];
+    prop::collection::vec(act, 1..24)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Whatever five people say, and whoever forgets it, each finds only their own and what they heard with others; the
+    /// index that lives through it all finds what a new one does.
+    #[test]
+    fn no_row_crosses_whatever_the_query(acts in acts()) {
+        let mut conn = scratch();
+        let people: Vec<UserId> = (0..5).map(|n| user(&mut conn, n)).collect();
+        let mut index = Index::default();
+        let mut heard: Vec<Vec<String>> = vec![Vec::new(); 5];
+        for (n, act) in acts.iter().enumerate() {
+            match *act {
+                Act::Says { by, question, answer } => {
+                    let answer = format!("{} said{n}", WORDS[answer]);
+                    let source = format!("turn:{n}");
+                    told(&mut conn, &source, Owner::User(people[by]), Some(people[by]), (WORDS[question], &answer));
+                    heard[by].push(answer);
+                }
+                Act::Together { first, second, answer } => {
+                    let answer = format!("{} heard{n}", WORDS[answer]);
+                    let members = [people[first], people[second]];
+                    groups::said(&mut conn, &format!("notice:{n}"), None, &members, &answer, NOW).unwrap();
+                    if first != second {
+                        heard[first].push(answer.clone());
+                        heard[second].push(answer);
+                    }
+                }
+                Act::ForgetsAll { who } => {
+                    erase_talk(&mut conn, people[who], NOW).unwrap();
+                    heard[who].clear();
+                }
+            }
+            // The index follows what happens, in part.
+            finds(&mut conn, &mut index, people[n % 5], WORDS[n % 6]);
+        }
+        for (at, viewer) in people.iter().enumerate() {
+            let mut all = BTreeSet::new();
+            for query in WORDS {
+                let rows = finds(&mut conn, &mut index, *viewer, query);
+                prop_assert_eq!(rows.len(), finds(&mut conn, &mut Index::default(), *viewer, query).len());
+                prop_assert!(rows.iter().all(|row| row.scope != Scope::Global));
+                all.extend(rows.into_iter().map(|row| row.answer));
+            }
+            prop_assert_eq!(&all, &heard[at].iter().cloned().collect::<BTreeSet<String>>(), "{}", at);
+        }
+    }
+}
+
+#[test]
+fn retention_takes_old_answers_and_leaves_what_the_operator_added() {
+    use crate::store::privacy::sweep::sweep;
+    let mut conn = scratch();
+    let ann = user(&mut conn, 1);
+    own(&mut conn, 1, ann, ("walrus", "walrus"));
+    let added = told(&mut conn, "api:1", Owner::Everyone, None, ("walrus", "In Plex."));
+    diesel::update(agent_responses::table.find(added))
+        .set(agent_responses::agent.eq(responses::OPERATOR))
+        .execute(&mut conn)
+        .unwrap();
+    let day = SignedDuration::from_hours(24);
+    sweep(&mut conn, NOW + day, 100, NOW + day).unwrap();
+    assert_eq!(found(&mut conn, ann, "walrus"), [added]);
+}

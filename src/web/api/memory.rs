@@ -1,0 +1,269 @@
+//! What was said before: what somebody would be told of it, how much there is, adding to it, and working on it now.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::extract::{Body, Params};
+use super::unavailable;
+use super::users::{Person, find};
+use crate::conversation::extraction::ResponseType;
+use crate::conversation::recall::{self, Found, Scope};
+use crate::engine::learning::{AddedFor, Addition, Progress};
+use crate::store::memory::stats::{self, stats};
+use crate::web::auth::Caller;
+use crate::web::console::Console;
+use crate::web::problem::Problem;
+use crate::web::sse_wire::iso;
+
+/// Longest texts that are taken.
+const MAX_CHARS: usize = 2_000;
+
+/// Who says what.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Asked {
+    /// A user's id, or their phone number in E.164 form.
+    #[param(example = "+15550100002")]
+    user: String,
+    /// What they say.
+    #[param(example = "is severance there")]
+    query: String,
+}
+
+/// What a turn of this user with this text would be told of earlier ones, beside the facts about them.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct MemoryContext {
+    /// The lines of the prompt.
+    lines: Vec<String>,
+    similar_questions: Vec<Remembered>,
+    said_to_user: Vec<Remembered>,
+    said_in_group: Vec<Remembered>,
+}
+
+/// An earlier answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Remembered {
+    id: i64,
+    /// `user`, `group` or `global`.
+    scope: &'static str,
+    trigger: String,
+    response: String,
+    summary: String,
+    /// `greeting`, `explanation`, `recommendation`, `opinion` or `action`; null before it was worked on.
+    response_type: Option<&'static str>,
+    /// From 0 to 1.
+    importance: f32,
+    /// Larger is better; comparable within one answer of the API only.
+    score: f64,
+    /// Cosine of the trigger's vector and the query's; null without vectors.
+    trigger_likeness: Option<f32>,
+    /// The same of the response's.
+    response_likeness: Option<f32>,
+    #[schema(format = DateTime)]
+    said_at: String,
+}
+
+impl Remembered {
+    fn of(found: &Found) -> Self {
+        let row = found.row.clone();
+        Self {
+            id: row.id,
+            scope: match row.scope {
+                Scope::User => "user",
+                Scope::Group => "group",
+                Scope::Global => "global",
+            },
+            trigger: row.question,
+            response: row.answer,
+            summary: row.summary,
+            response_type: row.kind.map(type_word),
+            importance: row.importance,
+            score: found.score,
+            trigger_likeness: row.question_likeness,
+            response_likeness: row.answer_likeness,
+            said_at: iso(row.said_at),
+        }
+    }
+}
+
+fn type_word(kind: ResponseType) -> &'static str {
+    match kind {
+        ResponseType::Greeting => "greeting",
+        ResponseType::Explanation => "explanation",
+        ResponseType::Recommendation => "recommendation",
+        ResponseType::Opinion => "opinion",
+        ResponseType::Action => "action",
+    }
+}
+
+/// Show what a user's text would be told of earlier answers
+#[utoipa::path(
+    get,
+    path = "/memory/context",
+    tag = "memory",
+    operation_id = "memory_context",
+    params(Asked),
+    responses(
+        (status = 200, description = "What would stand in the prompt", body = MemoryContext),
+        (status = 404, description = "Nobody is known by this id or number"),
+    )
+)]
+pub(super) async fn context(
+    State(console): State<Console>,
+    _caller: Caller,
+    Params(asked): Params<Asked>,
+) -> Result<Json<MemoryContext>, Problem> {
+    let query = bounded("query", &asked.query)?;
+    let user = find(&console, Person::read(&asked.user)?).await?;
+    let recalled = console.engine.recall(user.id, query, None).await.map_err(unavailable)?;
+    let wire = |found: &[Found]| found.iter().map(Remembered::of).collect();
+    Ok(Json(MemoryContext {
+        lines: recall::lines(&recalled, &console.zone),
+        similar_questions: wire(&recalled.similar_questions),
+        said_to_user: wire(&recalled.said_to_user),
+        said_in_group: wire(&recalled.said_in_group),
+    }))
+}
+
+/// How much is remembered.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct MemoryStats {
+    by_state: Vec<Count>,
+    /// Of what can be found.
+    by_scope: Vec<Count>,
+    /// Of what can be found and was worked on.
+    by_type: Vec<Count>,
+    /// Of what can be found, by the model that made the vectors; "" without vectors.
+    by_model: Vec<Count>,
+    /// To be tried again.
+    failing: i64,
+    /// Facts about people that hold.
+    facts: i64,
+    vector_bytes: i64,
+    #[schema(format = DateTime)]
+    last_worked_at: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Count {
+    name: String,
+    count: i64,
+}
+
+/// Count what is remembered
+#[utoipa::path(
+    get,
+    path = "/memory/stats",
+    tag = "memory",
+    operation_id = "memory_stats",
+    responses((status = 200, description = "Counts", body = MemoryStats))
+)]
+pub(super) async fn count(
+    State(console): State<Console>,
+    _caller: Caller,
+) -> Result<Json<MemoryStats>, Problem> {
+    let counted: stats::Stats = console.db.read(stats).await.map_err(unavailable)?;
+    let list = |counts: std::collections::BTreeMap<String, i64>| {
+        counts.into_iter().map(|(name, count)| Count { name, count }).collect()
+    };
+    Ok(Json(MemoryStats {
+        by_state: list(counted.by_state),
+        by_scope: list(counted.by_scope),
+        by_type: list(counted.by_type),
+        by_model: list(counted.by_model),
+        failing: counted.failing,
+        facts: counted.facts,
+        vector_bytes: counted.vector_bytes,
+        last_worked_at: counted.last_worked_at.map(iso),
+    }))
+}
+
+/// An exchange to be remembered.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewResponse {
+    /// A user's id or phone number: only they will find it. Left out: everybody will.
+    user: Option<String>,
+    /// What is asked.
+    #[schema(example = "where do i watch it", max_length = 1000)]
+    trigger: String,
+    /// What is answered.
+    #[schema(example = "Open Plex on your TV. New titles are under Recently Added.", max_length = 2000)]
+    response: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct AddedResponse {
+    id: i64,
+}
+
+/// Add an exchange by hand
+#[utoipa::path(
+    post,
+    path = "/memory/responses",
+    tag = "memory",
+    operation_id = "add_memory_response",
+    request_body = NewResponse,
+    responses(
+        (status = 201, description = "It can be found by its words at once, by its meaning once it was worked on", body = AddedResponse),
+        (status = 404, description = "Nobody is known by this id or number"),
+    )
+)]
+pub(super) async fn add(
+    State(console): State<Console>,
+    caller: Caller,
+    Body(new): Body<NewResponse>,
+) -> Result<(StatusCode, Json<AddedResponse>), Problem> {
+    let (question, answer) = (bounded("trigger", &new.trigger)?, bounded("response", &new.response)?);
+    let found_by = match &new.user {
+        Some(user) => AddedFor::User(find(&console, Person::read(user)?).await?.id),
+        None => AddedFor::Everyone,
+    };
+    let addition = Addition { found_by, question: question.to_owned(), answer: answer.to_owned() };
+    let id = console.engine.add_answer(addition, caller.by()).await.map_err(unavailable)?;
+    Ok((StatusCode::CREATED, Json(AddedResponse { id })))
+}
+
+/// What came of working on answers.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Processed {
+    /// Answers whose subject and vectors are known now.
+    learned: usize,
+    /// Greetings and the like, which are not to be found.
+    skipped: usize,
+    /// Left for another try.
+    failed: usize,
+    /// Answers that had no vectors, or another model's.
+    embedded: usize,
+}
+
+/// Work on waiting answers now
+#[utoipa::path(
+    post,
+    path = "/memory/process-pending",
+    tag = "memory",
+    operation_id = "process_pending_memory",
+    responses((status = 200, description = "All that was due was worked on, each answer once", body = Processed))
+)]
+pub(super) async fn process_pending(
+    State(console): State<Console>,
+    _caller: Caller,
+) -> Result<Json<Processed>, Problem> {
+    let Progress { learned, skipped, failed, embedded } =
+        console.engine.learn_now().await.map_err(unavailable)?;
+    Ok(Json(Processed { learned, skipped, failed, embedded }))
+}
+
+/// A text of a sensible length.
+fn bounded<'a>(field: &str, text: &'a str) -> Result<&'a str, Problem> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().count() > MAX_CHARS {
+        let detail = format!("{field} has 1 to {MAX_CHARS} characters");
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    }
+    Ok(text)
+}

@@ -1,0 +1,242 @@
+//! What was said before is found again: by whoever may find it, by nobody else, and not after it was forgotten.
+
+use dialarr::arr::fake::item::movie;
+use dialarr::conversation::prompt::ModelRequest;
+use dialarr::engine::learning::{Notes, Progress};
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::harness::model::{removes_movie, said, says};
+use crate::harness::{ANN, BOB, Has, Setup, TestApp};
+
+const DAY: i64 = 24 * 60 * 60;
+const CAL: &str = "+15550100004";
+const SPIES: &str = "Slow Horses fits you, it is about spies.";
+
+/// The lines about earlier answers that a request has.
+fn remembered(request: &ModelRequest) -> Vec<String> {
+    let words = said(request);
+    let lines = words.lines().skip_while(|line| !line.starts_with("said before"));
+    lines.skip(1).take_while(|line| line.starts_with("- ")).map(|line| line[2..].to_owned()).collect()
+}
+
+/// Somebody asks, is answered and comes back another day; what the model is told then of before.
+async fn told_later(app: &TestApp, from: &str, text: &str) -> Vec<String> {
+    app.pass(DAY);
+    app.model_plays([says("Fine.")]);
+    app.sms_from(from, text).await;
+    remembered(&app.last_request())
+}
+
+async fn learns(app: &TestApp) -> Progress {
+    app.app().engine.learn_now().await.unwrap()
+}
+
+async fn ask(app: &TestApp, from: &str, text: &str, answer: &str) {
+    app.model_plays([says(answer)]);
+    app.sms_from(from, text).await;
+}
+
+#[tokio::test]
+async fn an_answer_is_told_to_the_model_in_a_later_conversation_and_not_in_its_own() {
+    let app = TestApp::start().await;
+    ask(&app, ANN, "recommend a spy show", SPIES).await;
+    assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
+    app.model_plays([says("Yes.")]);
+    app.sms("is that spy show a good one").await;
+    assert_eq!(remembered(&app.last_request()), [""; 0]);
+
+    assert_eq!(
+        told_later(&app, ANN, "which spy show was it?").await,
+        [
+            "Nov 20, this user said \"is that spy show a good one\", you answered: Yes.",
+            &format!("Nov 20, this user said \"recommend a spy show\", you answered: {SPIES}"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn an_answer_is_found_by_its_words_before_it_was_worked_on_and_without_vectors() {
+    let app = Setup::default().without_embeddings().start().await;
+    ask(&app, ANN, "recommend a spy show", SPIES).await;
+    assert_eq!(told_later(&app, ANN, "spy show").await.len(), 1);
+    learns(&app).await;
+    assert_eq!(told_later(&app, ANN, "spy shows again").await.len(), 1);
+    assert_eq!(told_later(&app, ANN, "horses").await.len(), 1);
+    assert_eq!(told_later(&app, ANN, "horse racing").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn nobody_is_told_what_somebody_else_said_or_was_told() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::AddRight).await;
+    ask(&app, ANN, "recommend a spy show", SPIES).await;
+    learns(&app).await;
+    assert_eq!(told_later(&app, BOB, "recommend a spy show").await, [""; 0]);
+    let program = app.program().await;
+    let context = program.get("/api/v1/memory/context?user=%2B15550100003&query=slow%20horses").await;
+    assert_eq!(context.json()["lines"], json!([]));
+}
+
+#[tokio::test]
+async fn forget_all_leaves_nothing_to_be_found() {
+    let app = TestApp::start().await;
+    ask(&app, ANN, "recommend a spy show", SPIES).await;
+    learns(&app).await;
+    assert_eq!(told_later(&app, ANN, "which spy show").await.len(), 1);
+    app.sms("forget all").await;
+    assert_eq!(told_later(&app, ANN, "which spy show").await, [""; 0]);
+    assert_eq!(learns(&app).await.learned, 1);
+}
+
+#[tokio::test]
+async fn a_greeting_is_not_remembered_and_code_and_questions_never_are() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    ask(&app, ANN, "hi", "Hello.").await;
+    app.sms("users").await;
+    app.sms("commands").await;
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    assert_eq!(learns(&app).await, Progress { skipped: 1, ..Progress::default() });
+    app.sms("yes").await;
+    assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
+    assert_eq!(
+        told_later(&app, ANN, "what became of dune").await,
+        ["Nov 20, this user said \"yes\", you answered: Deleted Dune (2021). Freed 21.4 GB."]
+    );
+}
+
+#[tokio::test]
+async fn what_was_said_to_several_is_found_by_those_who_heard_it() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.sms("tell everyone the server moves to the attic on friday").await;
+    learns(&app).await;
+    app.knows(CAL, Has::AddRight).await;
+    let heard = "Nov 20, told to several: +1 555 010 0002: the server moves to the attic on friday";
+    assert_eq!(told_later(&app, BOB, "where does the server move").await, [heard]);
+    assert_eq!(told_later(&app, ANN, "where does the server move").await, [heard]);
+    assert_eq!(told_later(&app, CAL, "where does the server move").await, [""; 0]);
+
+    app.sms_from(BOB, "forget all").await;
+    assert_eq!(told_later(&app, BOB, "where does the server move").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_forgotten_persons_answers_are_nobodys() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::AddRight).await;
+    ask(&app, BOB, "recommend a spy show", SPIES).await;
+    learns(&app).await;
+    let program = app.program().await;
+    let before = program.get("/api/v1/memory/context?user=2&query=spy%20show").await;
+    assert_eq!(before.json()["lines"].as_array().unwrap().len(), 1);
+    app.sms_from(BOB, "forget all").await;
+    let after = program.get("/api/v1/memory/context?user=2&query=spy%20show").await;
+    assert_eq!(after.json()["lines"], json!([]));
+}
+
+fn reply(scope: &str) -> Value {
+    json!({
+        "summary": "Where films are watched", "topics": ["Plex"], "keywords": ["television"],
+        "response_type": "explanation", "importance": 0.9, "scope": scope, "facts": [],
+    })
+}
+
+async fn start_with_notes() -> TestApp {
+    TestApp::with(|settings| settings.notes = Notes::ByModel).await
+}
+
+#[tokio::test]
+async fn the_model_notes_what_an_answer_is_about_within_bounds() {
+    let app = start_with_notes().await;
+    ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
+    app.model_plays([says(&reply("user").to_string())]);
+    assert_eq!(learns(&app).await.learned, 1);
+    let asked = app.last_request();
+    assert!(asked.reply_schema.is_some() && asked.tools.is_empty());
+    assert_eq!(said(&asked), "User: where do I watch it\nAssistant: Open Plex on your TV.");
+
+    let program = app.program().await;
+    let found = program.get("/api/v1/memory/context?user=1&query=television").await.json();
+    let found = &found["said_to_user"][0];
+    assert_eq!((&found["summary"], &found["importance"]), (&json!("Where films are watched"), &json!(0.9)));
+}
+
+#[tokio::test]
+async fn after_three_bad_replies_code_notes_what_it_can() {
+    let app = start_with_notes().await;
+    ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
+    for _ in 0..2 {
+        app.model_plays([says("I would rather not.")]);
+        assert_eq!(learns(&app).await, Progress { failed: 1, ..Progress::default() });
+        assert_eq!(learns(&app).await, Progress::default(), "it is left alone for a while");
+        app.pass(301);
+    }
+    app.model_plays([says("{}")]);
+    assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
+    app.pass(301);
+    assert_eq!(learns(&app).await, Progress::default());
+}
+
+#[tokio::test]
+async fn what_the_model_takes_for_general_waits_for_an_admins_word() {
+    let app = start_with_notes().await;
+    app.knows(BOB, Has::AddRight).await;
+    ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
+    app.model_plays([says(&reply("global").to_string())]);
+    learns(&app).await;
+    app.model_plays([says("Fine.")]);
+    app.sms_from(BOB, "where do I watch it").await;
+    assert_eq!(remembered(&app.last_request()), [""; 0]);
+}
+
+#[tokio::test]
+async fn the_operator_adds_what_everybody_finds_and_it_is_worked_on_once() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::AddRight).await;
+    let program = app.program().await;
+    let added = program
+        .post(
+            "/api/v1/memory/responses",
+            json!({ "trigger": "where do i watch it", "response": "Open Plex on your TV." }),
+        )
+        .await;
+    assert_eq!(added.status, StatusCode::CREATED.as_u16());
+
+    let process = async || program.post("/api/v1/memory/process-pending", json!({})).await.json();
+    let nothing = json!({ "learned": 0, "skipped": 0, "failed": 0, "embedded": 0 });
+    assert_eq!(process().await, json!({ "learned": 1, "skipped": 0, "failed": 0, "embedded": 0 }));
+    assert_eq!(process().await, nothing);
+    for user in ["1", "2"] {
+        let path = format!("/api/v1/memory/context?user={user}&query=where+do+i+watch");
+        let found = program.get(&path).await.json();
+        assert_eq!(
+            found["lines"],
+            json!(["Nov 20, asked \"where do i watch it\", you answered: Open Plex on your TV."])
+        );
+    }
+    let stats = program.get("/api/v1/memory/stats").await.json();
+    assert_eq!(stats["by_scope"], json!([{ "name": "global", "count": 1 }]));
+    assert_eq!(stats["by_model"], json!([{ "name": "hashing-256", "count": 1 }]));
+    assert_eq!(stats["vector_bytes"], json!(2 * 256 * 4));
+}
+
+#[tokio::test]
+async fn answers_get_their_vectors_later_where_there_was_no_model_for_them() {
+    let mut app = Setup::default().without_embeddings().start().await;
+    ask(&app, ANN, "recommend a spy show", SPIES).await;
+    assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
+    app.restart_with(|setup| setup.with_embeddings()).await;
+    assert_eq!(learns(&app).await, Progress { embedded: 1, ..Progress::default() });
+    assert_eq!(learns(&app).await, Progress::default());
+}
+
+#[tokio::test]
+async fn what_is_said_twice_at_once_is_worked_on_once() {
+    let app = TestApp::start().await;
+    ask(&app, ANN, "recommend a spy show", SPIES).await;
+    let (one, other) = tokio::join!(learns(&app), learns(&app));
+    assert_eq!(one.learned + other.learned, 1);
+}
