@@ -38,6 +38,7 @@ use crate::tools::following::TellMeWhenReady;
 use crate::tools::growing::change::ChangeMedia;
 use crate::tools::growing::more::GetMore;
 use crate::tools::library::Library;
+use crate::tools::memory::{Forget, Remember};
 use crate::tools::movies::AddMovie;
 use crate::tools::posters::SendPoster;
 use crate::tools::recommend::Recommend;
@@ -161,14 +162,13 @@ pub enum StartError {
 impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
     pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
-        let Blueprint { db, clock, settings, admin, members, missed, embedder, .. } = blueprint;
+        let Blueprint { db, clock, settings, embedder, admin, members, missed, .. } = blueprint;
         let checkup = Checkup::new(blueprint.config, &blueprint.library, embedder.clone(), settings.floor);
         let library = Arc::new(blueprint.library);
         let now = clock.now();
         let pace = settings.pace;
         let tools = tools(&library, settings.pictures);
         let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
-        let zone = settings.zone.clone();
         let terms = Terms { confirm_for: blueprint.confirm_for, zone: settings.zone.clone() };
         db.write(move |conn| begin(conn, admin.as_ref(), &members, now)).await?;
         let access = Arc::new(Access::prepare(blueprint.console, &db, now).await?);
@@ -208,7 +208,7 @@ impl App {
             engine: engine.clone(),
             db: db.clone(),
             clock: clock.clone(),
-            terms,
+            terms: terms.clone(),
             twilio: blueprint.trust,
             reports: blueprint.report_secret,
             metrics: metrics.clone(),
@@ -218,7 +218,7 @@ impl App {
             engine: engine.clone(),
             db: db.clone(),
             clock: clock.clone(),
-            zone,
+            zone: terms.zone,
             access,
             retention: blueprint.retention,
             stop: stop.clone(),
@@ -392,6 +392,8 @@ pub(crate) fn tools(library: &Arc<Library>, pictures: Pictures) -> Vec<Arc<dyn T
         Arc::new(ReplaceCopy::new(library.clone())),
         Arc::new(RequestRemoval::new(library.clone())),
         Arc::new(TellMeWhenReady::new(library.clone())),
+        Arc::new(Remember),
+        Arc::new(Forget),
         Arc::new(React),
     ];
     match pictures {

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, ensure};
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::clock::Clock;
+use dialarr::conversation::facts::Facts;
 use dialarr::conversation::transcript::Arguments;
 use dialarr::http::Http;
 use dialarr::tools::find::FindInLibrary;
@@ -105,7 +106,7 @@ fn library(url: &str) -> Result<Arc<Library>> {
 }
 
 async fn ask(find: &FindInLibrary, question: Value) -> Result<Value> {
-    let answer = find.find(&Arguments::parse(question), Clock::System.now()).await;
+    let answer = find.find(&Arguments::parse(question), &Facts::default(), Clock::System.now()).await;
     Ok(answer.map_err(|error| anyhow::anyhow!("{error:?}"))?.for_model)
 }
 

@@ -4,6 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::facts::{Fact, FactKind};
 use super::recall::content_words;
 use super::triage::{self, Opinion};
 use super::words::plain_title;
@@ -38,14 +39,7 @@ pub struct Extraction {
     /// The model takes it for something that everybody may be told.
     pub general: bool,
     /// What it takes for a fact about the person: only ever a suggestion.
-    pub facts: Vec<Suggested>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Suggested {
-    pub kind: String,
-    pub about: String,
-    pub value: String,
+    pub facts: Vec<Fact>,
 }
 
 /// What was done in the turn of an answer.
@@ -146,10 +140,19 @@ fn kind(word: &str) -> Option<ResponseType> {
     })
 }
 
-fn suggested(value: &Value) -> Option<Suggested> {
-    let text = |field: &str| value[field].as_str().map(|text| line(text, 80)).unwrap_or_default();
-    let fact = Suggested { kind: text("kind").to_lowercase(), about: text("key"), value: text("value") };
-    (!fact.kind.is_empty() && !fact.value.is_empty()).then_some(fact)
+/// What is no fact by its own rules is none.
+fn suggested(value: &Value) -> Option<Fact> {
+    let kind = match value["kind"].as_str()?.to_lowercase().as_str() {
+        "quality" => FactKind::Quality,
+        "alias" => FactKind::Alias,
+        "dislike" => FactKind::Dislike,
+        "like" => FactKind::Like,
+        "folder" => FactKind::Folder,
+        "schedule" => FactKind::Schedule,
+        "other" => FactKind::Other,
+        _ => return None,
+    };
+    Fact::new(kind, value["key"].as_str(), value["value"].as_str()?).ok()
 }
 
 fn list(value: &Value, most: usize) -> Vec<String> {
@@ -262,8 +265,7 @@ mod tests {
         assert_eq!(read.topics, ["Dune", "a", "b", "c", "d"]);
         assert_eq!((read.keywords.len(), read.kind, read.importance), (10, ResponseType::Action, 1.0));
         assert!(read.general);
-        let fact = Suggested { kind: "quality".to_owned(), about: String::new(), value: "4K".to_owned() };
-        assert_eq!(read.facts, [fact]);
+        assert_eq!(read.facts, [Fact::new(FactKind::Quality, None, "4K").unwrap()]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod action;
 pub mod consent;
 pub mod deletion;
 pub mod extraction;
+pub mod facts;
 pub mod frozen;
 pub mod lifecycle;
 pub mod naming;

@@ -109,6 +109,10 @@ pub enum Route {
     Clear,
     /// What was said with them is erased.
     ForgetAll,
+    /// They are told what is known of them.
+    WhatIsKnown,
+    /// The fact of this number is forgotten.
+    ForgetFact(u8),
     Commands,
     More,
     /// Whether and when they want to be told what is ready.
@@ -345,6 +349,8 @@ fn talk(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     match words::command(&event.body) {
         Some(Command::Clear) => Route::Clear,
         Some(Command::ForgetAll) => Route::ForgetAll,
+        Some(Command::WhatIsKnown) => Route::WhatIsKnown,
+        Some(Command::ForgetFact(number)) => Route::ForgetFact(number),
         Some(Command::Commands) => Route::Commands,
         Some(Command::More) => Route::More,
         Some(Command::Notices(wish)) => Route::Notices(wish),
@@ -501,6 +507,8 @@ mod tests {
         check(&ann(), None, &text("whats downloading?"), Route::Turn(Brain::Model));
         check(&ann(), None, &text("status"), Route::Turn(Brain::Keyword));
         check(&ann(), None, &text("/clear"), Route::Clear);
+        check(&ann(), Some(&open()), &text("what do you know?"), Route::WhatIsKnown);
+        check(&ann(), Some(&open()), &text("forget 3"), Route::ForgetFact(3));
         check(&ann(), None, &text("2"), Route::Turn(Brain::Model));
         let ann = ann();
         let listed = Situation { last_list: LastList::Code, ..situation(&ann) };

@@ -9,12 +9,15 @@ use super::quiet::{self, Wish};
 use super::transcript::{OptWord, Role};
 
 /// What `commands` or `?` is answered with.
-const COMMANDS_TEXT: &str = "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING, \
-    TELL ME, MORE, RESET, FORGET ALL. A number picks from a list.";
+const COMMANDS_TEXT: &str = "You can text: ADD, SEARCH, HAVE or REMOVE title, STATUS, UPCOMING, TELL ME, MORE, RESET. \
+    A number picks from a list.";
+
+/// What one can do about what is known of oneself.
+const MEMORY_TEXT: &str = "What I know: WHAT DO YOU KNOW, FORGET number or ALL.";
 
 /// What an admin is told besides.
-const ORDERS_TEXT: &str = "Admins can text: USERS, APPROVE code, DENY code, BLOCK code, QUOTA name +5, TELL \
-    EVERYONE words, PAUSE, RESUME.";
+const ORDERS_TEXT: &str =
+    "Admins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE words, PAUSE, RESUME.";
 
 /// What one can say about the texts that come unasked.
 const NOTICES_TEXT: &str = "What I text by myself: NOTIFY OFF or ON, QUIET 22-7.";
@@ -22,8 +25,8 @@ const NOTICES_TEXT: &str = "What I text by myself: NOTIFY OFF or ON, QUIET 22-7.
 /// The words that somebody of this role can text.
 pub fn commands_text(role: Role) -> String {
     match role {
-        Role::Member => format!("{COMMANDS_TEXT}\n{NOTICES_TEXT}"),
-        Role::Admin => format!("{COMMANDS_TEXT}\n{NOTICES_TEXT}\n{ORDERS_TEXT}"),
+        Role::Member => format!("{COMMANDS_TEXT}\n{MEMORY_TEXT}\n{NOTICES_TEXT}"),
+        Role::Admin => format!("{COMMANDS_TEXT}\n{MEMORY_TEXT}\n{NOTICES_TEXT}\n{ORDERS_TEXT}"),
     }
 }
 
@@ -58,6 +61,10 @@ pub enum Command {
     Clear,
     /// What was said and is known of a person is erased.
     ForgetAll,
+    /// They ask what is known of them.
+    WhatIsKnown,
+    /// They want the fact of this number forgotten.
+    ForgetFact(u8),
     Commands,
     More,
     Status,
@@ -81,7 +88,16 @@ pub fn command(text: &str) -> Option<Command> {
         "more" => Some(Command::More),
         "status" => Some(Command::Status),
         "upcoming" => Some(Command::Upcoming),
-        _ => quiet::wish(core).map(Command::Notices).or_else(|| number(core).map(Command::Number)),
+        "what do you know"
+        | "what do you know about me"
+        | "what do you know of me"
+        | "what do you remember"
+        | "what do you remember about me"
+        | "what do you remember of me" => Some(Command::WhatIsKnown),
+        _ => quiet::wish(core)
+            .map(Command::Notices)
+            .or_else(|| without_prefix(core, "forget ").and_then(number).map(Command::ForgetFact))
+            .or_else(|| number(core).map(Command::Number)),
     }
 }
 
@@ -194,6 +210,11 @@ pub fn plain_title(title: &str) -> String {
         .join(" ")
 }
 
+/// What people leave out of a title in the form of [`plain_title`].
+pub fn without_article(title: &str) -> &str {
+    ["the ", "a ", "an "].iter().find_map(|article| title.strip_prefix(article)).unwrap_or(title)
+}
+
 /// In the form of [`plain_title`].
 const TELL_ME: [&str; 12] = [
     "me too",
@@ -245,7 +266,7 @@ fn deleting_words(language: Language) -> &'static str {
 }
 
 /// Whether `phrase`, already in the form of [`plain_title`], stands in `text` as whole words.
-fn contains_words(text: &str, phrase: &str) -> bool {
+pub(super) fn contains_words(text: &str, phrase: &str) -> bool {
     format!(" {} ", plain_title(text)).contains(&format!(" {phrase} "))
 }
 
@@ -398,6 +419,14 @@ mod tests {
             ("100", None),
             ("-2", None),
             ("2 and 3", None),
+            ("What do you know about me?", Some(Command::WhatIsKnown)),
+            ("what do you remember", Some(Command::WhatIsKnown)),
+            ("what do you know about dune?", None),
+            ("Forget 3", Some(Command::ForgetFact(3))),
+            ("please forget #12.", Some(Command::ForgetFact(12))),
+            ("forget 12 monkeys", None),
+            ("forget it", None),
+            ("forget everything", Some(Command::ForgetAll)),
             ("reset my password", None),
             ("what is the status", None),
             ("??", None),
@@ -518,7 +547,9 @@ mod tests {
 
     #[test]
     fn our_texts_fit_one_segment_and_name_no_opt_out_word() {
-        for text in [COMMANDS_TEXT, NOTICES_TEXT, ORDERS_TEXT, OFF_TEXT] {
+        // All of it on one page.
+        assert!(commands_text(Role::Admin).len() <= 320);
+        for text in [COMMANDS_TEXT, MEMORY_TEXT, NOTICES_TEXT, ORDERS_TEXT, OFF_TEXT] {
             assert!(text.is_ascii() && text.len() <= 160, "{text}");
             for word in ["cancel", "stop", "end", "quit"] {
                 assert!(!contains_words(text, word), "{text}");

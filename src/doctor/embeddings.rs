@@ -60,7 +60,7 @@ fn judged(strangers: f32, kin: f32, floor: f32) -> Finding {
         return Finding::warning(format!("{said}: it cannot tell them apart"), hint);
     }
     let better = (strangers + MARGIN).min(f32::midpoint(strangers, kin)).max(0.0);
-    let hint = format!("set EMBEDDINGS_FLOOR={:.2}", (better * 100.0).ceil() / 100.0);
+    let hint = format!("set EMBEDDINGS_FLOOR={better:.2}");
     if strangers >= floor {
         Finding::warning(format!("{said}, but {floor:.2} is enough to be remembered by"), hint)
     } else if kin < floor {

@@ -14,7 +14,7 @@ use crate::conversation::spending::{Charge, Estimate, Tokens, tokens_in};
 use crate::conversation::transcript::{Arguments, Brain, Stop};
 use crate::conversation::turn::{Ask, Failure};
 use crate::failpoint;
-use crate::llm::{Model, ModelError, StepOut};
+use crate::llm::{Model, ModelError, RawCall, StepOut};
 use crate::store::spend::{self, Day, Reservation};
 use crate::store::steps::{self, Abandoned, Attempt, NewCall, Response};
 use crate::store::turns;
@@ -72,7 +72,7 @@ impl Engine {
         match answer {
             Ok(answer) => {
                 metrics.model_answered(call.brain, answer.usage);
-                self.record_step(&call, answer).await?;
+                self.record_step(scene, &call, answer).await?;
             }
             Err(failed) => {
                 metrics.model_failed(call.brain, &failed.error);
@@ -145,6 +145,7 @@ impl Engine {
 
     fn request(&self, scene: &Scene, past: &Past, ask: &Ask) -> ModelRequest {
         let zone = self.0.parts.settings.zone.clone();
+        let known = scene.facts.lines();
         let moment = self.now().to_zoned(zone).strftime("%a %b %-d %Y %H:%M %Q").to_string();
         prompt::build(&Material {
             tools: self.0.parts.tools.offered(scene.user.rights),
@@ -153,6 +154,7 @@ impl Engine {
             context: Context {
                 moment,
                 user_name: scene.user.name.as_deref(),
+                known: &known,
                 done_today: &past.done_today,
                 notes: &scene.plan.notes,
                 recalled: &past.recalled,
@@ -179,21 +181,29 @@ impl Engine {
         })
     }
 
-    async fn record_step(&self, call: &Call, answer: StepOut) -> anyhow::Result<()> {
+    async fn record_step(&self, scene: &Scene, call: &Call, answer: StepOut) -> anyhow::Result<()> {
         let charge = self.charge(&answer, call.estimate);
         let StepOut { text, thinking, calls, stop, usage, response_id } = answer;
         // A response that was cut off or stopped may hold half a call: none of it runs.
         let whole = matches!(stop, Stop::Done | Stop::Other(_));
-        let calls = calls.into_iter().filter(|_| whole).map(|call| NewCall {
-            tier: self.0.parts.tools.tier(&call.name),
-            name: call.name,
-            arguments: call.arguments,
-        });
-        let calls = calls.collect();
+        let calls = calls.into_iter().filter(|_| whole).map(|call| self.new_call(scene, call)).collect();
         let response = Response { text, thinking, stop, calls, tokens: usage, charge, response_id };
         let (attempt, now) = (call.attempt, self.now());
         self.0.parts.db.write(move |conn| steps::complete(conn, attempt, &response, now)).await?;
         Ok(())
+    }
+
+    /// What the model asks for, as this user wants it. What is stored is what runs, also after a crash.
+    fn new_call(&self, scene: &Scene, call: RawCall) -> NewCall {
+        let tools = &self.0.parts.tools;
+        let tool = tools.get(&call.name);
+        let preferred =
+            tool.and_then(|tool| tool.preferred(&call.arguments, &scene.facts, scene.user.rights));
+        NewCall {
+            tier: tools.tier(&call.name),
+            arguments: preferred.unwrap_or(call.arguments),
+            name: call.name,
+        }
     }
 
     /// What a call came to; a server that reports no usage is taken at the length of what was said.

@@ -226,6 +226,8 @@ impl Beginning<'_> {
             }
             Route::Clear => self.clear(user, scene, first),
             Route::ForgetAll => self.forget_all(user, first),
+            Route::WhatIsKnown => self.what_is_known(user, scene, first),
+            Route::ForgetFact(number) => self.forget_fact(user, scene, first, number.into()),
             Route::Commands => {
                 self.answer_dropping(user, scene, first, &words::commands_text(user.rights.role))
             }

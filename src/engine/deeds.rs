@@ -12,6 +12,7 @@ use crate::conversation::transcript::{Arguments, CallRow, InboundEvent, User, Us
 use crate::conversation::{deletion, naming};
 use crate::store::approvals::{self, Matter, NewApproval};
 use crate::store::follows::{self, Followed};
+use crate::store::memory::facts::{self, Noting, Source, Which};
 use crate::store::requests::{self, NewQueued};
 use crate::store::{Conn, QueryResult, calls, outbox, quotas, reactions, turns, undone_if_failed};
 use crate::tools::Deed;
@@ -49,6 +50,15 @@ pub(super) fn perform(
         Deed::Follow(wanted) => follow(conn, doer.user.id, wanted, now),
         Deed::Unfollow(wanted) => stop_following(conn, doer.user.id, wanted, now),
         Deed::Queue(wanted, arguments) => queue(conn, doer, wanted, arguments, now),
+        Deed::Remember(fact) => {
+            let said = Source::Said(doer.last.as_ref().map(|event| event.id));
+            if facts::note(conn, doer.user.id, fact, said, now)? == Noting::Full {
+                // The tool had looked, so somebody noted another at the same moment.
+                tracing::warn!(call = %doer.call, "a fact was not noted: there are too many of this person");
+            }
+            Ok(())
+        }
+        Deed::Forget(kind, key) => facts::forget(conn, doer.user.id, Which::Key(*kind, key), now).map(drop),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::memory::vector::Unit;
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::db::DbError;
 use crate::store::memory::everyone::{self, Settled};
+use crate::store::memory::facts;
 use crate::store::memory::learning::{self, Embedded, Learned, NotedBy, Recorded, Taken};
 use crate::store::memory::responses::{self, Owner};
 use crate::store::spend::{self, Day, Reservation};
@@ -194,13 +195,12 @@ impl Engine {
         let general = extraction.general
             && of_conversation
             && extraction::may_be_general(&row.question, &row.answer, row.done, names);
-        let (user, facts) = (row.user, extraction.facts.clone());
+        let (user, suggested) = (row.user, extraction.facts.clone());
         let learned = Learned { extraction, by, general, vectors };
         let complete = move |conn: &mut _| {
             let recorded = learning::complete(conn, id, &learned, now)?;
-            if let (Recorded::Done, Some(_user)) = (recorded, user) {
-                // SUGGEST
-                let _ = &facts;
+            if let (Recorded::Done, Some(user)) = (recorded, user) {
+                suggested.iter().try_for_each(|fact| facts::suggest(conn, user, fact, now))?;
             }
             Ok(recorded)
         };

@@ -11,6 +11,7 @@ pub mod console;
 mod deeds;
 mod deleting;
 mod ending;
+mod facts;
 mod household;
 pub mod intervening;
 pub mod joining;

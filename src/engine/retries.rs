@@ -204,6 +204,7 @@ impl Engine {
             Deed::Request(wanted) => Some(wanted.clone()),
             Deed::Act(_) | Deed::Count(_) | Deed::AskAdmins(_) => None,
             Deed::Follow(_) | Deed::Unfollow(_) | Deed::Queue(..) => None,
+            Deed::Remember(_) | Deed::Forget(..) => None,
         });
         let wanted = wanted.unwrap_or_else(|| open.wanted.clone());
         let was_added = deeds.iter().any(|deed| matches!(deed, Deed::Count(_)));

@@ -4,12 +4,14 @@ use jiff::Timestamp;
 
 use super::ending::{self, WayBack};
 use super::{Engine, SmsReactions};
+use crate::conversation::facts::Facts;
 use crate::conversation::prompt::PastTurn;
 use crate::conversation::transcript::{InboundEvent, User, UserId};
 use crate::conversation::turn::{Answer, Excuse, Step, Turn};
 use crate::failpoint;
 use crate::store::history;
 use crate::store::ledger::Outcome;
+use crate::store::memory::facts;
 use crate::store::turns::{self, End, Kind, Live, Plan, Triage};
 use crate::store::users;
 
@@ -20,6 +22,8 @@ pub(super) struct Scene {
     pub(super) plan: Plan,
     pub(super) user: User,
     pub(super) events: Vec<InboundEvent>,
+    /// What is known of the user.
+    pub(super) facts: Facts,
     run: u32,
 }
 
@@ -104,7 +108,8 @@ impl Engine {
             .read(move |conn| {
                 let turns::Loaded { turn, plan, events, run } = turns::load(conn, live)?;
                 let user = users::get(conn, user)?;
-                Ok(Scene { live, turn, plan, user, events, run })
+                let facts = facts::known(conn, user.id)?;
+                Ok(Scene { live, turn, plan, user, events, facts, run })
             })
             .await?;
         Ok(scene)

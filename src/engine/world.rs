@@ -38,6 +38,7 @@ impl Engine {
             wishes,
             admins,
             asked_for,
+            facts: scene.facts.clone(),
             asking: Asking::Now,
         })
     }

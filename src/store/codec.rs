@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::conversation::deletion::ItemOutcome;
+use crate::conversation::facts::FactKind;
 use crate::conversation::frozen::{Afterwards, Episodes, Extent, Fingerprint};
 use crate::conversation::stream::Part;
 use crate::conversation::transcript::{
@@ -59,6 +60,10 @@ words! {
     Tier: tier_word, tier { Read = "read", Write = "write", Destructive = "destructive" }
     Brain: brain_word, brain { Model = "model", Keyword = "keyword" }
     MediaKind: kind_word, kind { Movie = "movie", Series = "series" }
+    FactKind: fact_kind_word, fact_kind {
+        Quality = "quality", Alias = "alias", Dislike = "dislike", Like = "like", Folder = "folder",
+        Schedule = "schedule", Other = "other",
+    }
     ItemOutcome: outcome_word, outcome {
         Deleted = "deleted", AlreadyGone = "already_gone", Changed = "changed", Failed = "failed",
         NotPermitted = "not_permitted", Stopped = "stopped", Unknown = "unknown",

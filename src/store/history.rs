@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::codec::{ms, result};
 use super::schema::{conversations, inbound_events, outbox, reactions, tool_calls, turns};
 use super::{Conn, steps};
+use crate::conversation::facts::is_of_facts;
 use crate::conversation::prompt::PastTurn;
 use crate::conversation::route::{LastList, Recent, Said};
 use crate::conversation::transcript::{Brain, ConversationId, EventId, OutboxId, TurnId, UserId};
@@ -153,7 +154,10 @@ pub fn done_before(
             .select(tool_calls::response)
             .load(conn)?;
         for text in results.into_iter().flatten() {
-            done.push(result(&text)?.for_user);
+            // What is known by now is told by itself, and not what was.
+            done.extend(
+                Some(result(&text)?).filter(|result| !is_of_facts(result)).map(|result| result.for_user),
+            );
         }
     }
     done.retain(|sentence| !sentence.is_empty());

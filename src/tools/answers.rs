@@ -9,6 +9,8 @@ use super::ToolError;
 use crate::conversation::transcript::CallFailure;
 
 pub const MAX_RESULTS: usize = 5;
+/// Stands in a result at the title which the user has said that they mean by the name.
+pub const MEANT: &str = "meant";
 const MAX_RESULT_CHARS: usize = 4_000;
 const MAX_TITLE_CHARS: usize = 100;
 /// Titles that one sentence for the user names; a long one is sent page by page.

@@ -1,14 +1,16 @@
 //! Finding titles in the catalogues of Radarr and Sonarr.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::try_join_all;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answers::{clean, clean_title, listing, name_failed, named, sentence_list, with_failed};
+use super::answers::{MEANT, clean, clean_title, listing, name_failed, named, sentence_list, with_failed};
 use super::approval::Cleared;
 use super::arguments::{cleared, read, schema};
 use super::library::{Instance, LOOKUP_PATIENCE, Library, ask_all};
@@ -17,6 +19,7 @@ use super::{LOOKUP_TIMEOUT, Ran, Tool, ToolError, Uses, World};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Movie, Series};
+use crate::conversation::facts::Facts;
 use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -65,8 +68,8 @@ impl Tool for SearchMedia {
         self.arguments(arguments).map(|_| Uses::default())
     }
 
-    async fn run(&self, call: &Cleared, _world: &World) -> Result<Ran, ToolError> {
-        self.search(cleared(call)?).await.map(Ran::from)
+    async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
+        self.search(cleared(call)?, &world.facts).await.map(Ran::from)
     }
 }
 
@@ -79,24 +82,32 @@ impl SearchMedia {
         read("search_media", &schema::<SearchArgs>(), arguments)
     }
 
-    pub(super) async fn search(&self, arguments: &Arguments) -> Result<CallResult, ToolError> {
+    pub(super) async fn search(&self, arguments: &Arguments, facts: &Facts) -> Result<CallResult, ToolError> {
         let args = self.arguments(arguments)?;
-        let query = Query::new(&args.query);
+        let meant = facts.alias(&args.query);
+        let query = Query::new(&args.query).meaning(meant);
+        let terms: Vec<&str> = std::iter::once(args.query.as_str()).chain(meant).collect();
         // All instances of a kind have the same catalogue: the first is asked.
         let movies = self.library.movies_of(args.kind).get(..1).unwrap_or_default();
         let series = self.library.series_of(args.kind).get(..1).unwrap_or_default();
         let (movies, series) = tokio::join!(
-            ask_all(movies, LOOKUP_PATIENCE, |radarr| radarr.lookup(&args.query)),
-            ask_all(series, LOOKUP_PATIENCE, |sonarr| sonarr.lookup(&args.query)),
+            ask_all(movies, LOOKUP_PATIENCE, |radarr| {
+                try_join_all(terms.iter().map(|term| radarr.lookup(term)))
+            }),
+            ask_all(series, LOOKUP_PATIENCE, |sonarr| {
+                try_join_all(terms.iter().map(|term| sonarr.lookup(term)))
+            }),
         );
-        let movies = movies.map(|(instance, mut hits)| {
+        let movies = movies.map(|(instance, hits)| {
+            let mut hits = each_once(hits, |movie| movie.tmdb);
             hits.sort_by(|one, other| other.popularity.total_cmp(&one.popularity));
             let ranked = query.rank(hits, |movie| (&movie.title, movie.year));
-            ranked.into_iter().map(|(fit, movie)| (fit, movie_hit(instance, &movie))).collect::<Vec<_>>()
+            ranked.into_iter().map(|(fit, movie)| movie_hit(instance, &movie).of(fit)).collect::<Vec<_>>()
         });
         let series = series.map(|(instance, hits)| {
-            let ranked = query.rank(hits, |series| (&series.title, series.year));
-            ranked.into_iter().map(|(fit, series)| (fit, series_hit(instance, &series))).collect()
+            let ranked =
+                query.rank(each_once(hits, |series| series.tvdb), |series| (&series.title, series.year));
+            ranked.into_iter().map(|(fit, series)| series_hit(instance, &series).of(fit)).collect()
         });
         let (answers, failed) = movies.and(series).or_failure()?;
         let found = in_turn(answers);
@@ -106,6 +117,21 @@ impl SearchMedia {
         };
         Ok(answer(found, sentence, &failed))
     }
+}
+
+impl Found {
+    fn of(mut self, fit: Fit) -> (Fit, Self) {
+        if fit == Fit::Meant {
+            self.for_model[MEANT] = json!(true);
+        }
+        (fit, self)
+    }
+}
+
+/// What several searches have found, by an id.
+fn each_once<T>(hits: Vec<Vec<T>>, id: impl Fn(&T) -> i64) -> Vec<T> {
+    let mut seen = BTreeSet::new();
+    hits.into_iter().flatten().filter(|hit| seen.insert(id(hit))).collect()
 }
 
 /// Merges ranked lists: by fit, then the first of each list, the second of each, and so on.

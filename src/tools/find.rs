@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::answers::{
-    MAX_RESULTS, clean_title, gigabytes, listing_of, name_failed, named, sentence_list, with_failed,
+    MAX_RESULTS, MEANT, clean_title, gigabytes, listing_of, name_failed, named, sentence_list, with_failed,
 };
 use super::approval::Cleared;
 use super::arguments::{cleared, read, schema};
@@ -25,6 +25,7 @@ use super::shelf::selection::{Meant, Only, Sort, Wanted};
 use super::shelf::stock::{Now, Shelved, Stock};
 use super::{READ_TIMEOUT, Ran, Tool, ToolError, Uses, World};
 use crate::arr::holding::Episodes;
+use crate::conversation::facts::Facts;
 use crate::conversation::text::size;
 use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
@@ -72,7 +73,7 @@ impl Tool for FindInLibrary {
     }
 
     async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
-        self.find(cleared(call)?, world.now).await.map(|found| tell_each(found, world).into())
+        self.find(cleared(call)?, &world.facts, world.now).await.map(|found| tell_each(found, world).into())
     }
 }
 
@@ -86,12 +87,18 @@ impl FindInLibrary {
     }
 
     /// What a question meets with at this moment.
-    pub async fn find(&self, arguments: &Arguments, now: Timestamp) -> Result<CallResult, ToolError> {
+    pub async fn find(
+        &self,
+        arguments: &Arguments,
+        facts: &Facts,
+        now: Timestamp,
+    ) -> Result<CallResult, ToolError> {
         let deadline = Instant::now() + PATIENCE;
         let Args { query, kind, only, genre, sort } = self.arguments(arguments)?;
         let said = clean_title(&query);
         let genre = genre.filter(|genre| !genre.trim().is_empty());
-        let wanted = Wanted { query: Query::new(&query), only, genre, sort };
+        let query = Query::new(&query).meaning(facts.alias(&query));
+        let wanted = Wanted { query, only, genre, sort };
         let stock = Stock::take(&self.library, kind, now).await;
         if wanted.is_everything() {
             return totals(&stock, kind);
@@ -129,10 +136,16 @@ async fn look(wanted: &Wanted, stock: &Stock<'_>, deadline: Instant) -> Met {
     let first = &meant[..meant.len().min(MAX_RESULTS)];
     let looks = join_all(first.iter().map(|it| shelf(it).look(it.entry.id, deadline))).await;
     let (mut told, mut outdated, mut failed) = (Vec::new(), Vec::new(), BTreeMap::new());
-    for (shelf, now) in first.iter().map(shelf).zip(looks) {
-        let name = shelf.place.name();
+    for (it, now) in first.iter().zip(looks) {
+        let (shelf, name) = (shelf(it), shelf(it).place.name());
         match now {
-            Now::Here(entry) if wanted.holds(&entry) => told.push((name, tell(wanted, shelf, &entry))),
+            Now::Here(entry) if wanted.holds(&entry) => {
+                let mut title = tell(wanted, shelf, &entry);
+                if it.is_what_they_mean() {
+                    title.for_model[MEANT] = json!(true);
+                }
+                told.push((name, title));
+            }
             Now::Here(_) | Now::Gone => outdated.push(name),
             Now::Failed(failure) => {
                 failed.insert(name, failure);

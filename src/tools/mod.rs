@@ -16,10 +16,12 @@ mod folders;
 pub mod following;
 pub mod growing;
 pub mod library;
+pub mod memory;
 pub mod movies;
 mod outcomes;
 mod place;
 pub mod posters;
+mod preference;
 mod queueing;
 pub mod ranking;
 pub mod recommend;
@@ -46,6 +48,7 @@ use jiff::tz::TimeZone;
 
 use crate::conversation::action::Action;
 use crate::conversation::consent::Language;
+use crate::conversation::facts::{Fact, FactKind, Facts};
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::rate::Rate;
 use crate::conversation::requests::{AskedFor, Wanted};
@@ -79,6 +82,12 @@ pub trait Tool: Send + Sync {
     /// For a destructive tool: the same items as they are at this moment, for asking afresh.
     async fn refresh(&self, _items: &[FrozenItem], _world: &World) -> Result<Vec<FrozenItem>, ToolError> {
         Ok(Vec::new())
+    }
+
+    /// The call as this person wants it, where the model left something open that is known of them. What is changed here
+    /// is stored with the call, so that every check sees it.
+    fn preferred(&self, _arguments: &Arguments, _facts: &Facts, _rights: Rights) -> Option<Arguments> {
+        None
     }
 
     /// What became of a run whose answer was lost. Reads need none: they run again.
@@ -130,6 +139,10 @@ pub enum Deed {
     Unfollow(Wanted),
     /// Nothing of it has happened: the call is made again later, with these arguments.
     Queue(Wanted, Arguments),
+    /// It is known of the person from here on.
+    Remember(Fact),
+    /// What is known under this key is known no more.
+    Forget(FactKind, String),
 }
 
 /// What checked arguments say about the call.
@@ -159,6 +172,8 @@ pub struct World {
     pub admins: usize,
     /// What the household asked for lately, oldest first.
     pub asked_for: Vec<AskedFor>,
+    /// What is known of the user.
+    pub facts: Facts,
     pub asking: Asking,
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,14 +14,16 @@ use super::arguments::{cleared, offer_instances, read, schema};
 use super::folders::folder_for;
 use super::following::wanted_movie;
 use super::library::{Instance, Library, profile_named, usual_profile};
+use super::preference::{in_its_place, profile_for};
 use super::queueing::tried_later;
 use super::shelf::freshness::Need;
 use super::{Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, asked};
 use crate::arr::radarr::Radarr;
 use crate::arr::{Addition, Availability, Movie, MovieScope, NewMovie, Profile};
+use crate::conversation::facts::Facts;
 use crate::conversation::requests::{NOT_LOOKED_FOR, Wanted};
 use crate::conversation::transcript::{
-    Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Tier, ToolSpec,
+    Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Rights, Tier, ToolSpec,
 };
 
 pub struct AddMovie {
@@ -63,6 +64,11 @@ impl Tool for AddMovie {
 
     async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
         self.add(cleared(call)?, world).await
+    }
+
+    fn preferred(&self, arguments: &Arguments, facts: &Facts, rights: Rights) -> Option<Arguments> {
+        let quality = facts.quality(MediaKind::Movie)?;
+        in_its_place(arguments, quality, rights, &self.library.movies)
     }
 
     async fn settle(&self, call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
@@ -119,7 +125,7 @@ async fn add(instance: &Instance<Radarr>, args: &Args, world: &World) -> Result<
         return Err(unknown(args.tmdb).into());
     };
     approval::within_quota(world, ONE_MOVIE)?;
-    let (wanted, profile) = plan(instance, args, hit, world.now).await?;
+    let (wanted, profile) = plan(instance, args, hit, world).await?;
     let addition = radarr.add(&wanted).await.map_err(|error| instance.failed_write(&error))?;
     let held = radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.unread_write(&error))?;
     match (held, addition) {
@@ -137,7 +143,7 @@ async fn plan(
     instance: &Instance<Radarr>,
     args: &Args,
     hit: Movie,
-    now: Timestamp,
+    world: &World,
 ) -> Result<(NewMovie, Profile), ToolError> {
     let radarr = &instance.client;
     let (profiles, folders) = tokio::try_join!(radarr.profiles(), radarr.root_folders())
@@ -145,8 +151,15 @@ async fn plan(
     let profile = match &args.quality {
         Some(quality) => Some(profile_named(&profiles, quality)?),
         None => {
-            let held = instance.held(now, Need::Rough).await.map_err(|error| instance.refused(&error))?;
-            usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
+            let wanted = world.facts.quality(MediaKind::Movie);
+            match wanted.and_then(|quality| profile_for(&profiles, quality)) {
+                Some(profile) => Some(profile),
+                None => {
+                    let held = instance.held(world.now, Need::Rough).await;
+                    let held = held.map_err(|error| instance.refused(&error))?;
+                    usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
+                }
+            }
         }
     };
     let (Some(profile), Some(folder)) = (profile, folder_for(&folders, args.folder.as_deref())?) else {

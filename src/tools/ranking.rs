@@ -1,6 +1,7 @@
 //! Which title a query means: how well each fits, and in which order they are told.
 
 use super::answers::plain;
+use crate::conversation::words::without_article;
 
 /// A query as it is compared: its words, and the year it may end in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,11 +9,15 @@ pub struct Query {
     words: String,
     /// The words before the year, and the year.
     dated: Option<(String, u16)>,
+    /// The title that whoever asks means by it, in the ways in which catalogues may write it.
+    meant: Vec<Query>,
 }
 
 /// How well a title fits, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
+    /// It is what whoever asks has said that they mean by it.
+    Meant,
     Exact,
     Starts,
     /// Holds every word of the query, or is also called so.
@@ -54,7 +59,21 @@ impl Query {
             let year = last.parse().ok().filter(|year| (1900..2100).contains(year))?;
             Some((title.to_owned(), year))
         });
-        Self { words, dated }
+        Self { words, dated, meant: Vec::new() }
+    }
+
+    /// The same, where whoever asks means this title by it. With a year, a catalogue may have it without what stands in
+    /// brackets: The Office (UK) of 2001 is The Office there.
+    pub fn meaning(mut self, title: Option<&str>) -> Self {
+        let Some(title) = title else { return self };
+        let meant = Self::new(title);
+        if let Some((_, year)) = meant.dated
+            && let Some((bare, _)) = title.split_once('(')
+        {
+            self.meant.push(Self::new(&format!("{bare} {year}")));
+        }
+        self.meant.push(meant);
+        self
     }
 
     pub fn is_empty(&self) -> bool {
@@ -64,9 +83,15 @@ impl Query {
     /// A year at the end may be part of the title (Blade Runner 2049) or tell one film from another (Dune 2021).
     pub fn fit(&self, title: &PlainTitle, year: u16) -> Fit {
         let whole = fit_words(&self.words, title);
-        match &self.dated {
+        let said = match &self.dated {
             Some((words, wanted)) if *wanted == year => whole.min(fit_words(words, title)),
             _ => whole,
+        };
+        let meant = self.meant.iter().map(|meant| meant.fit(title, year)).min();
+        match meant {
+            Some(Fit::Meant | Fit::Exact) => Fit::Meant,
+            Some(fit) => fit.min(said),
+            None => said,
         }
     }
 
@@ -78,9 +103,10 @@ impl Query {
         };
         names(&self.words)
             || self.dated.as_ref().is_some_and(|(words, wanted)| *wanted == year && names(words))
+            || self.meant.iter().any(|meant| meant.names(other, year))
     }
 
-    /// Orders hits by fit and leaves the rest as they came. A year that some hit has leaves out the others.
+    /// Orders hits by fit and leaves the rest as they came. A year or a meaning that some hit has leaves out the others.
     pub fn rank<T>(&self, hits: Vec<T>, title_and_year: impl Fn(&T) -> (&str, u16)) -> Vec<(Fit, T)> {
         let mut ranked: Vec<(Fit, T)> = hits
             .into_iter()
@@ -89,7 +115,8 @@ impl Query {
                 (self.fit(&PlainTitle::new(title), year), hit)
             })
             .collect();
-        if self.dated.is_some() && ranked.iter().any(|(fit, _)| *fit < Fit::Loose) {
+        if (self.dated.is_some() || !self.meant.is_empty()) && ranked.iter().any(|(fit, _)| *fit < Fit::Loose)
+        {
             ranked.retain(|(fit, _)| *fit < Fit::Loose);
         }
         ranked.sort_by_key(|(fit, _)| *fit);
@@ -109,10 +136,6 @@ fn fit_words(words: &str, title: &PlainTitle) -> Fit {
     } else {
         Fit::Loose
     }
-}
-
-fn without_article(words: &str) -> &str {
-    ["the ", "a ", "an "].iter().find_map(|article| words.strip_prefix(article)).unwrap_or(words)
 }
 
 #[cfg(test)]
@@ -151,6 +174,18 @@ mod tests {
     fn a_year_at_the_end_narrows() {
         check("dune 1984", &[("Dune", 2021), ("Dune", 1984)], &["Dune 1984 Exact"]);
         check("dune 1990", &[("Dune", 2021), ("Dune", 1984)], &["Dune 2021 Loose", "Dune 1984 Loose"]);
+    }
+
+    #[test]
+    fn what_is_meant_comes_first_however_the_catalogue_writes_it() {
+        let hits = [("The Office (US)", 2005), ("The Office", 2001), ("Arrakis", 1990)];
+        let query = Query::new("office").meaning(Some("The Office (UK) 2001"));
+        let ranked: Vec<(Fit, u16)> =
+            query.rank(hits.to_vec(), |hit| *hit).into_iter().map(|(fit, (_, year))| (fit, year)).collect();
+        assert_eq!(ranked, [(Fit::Meant, 2001), (Fit::Exact, 2005)]);
+        let unknown = Query::new("office").meaning(Some("Nowhere To Be Found"));
+        assert_eq!(unknown.fit(&PlainTitle::new("The Office (US)"), 2005), Fit::Exact);
+        assert_eq!(unknown.fit(&PlainTitle::new("Arrakis"), 1990), Fit::Loose);
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,15 +14,17 @@ use super::arguments::{cleared, offer_instances, read, schema};
 use super::folders::folder_for;
 use super::following::{still_open, wanted_series};
 use super::library::{Instance, Library, profile_named, usual_profile};
+use super::preference::{in_its_place, profile_for};
 use super::queueing::tried_later;
 use super::seasons::{NamedSeasons, SPECIALS, Seasons, choose, season_list};
 use super::shelf::freshness::Need;
 use super::{Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, asked};
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Addition, NewSeries, Series, WantedEpisodes};
+use crate::conversation::facts::Facts;
 use crate::conversation::requests::{NOT_LOOKED_FOR, Wanted};
 use crate::conversation::transcript::{
-    Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Tier, ToolSpec,
+    Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Rights, Tier, ToolSpec,
 };
 
 pub struct AddSeries {
@@ -67,6 +68,11 @@ impl Tool for AddSeries {
 
     async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError> {
         self.add(cleared(call)?, world).await
+    }
+
+    fn preferred(&self, arguments: &Arguments, facts: &Facts, rights: Rights) -> Option<Arguments> {
+        let quality = facts.quality(MediaKind::Series)?;
+        in_its_place(arguments, quality, rights, &self.library.series)
     }
 
     async fn settle(&self, call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
@@ -122,7 +128,7 @@ async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<
     };
     let wanted = choose(&hit, args.seasons.as_ref(), &world.said)?;
     approval::within_quota(world, counted(&wanted))?;
-    let asked = plan(instance, args, hit, wanted.clone(), world.now).await?;
+    let asked = plan(instance, args, hit, wanted.clone(), world).await?;
     let addition = sonarr.add(&asked).await.map_err(|error| instance.failed_write(&error))?;
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unread_write(&error))?;
     match (held, addition) {
@@ -152,7 +158,7 @@ async fn plan(
     args: &Args,
     hit: Series,
     wanted: WantedEpisodes,
-    now: Timestamp,
+    world: &World,
 ) -> Result<NewSeries, ToolError> {
     let sonarr = &instance.client;
     let (profiles, folders) = tokio::try_join!(sonarr.profiles(), sonarr.root_folders())
@@ -160,8 +166,15 @@ async fn plan(
     let profile = match &args.quality {
         Some(quality) => Some(profile_named(&profiles, quality)?),
         None => {
-            let held = instance.held(now, Need::Rough).await.map_err(|error| instance.refused(&error))?;
-            usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
+            let wanted = world.facts.quality(MediaKind::Series);
+            match wanted.and_then(|quality| profile_for(&profiles, quality)) {
+                Some(profile) => Some(profile),
+                None => {
+                    let held = instance.held(world.now, Need::Rough).await;
+                    let held = held.map_err(|error| instance.refused(&error))?;
+                    usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
+                }
+            }
         }
     };
     let (Some(profile), Some(folder)) = (profile, folder_for(&folders, args.folder.as_deref())?) else {

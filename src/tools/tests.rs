@@ -8,10 +8,12 @@ use jiff::civil::date;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use super::approval::{self, Decision};
 use super::discover::SearchMedia;
 use super::downloads::{recently_added, status, upcoming};
 use super::find::FindInLibrary;
 use super::library::{Instance, Library};
+use super::memory::{Forget, Remember};
 use super::movies::AddMovie;
 use super::registry::Registry;
 use super::removal::RemoveMedia;
@@ -25,8 +27,11 @@ use crate::arr::fake::sonarr::FakeSonarr;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::clock::Clock;
+use crate::conversation::facts::{Fact, FactKind, Facts, Known};
 use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
-use crate::conversation::transcript::{Arguments, CallResult, MediaKind, MediaRef, Rights, Role};
+use crate::conversation::transcript::{
+    Arguments, CallId, CallResult, CallRow, CallState, MediaKind, MediaRef, Rights, Role, ToolCall, TurnId,
+};
 use crate::http::Http;
 
 const NOW: &str = "2026-03-06T19:00:00-05:00";
@@ -86,11 +91,11 @@ impl House {
     }
 
     async fn search(&self, args: Value) -> Result<CallResult, ToolError> {
-        SearchMedia::new(Arc::clone(&self.library)).search(&arguments(args)).await
+        SearchMedia::new(Arc::clone(&self.library)).search(&arguments(args), &Facts::default()).await
     }
 
     async fn find(&self, args: Value) -> Result<CallResult, ToolError> {
-        FindInLibrary::new(Arc::clone(&self.library)).find(&arguments(args), now()).await
+        FindInLibrary::new(Arc::clone(&self.library)).find(&arguments(args), &Facts::default(), now()).await
     }
 
     fn add_movie(&self) -> AddMovie {
@@ -139,6 +144,7 @@ fn world() -> World {
         wishes: Vec::new(),
         admins: 1,
         asked_for: Vec::new(),
+        facts: Facts::default(),
         asking: Asking::Now,
     }
 }
@@ -644,6 +650,85 @@ fn a_check_names_the_ids_that_must_have_been_shown() {
     );
 }
 
+/// A world in which all of this was said and is known.
+fn world_knowing(said: &str, facts: &[(FactKind, Option<&str>, &str)]) -> World {
+    let known = (1..).zip(facts).map(|(number, (kind, about, value))| Known {
+        number,
+        fact: Fact::new(*kind, *about, value).unwrap(),
+        since: now(),
+    });
+    World { said: vec![said.to_owned()], facts: Facts(known.collect()), ..world() }
+}
+
+/// What a tool of [`super::memory`] answers and does.
+async fn told_of_facts(tool: &dyn Tool, args: Value, world: &World) -> String {
+    let spec = tool.spec();
+    let call = ToolCall {
+        row: CallRow(1),
+        id: CallId::mint(TurnId(1), 0, 0),
+        step: 0,
+        name: spec.name.to_owned(),
+        arguments: arguments(args),
+        tier: spec.tier,
+        state: CallState::Created,
+    };
+    let Decision::Run(cleared) = approval::decide(&spec, &call, &Uses::default(), world.rights, &[]) else {
+        panic!("everyone may do that")
+    };
+    match tool.run(&cleared, world).await {
+        Ok(Ran { result, deeds }) => format!("{} {deeds:?}", result.for_user),
+        Err(ToolError::TellModel(failure)) => failure.for_model.to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[tokio::test]
+async fn a_fact_is_noted_only_as_far_as_its_person_said_it_and_there_is_room() {
+    let said = world_knowing("the office means the UK one, in 4k", &[]);
+    let noted = |args| told_of_facts(&Remember, args, &said);
+    assert_eq!(
+        noted(json!({"kind": "quality", "about": "films", "value": "4K"})).await,
+        r#"Noted: 4K quality for movies. [Remember(Fact { kind: Quality, key: "movies", value: "4K" })]"#
+    );
+    assert_eq!(
+        noted(json!({"kind": "like", "value": "horror"})).await,
+        r#"{"error":"not_said","hint":"the user did not say so"}"#
+    );
+    let likes: Vec<String> = (0..40).map(|n| format!("office {n}")).collect();
+    let likes: Vec<_> = likes.iter().map(|like| (FactKind::Like, None, like.as_str())).collect();
+    let full = world_knowing("office", &likes);
+    let refused = told_of_facts(&Remember, json!({"kind": "like", "value": "office"}), &full).await;
+    assert_eq!(refused, r#"{"error":"too_many","limit":40}"#);
+    let alias = Remember.check(&arguments(json!({"kind": "alias", "value": "Dune"}))).unwrap_err();
+    assert_eq!(
+        alias.for_model,
+        json!({"error": "bad_arguments", "field": "about", "expected": "what the user calls the title"})
+    );
+}
+
+#[tokio::test]
+async fn the_fact_that_is_forgotten_is_the_one_that_is_named() {
+    let world = world_knowing(
+        "",
+        &[
+            (FactKind::Dislike, None, "horror"),
+            (FactKind::Dislike, None, "musicals"),
+            (FactKind::Alias, Some("the office"), "The Office (UK)"),
+        ],
+    );
+    for (what, told) in [
+        ("Musicals", r#"Forgot: Dislikes musicals. [Forget(Dislike, "musicals")]"#),
+        ("1", r#"Forgot: Dislikes horror. [Forget(Dislike, "horror")]"#),
+        ("the office", r#"Forgot: "the office" means The Office (UK). [Forget(Alias, "the office")]"#),
+        (
+            "comedy",
+            r#"{"error":"not_known","known":["Dislikes horror","Dislikes musicals","\"the office\" means The Office (UK)"]}"#,
+        ),
+    ] {
+        assert_eq!(told_of_facts(&Forget, json!({ "what": what }), &world).await, told);
+    }
+}
+
 /// What an admin and a member are offered, as it is sent.
 #[test]
 fn all_that_the_model_is_told_of_the_tools_is_small() {
@@ -657,7 +742,7 @@ fn all_that_the_model_is_told_of_the_tools_is_small() {
                 "description": spec.description, "parameters": spec.parameters}})
             });
             let length = sent.collect::<Value>().to_string().len();
-            assert!(length < 7_300, "{length}");
+            assert!(length < 7_600, "{length}");
         }
     }
 }

@@ -39,7 +39,8 @@ use crate::store::db::Db;
 use crate::store::deliveries::Terms;
 use console::health as checks;
 use console::{
-    Console, assets, audit, changing, deliveries, home, keys, memory, sign_in, spend, talk, user, users,
+    Console, assets, audit, changing, deliveries, facts, home, keys, memory, sign_in, spend, talk, user,
+    users,
 };
 use health::Health;
 
@@ -119,6 +120,10 @@ pub fn console_router(console: Console) -> Router {
         .route("/users/{id}/settings", post(changing::change))
         .route("/users/{id}/forget", post(changing::forget))
         .route("/users/{id}/export", post(changing::export))
+        .route("/users/{id}/facts", post(facts::note))
+        .route("/users/{id}/facts/forget", post(facts::forget))
+        .route("/users/{id}/facts/keep", post(facts::keep))
+        .route("/users/{id}/facts/dismiss", post(facts::dismiss))
         .route("/deliveries", get(deliveries::show))
         .route("/deliveries/{id}/again", post(deliveries::send_again))
         .route("/spend", get(spend::show))

@@ -189,9 +189,10 @@ fn chat_without_any_configuration_answers_by_keyword() {
     let ended = Cli::new().run_typing(&["chat"], "commands\nstatus\nhow are you?\n");
     assert_eq!(ended.code, Some(0), "{}", ended.errors);
     insta::assert_snapshot!(ended.output, @r"
-    You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING, TELL ME, MORE, RESET, FORGET ALL. A number picks from a list.
+    You can text: ADD, SEARCH, HAVE or REMOVE title, STATUS, UPCOMING, TELL ME, MORE, RESET. A number picks from a list.
+    What I know: WHAT DO YOU KNOW, FORGET number or ALL.
     What I text by myself: NOTIFY OFF or ON, QUIET 22-7.
-    Admins can text: USERS, APPROVE code, DENY code, BLOCK code, QUOTA name +5, TELL EVERYONE words, PAUSE, RESUME.
+    Admins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE words, PAUSE, RESUME.
     No library is set up for that, the admin has to look at it.
     The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.
     ");

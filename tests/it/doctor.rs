@@ -248,8 +248,14 @@ async fn embeddings_that_find_everything_alike_and_a_server_without_them_are_tol
         said(&street.run(&["doctor"]), "embeddings")
     };
     let alike = of_the_embeddings(embeddings(0.45)).await;
-    insta::assert_snapshot!(alike.lines().skip(1).collect::<Vec<_>>().join("\n"), @"");
-    insta::assert_snapshot!(of_the_embeddings(model(Answers::WithWords, LONG)).await, @"");
+    insta::assert_snapshot!(alike.lines().skip(1).collect::<Vec<_>>().join("\n"), @r"
+    warning  embeddings: unrelated sentences are up to 0.45 alike, related ones 1.00, but 0.30 is enough to be remembered by
+             hint: set EMBEDDINGS_FLOOR=0.50
+    ");
+    insta::assert_snapshot!(of_the_embeddings(model(Answers::WithWords, LONG)).await, @r"
+    failure  embeddings: an-embedder: failed to have the texts accepted: HTTP 404
+             hint: check EMBEDDINGS_MODEL, which must be one for embeddings, and that its server has it (ollama pull)
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]

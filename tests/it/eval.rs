@@ -98,7 +98,7 @@ fn a_real_model_is_asked_and_the_script_is_not() {
     insta::assert_snapshot!(steady(&ended.output), @r"
     ok        H1 a film is added
     scripted  H2 nobody answers: the model fails
-    2 scenarios: 1 passed, 0 failed, 0 not built
+    2 scenarios: 1 passed, 0 failed
     scenarios passed: 1 of 1 (100%)
     latency per turn: p50 [time] s, p95 [time] s
     tokens: 3000 in (1200 cached), 60 out

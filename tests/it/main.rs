@@ -14,6 +14,7 @@ mod copies;
 mod details;
 mod doctor;
 mod eval;
+mod facts;
 mod following;
 mod harness;
 mod health;

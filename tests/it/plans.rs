@@ -112,6 +112,12 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     world.model_plays(removes_movie("dune", dune));
     world.sms("delete dune").await;
     world.sms("yes").await;
+    let wants = |quality: &str| calls("remember", json!({ "kind": "quality", "value": quality }));
+    world.model_plays([wants("4K"), says("4K."), wants("1080p"), says("1080p.")]);
+    world.sms("4K only").await;
+    world.sms("make that 1080p").await;
+    world.sms("what do you know?").await;
+    world.sms("forget 1").await;
     world.sms("Liked \u{201c}Arrival is on its way.\u{201d}").await;
 
     world.model_plays([says("Late, but here."), says("Lost."), says("Once more.")]);

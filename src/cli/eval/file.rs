@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::entries::LibraryEntry;
+use crate::conversation::facts::{Fact, FactKind};
 use crate::conversation::transcript::Arguments;
 use crate::llm::ModelError;
 use crate::llm::scripted::Line;
@@ -66,7 +67,7 @@ pub(super) struct Scenario {
     #[serde(default = "base")]
     pub(super) library: String,
     #[serde(default)]
-    pub(super) memory: Vec<Value>,
+    pub(super) memory: Vec<MemoryEntry>,
     #[serde(default)]
     pub(super) quota: BTreeMap<String, QuotaEntry>,
     /// Whether a reaction that stands for a whole answer is sent as its emoji.
@@ -75,6 +76,31 @@ pub(super) struct Scenario {
     /// Why it means nothing with a real model.
     pub(super) scripted_only: Option<String>,
     pub(super) turns: Vec<TextEntry>,
+}
+
+/// What is known of somebody before the first text.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct MemoryEntry {
+    pub(super) user: String,
+    pub(super) kind: String,
+    pub(super) text: String,
+}
+
+impl MemoryEntry {
+    /// `quality Ultra-HD (4K) for her requests`, `the office means The Office (UK) 2001`, or anything else.
+    pub(super) fn fact(&self) -> anyhow::Result<Fact> {
+        let quality = self.text.strip_prefix("quality ").filter(|_| self.kind == "preference");
+        let named = self.text.split_once(" means ").filter(|_| self.kind == "alias");
+        let fact = match (quality, named) {
+            (Some(quality), _) => {
+                let name = quality.split(" for ").next().unwrap_or(quality);
+                Fact::new(FactKind::Quality, None, name.split(" (").next().unwrap_or(name))
+            }
+            (None, Some((name, title))) => Fact::new(FactKind::Alias, Some(name), title),
+            (None, None) => Fact::new(FactKind::Other, None, &self.text),
+        };
+        fact.with_context(|| format!("read what is known of {:?}: {:?}", self.user, self.text))
+    }
 }
 
 /// What a person may add within seven days, and has added.

@@ -40,8 +40,6 @@ pub(super) enum Verdict {
     /// Every run did.
     Passed,
     Failed,
-    /// It failed, and it is about something that this program does not have yet.
-    NotBuilt(&'static str),
     /// It means nothing with a real model, for this reason.
     NotPlayed(String),
 }
@@ -183,13 +181,12 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_counts_only_with_all_its_runs_and_not_before_it_can_pass() {
+    fn a_scenario_counts_only_with_all_its_runs_and_only_where_it_is_played() {
         let failed = Run { problems: vec!["text 1: writes".to_owned()], texts: Vec::new() };
         let round = |verdict, runs| Round { id: String::new(), title: String::new(), verdict, runs };
         let rounds = [
             round(Verdict::Passed, vec![run(&[1]), run(&[1])]),
-            round(Verdict::Failed, vec![run(&[1]), failed.clone()]),
-            round(Verdict::NotBuilt("memory"), vec![failed.clone(), failed]),
+            round(Verdict::Failed, vec![run(&[1]), failed]),
             round(Verdict::NotPlayed("the model fails".to_owned()), Vec::new()),
         ];
         let (whole, runs) = shares(&rounds);

@@ -5,13 +5,14 @@ use anyhow::Context;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::file::{File, QuotaEntry, RoleEntry, Scenario, UserEntry};
+use super::file::{File, MemoryEntry, QuotaEntry, RoleEntry, Scenario, UserEntry};
 use crate::conversation::naming::Name;
 use crate::conversation::transcript::{
     Added, Counted, MediaKind, PhoneNumber, Rights, Role, Status, User, UserId,
 };
 use crate::store::db::Db;
 use crate::store::follows::{self, Followed};
+use crate::store::memory::facts::{self, Source};
 use crate::store::quotas::{self, Own};
 use crate::store::users::{self, Newcomer};
 use crate::store::{Conn, QueryResult};
@@ -30,6 +31,8 @@ pub(super) async fn introduce(
             .as_ref()
             .map(|name| Name::parse(name).with_context(|| format!("read the name {name:?}")));
         let (called, quota) = (called.transpose()?, scenario.quota.get(name).copied());
+        let known = scenario.memory.iter().filter(|entry| entry.user == *name).map(MemoryEntry::fact);
+        let known = known.collect::<anyhow::Result<Vec<_>>>()?;
         let mut rights = rights(user);
         // Who has a quota may add within it.
         rights.add |= quota.is_some();
@@ -38,6 +41,9 @@ pub(super) async fn introduce(
             users::set_rights(conn, id, rights, now)?;
             if let Some(called) = &called {
                 users::set_name(conn, id, called, now)?;
+            }
+            for fact in &known {
+                facts::note(conn, id, fact, Source::Operator, now)?;
             }
             match quota {
                 Some(quota) => limit(conn, id, quota, now),
@@ -90,6 +96,10 @@ pub(super) async fn read(db: &Db, file: &File, path: &str) -> anyhow::Result<Val
         "can_add" => of(|user| json!(user.rights.add)),
         "can_delete" => of(|user| json!(user.rights.delete)),
         "four_k" => of(|user| json!(user.rights.four_k)),
+        "known" => match user {
+            Some(user) => json!(db.read(move |conn| facts::known(conn, user.id)).await?.lines()),
+            None => Value::Null,
+        },
         _ => anyhow::bail!(unknown()),
     })
 }

@@ -47,7 +47,6 @@ pub(super) fn line(round: &Round) -> String {
     let mut line = match &round.verdict {
         Verdict::Passed => format!("ok        {id} {title}{times}"),
         Verdict::Failed => format!("FAILED    {id} {title}{times}"),
-        Verdict::NotBuilt(feature) => format!("not built {id} {title}: needs {feature}"),
         Verdict::NotPlayed(why) => format!("scripted  {id} {title}: {why}"),
     };
     for problem in problems(round) {
@@ -61,11 +60,10 @@ pub(super) fn line(round: &Round) -> String {
 pub(super) fn totals(head: &Head, rounds: &[Round]) -> String {
     let count = |wanted: fn(&Verdict) -> bool| rounds.iter().filter(|round| wanted(&round.verdict)).count();
     let mut totals = format!(
-        "{} scenarios: {} passed, {} failed, {} not built",
+        "{} scenarios: {} passed, {} failed",
         rounds.len(),
         count(|verdict| matches!(verdict, Verdict::Passed)),
         count(|verdict| matches!(verdict, Verdict::Failed)),
-        count(|verdict| matches!(verdict, Verdict::NotBuilt(_))),
     );
     if head.model.is_some() {
         for (what, figure) in figures(head, rounds) {
@@ -153,7 +151,6 @@ fn figures(head: &Head, rounds: &[Round]) -> Vec<(String, String)> {
 fn passed(round: &Round) -> String {
     match &round.verdict {
         Verdict::Passed | Verdict::Failed => format!("{}/{}", round.passes(), round.runs.len()),
-        Verdict::NotBuilt(feature) => format!("not built: {feature}"),
         Verdict::NotPlayed(why) => format!("scripted only: {}", cell(why)),
     }
 }

@@ -70,6 +70,8 @@ pub struct Context<'a> {
     /// The moment in the household's zone: `Fri Nov 20 2026 21:04 America/New_York`.
     pub moment: String,
     pub user_name: Option<&'a str>,
+    /// What is known of them, a sentence each.
+    pub known: &'a [String],
     /// What was changed for them earlier on the same day, in other conversations, newest first.
     pub done_today: &'a [String],
     /// What happened that the model cannot know, a sentence each.

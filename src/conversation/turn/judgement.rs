@@ -11,9 +11,11 @@ pub(super) enum Verdict {
 }
 
 /// What tools have changed in a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Changed {
     Nothing,
+    /// Only what is known of the person.
+    Noted,
     /// It was only promised: an addition is tried later, or a title is followed.
     Promised,
     Something,
@@ -58,7 +60,7 @@ fn claims_removal(text: &str) -> bool {
 
 fn claims_addition(text: &str, changed: Changed) -> bool {
     match changed {
-        Changed::Nothing => claims(text, &["added", "queued", "requested", "grabbed"]),
+        Changed::Nothing | Changed::Noted => claims(text, &["added", "queued", "requested", "grabbed"]),
         Changed::Promised => claims(text, &["added", "grabbed"]),
         Changed::Something => false,
     }
@@ -141,7 +143,9 @@ mod tests {
     #[test]
     fn a_claim_needs_a_change_and_a_deletion_is_never_the_models_to_claim() {
         for text in ["Added Dune.", "OK, added it!", "I've added Dune for you.", "I have just queued it"] {
-            check(text, Stop::Done, Changed::Nothing, &Verdict::AskAgain(Nudge::FalseClaim));
+            for changed in [Changed::Nothing, Changed::Noted] {
+                check(text, Stop::Done, changed, &Verdict::AskAgain(Nudge::FalseClaim));
+            }
             check(text, Stop::Done, Changed::Something, &say(text));
         }
         for text in ["Deleted Dune.", "I've removed it."] {

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::judgement::{self, Changed, Verdict};
 use super::{Answer, Ask, AskStyle, Excuse, Failure, Limits, Nudge, Step, Turn};
 use crate::conversation::action::{self, Emoji};
+use crate::conversation::facts;
 use crate::conversation::requests;
 use crate::conversation::transcript::{Brain, CallFailure, CallResult, CallState, ModelStep, Tier, ToolCall};
 use crate::conversation::trouble::Pace;
@@ -117,8 +118,15 @@ impl Turn {
 
     fn judge(&self, step: &ModelStep, now: Timestamp, limits: &Limits) -> Step {
         match judgement::of(step, self.changed()) {
-            Verdict::Say(text) => Step::Reply(Answer::Model(text)),
-            Verdict::Excuse(excuse) => Step::Reply(Answer::Code(excuse)),
+            // What is noted of a person is told to them, whether the model does so or not.
+            Verdict::Say(text) => {
+                Step::Reply(Answer::Model(facts::with_unsaid(&text, self.results_of_writes())))
+            }
+            Verdict::Excuse(excuse) => {
+                let told = facts::with_unsaid(excuse.text(), self.results_of_writes());
+                let unsaid = told != excuse.text();
+                Step::Reply(if unsaid { Answer::Tools(told) } else { Answer::Code(excuse) })
+            }
             Verdict::AskAgain(nudge) => {
                 if let (Nudge::Empty, Some(emoji)) = (nudge, self.reaction()) {
                     // What was changed is told, reaction or not.
@@ -204,13 +212,29 @@ impl Turn {
     }
 
     fn changed(&self) -> Changed {
-        let written = self.calls().filter(|call| call.tier == Tier::Write);
-        let changes = written.filter_map(|call| match &call.state {
-            CallState::Done(result) if requests::only_promises(result) => Some(Changed::Promised),
-            CallState::Done(_) => Some(Changed::Something),
-            _ => None,
+        let changes = self.results_of_writes().map(|result| {
+            if facts::is_of_facts(result) {
+                Changed::Noted
+            } else if requests::only_promises(result) {
+                Changed::Promised
+            } else {
+                Changed::Something
+            }
         });
-        changes.fold(Changed::Nothing, |most, next| if most == Changed::Something { most } else { next })
+        changes.max().unwrap_or(Changed::Nothing)
+    }
+
+    /// Of those that ended well.
+    fn results_of_writes(&self) -> impl Iterator<Item = &CallResult> {
+        let writes = self.calls().filter(|call| call.tier == Tier::Write);
+        writes.filter_map(|call| match &call.state {
+            CallState::Done(result) => Some(result),
+            CallState::Created
+            | CallState::Running
+            | CallState::Held
+            | CallState::Failed(_)
+            | CallState::Canceled(_) => None,
+        })
     }
 
     /// The end without the model's words: what the tools did, else the last thing they found, else an excuse.
@@ -238,13 +262,7 @@ impl Turn {
 
     /// What the turn changed, in the sentences that tools wrote: said before a question that ends the turn.
     pub fn done_so_far(&self) -> Vec<&str> {
-        self.calls()
-            .filter(|call| call.tier == Tier::Write)
-            .filter_map(|call| match &call.state {
-                CallState::Done(result) => Some(result.for_user.as_str()),
-                _ => None,
-            })
-            .collect()
+        self.results_of_writes().map(|result| result.for_user.as_str()).collect()
     }
 
     /// The same, with what may have been changed: said to whoever took the turn back.

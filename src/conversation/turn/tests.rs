@@ -160,6 +160,26 @@ fn resuming_from_any_point_gives_the_same_reply_and_runs_each_write_once() {
 }
 
 #[test]
+fn a_fact_that_was_noted_is_told_whatever_the_model_says() {
+    let mut log = turn();
+    log.steps = vec![calls(0, &["add_movie:7"]), says("All right.")];
+    let noted = CallResult {
+        for_model: json!({ "status": "noted", "value": "4K" }),
+        for_user: "Noted: 4K quality.".into(),
+        shown: Vec::new(),
+    };
+    log.steps[0].calls[0].state = CallState::Done(noted);
+    assert_eq!(log.next(NOW, &LIMITS), model("Noted: 4K quality. All right."));
+    log.steps[1] = says("All right, 4k it is.");
+    assert_eq!(log.next(NOW, &LIMITS), model("All right, 4k it is."));
+    log.steps[1] = ModelStep { stop: Stop::Refused, ..says("") };
+    let refusal = format!("Noted: 4K quality. {}", Excuse::Refused.text());
+    assert_eq!(log.next(NOW, &LIMITS), tools(&refusal));
+    log.steps[1] = says("Added Dune.");
+    assert!(matches!(log.next(NOW, &LIMITS), Step::AskModel(_)));
+}
+
+#[test]
 fn reads_run_together_and_writes_one_by_one_in_order() {
     let mut log = turn();
     log.steps = vec![calls(0, &["search_media:a", "search_media:b", "add_movie:1", "add_movie:2"])];

@@ -95,7 +95,7 @@ impl<'a> Hunt<'a> {
             Aim::AddSeasons { typed, .. } => only_match(found, typed),
             Aim::Add | Aim::Remove => None,
         };
-        match (whole, only_match(found, self.title)) {
+        match (whole, only_meant(found).or_else(|| only_match(found, self.title))) {
             (Some(item), _) => Choice::One(item, Deed::Add),
             (None, Some(item)) => Choice::One(item, self.deed()),
             (None, None) => Choice::List,
@@ -116,6 +116,9 @@ pub(super) struct Found {
     instance: Option<String>,
     #[serde(default)]
     pub(super) in_library: bool,
+    /// The user has said that they mean this one by the name.
+    #[serde(default)]
+    meant: bool,
 }
 
 impl Found {
@@ -179,7 +182,10 @@ pub(super) fn read_one(content: &str, query: Option<&str>) -> Option<Found> {
         return Some(item);
     }
     let mut found = read_found(content)?;
-    let very = |item: &Found| query.is_some_and(|query| item.is_called(query));
+    let is_meant = only_meant(&found).is_some();
+    let very = |item: &Found| {
+        if is_meant { item.meant } else { query.is_some_and(|query| item.is_called(query)) }
+    };
     match found.iter().filter(|item| very(item)).count() {
         1 => found.into_iter().find(very),
         _ if found.len() == 1 => found.pop(),
@@ -201,6 +207,11 @@ pub(super) fn list(found: &[Found]) -> String {
 
 pub(super) fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn only_meant(found: &[Found]) -> Option<&Found> {
+    let mut meant = found.iter().filter(|item| item.meant);
+    meant.next().filter(|_| meant.next().is_none())
 }
 
 fn only_match<'f>(found: &'f [Found], title: &str) -> Option<&'f Found> {

@@ -1,6 +1,7 @@
-//! What was said before, as rows: written with each answer, worked on later, found by who may find it and by nobody else.
+//! What is remembered, as rows: facts about people, and answers, which are found by who may find them and by nobody else.
 
 pub mod everyone;
+pub mod facts;
 pub mod groups;
 pub mod learning;
 pub mod responses;

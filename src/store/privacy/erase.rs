@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::conversation::transcript::{Arguments, CallResult, UserId};
 use crate::store::conversations::{self as talk_rows, EndReason};
-use crate::store::memory::groups;
 use crate::store::memory::responses::{self, OPERATOR};
+use crate::store::memory::{facts, groups};
 use crate::store::pending::{self, Closing};
 use crate::store::schema::{
     agent_responses, approvals, blocks, conversations, follows, inbound_events, llm_steps, notices, outbox,
@@ -44,7 +44,7 @@ macro_rules! ids {
     }};
 }
 
-/// Erases everything that a person said and was told, and ends their conversation. What is not settled keeps its words:
+/// Erases everything that a person said and was told, with what is known of them, and ends their conversation. What is not settled keeps its words:
 /// texts that wait for a turn, texts that are not sent for certain, and requests that an admin has yet to answer. What
 /// they wanted added is not tried any more, and notices that wait are not sent. No turn of theirs may be live but the one
 /// that does this.
@@ -64,6 +64,7 @@ pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
     notices(conn, theirs)?;
     remembered(conn, theirs)?;
     groups::leave(conn, user)?;
+    facts::erase(conn, user, now)?;
     diesel::delete(follows::table.filter(follows::user_id.eq(user.0))).execute(conn).map(drop)
 }
 

@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use super::erase::{Scope, turn_ids};
 use super::rows::{
-    Addition, Approval, Attempt, Audited, Call, Conversation, Follow, Item, Notice, Person, Question,
+    Addition, Approval, Attempt, Audited, Call, Conversation, Fact, Follow, Item, Notice, Person, Question,
     Reaction, Received, Remembered, Sent, Title, Turn, Usage,
 };
 use crate::conversation::transcript::UserId;
 use crate::store::schema::{
     additions, agent_responses, approvals, audit_log, blocks, conversations, follows, inbound_events,
     llm_steps, notices, outbox, pending_actions, reactions, requests, tool_call_items, tool_calls, turns,
-    usage, users,
+    usage, user_facts, users,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -34,6 +34,7 @@ pub struct Export {
     titles_to_hear_of: Vec<Follow>,
     notices: Vec<Notice>,
     remembered: Vec<Remembered>,
+    facts: Vec<Fact>,
     additions: Vec<Addition>,
     usage_by_day: Vec<Usage>,
     audit: Vec<Audited>,
@@ -137,6 +138,11 @@ pub fn export(conn: &mut Conn, user: UserId) -> QueryResult<Export> {
             .filter(agent_responses::user_id.eq(user.0))
             .order(agent_responses::id)
             .select(Remembered::as_select())
+            .load(conn)?,
+        facts: user_facts::table
+            .filter(user_facts::user_id.eq(user.0))
+            .order(user_facts::id)
+            .select(Fact::as_select())
             .load(conn)?,
         additions: additions(conn, user)?,
         usage_by_day: usage_by_day(conn, user)?,

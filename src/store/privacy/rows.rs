@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::store::schema::{
     additions, agent_responses, approvals, audit_log, conversations, follows, inbound_events, llm_steps,
-    notices, outbox, pending_actions, reactions, requests, tool_call_items, tool_calls, turns, usage, users,
+    notices, outbox, pending_actions, reactions, requests, tool_call_items, tool_calls, turns, usage,
+    user_facts, users,
 };
 
 #[derive(Debug, FromSqlRow, Serialize)]
@@ -294,6 +295,23 @@ pub(super) struct Remembered {
     state: String,
     #[diesel(column_name = created_at)]
     said_at: Time,
+}
+
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = user_facts)]
+pub(super) struct Fact {
+    kind: String,
+    #[diesel(column_name = key)]
+    about: String,
+    value: String,
+    number: Option<i64>,
+    state: String,
+    source: String,
+    #[diesel(column_name = event_id)]
+    said_in_text: Option<i64>,
+    #[diesel(column_name = created_at)]
+    known_since: Time,
+    ended_at: Option<Time>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]

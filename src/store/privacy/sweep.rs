@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::erase::{self, Scope};
 use crate::conversation::transcript::UserId;
 use crate::store::codec::{ms, time};
+use crate::store::memory::facts;
 use crate::store::pending::{self, Closing};
 use crate::store::schema::{
     agent_responses, approvals, follows, inbound_events, notices, outbox, pending_actions, reactions,
@@ -26,6 +27,10 @@ pub enum Swept {
 pub fn sweep(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> QueryResult<Swept> {
     close_overdue(conn, before)?;
     let mut swept = forget_ended_follows(conn, before, limit)?;
+    // Found by their ends too, since a fact may hold for years.
+    if facts::erase_ended(conn, before, limit, now)? >= limit {
+        swept = Swept::More;
+    }
     for table in Table::ALL {
         let after = last_id(conn, table)?;
         let rows = table.rows(conn, after, limit)?;

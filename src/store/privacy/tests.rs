@@ -32,7 +32,7 @@ use crate::store::{Conn, calls, conversations as talks, history, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
-const EVERYWHERE: [&str; 27] = [
+const EVERYWHERE: [&str; 29] = [
     "agent_responses.keywords",
     "agent_responses.response_text",
     "agent_responses.summary",
@@ -59,6 +59,8 @@ const EVERYWHERE: [&str; 27] = [
     "tool_calls.response",
     "turns.prompt",
     "turns.response_text",
+    "user_facts.key",
+    "user_facts.value",
     "users.display_name",
 ];
 
@@ -236,8 +238,8 @@ fn is_asked(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     turn
 }
 
-/// A wish of Sam's that an admin has settled, a title that Sam asked for and was told of, a reaction, and a line of the
-/// record.
+/// A wish of Sam's that an admin has settled, a title that Sam asked for and was told of, a reaction, what is and was
+/// known of Sam, and a line of the record.
 fn reacts_and_asks_an_admin(conn: &mut Conn, user: UserId) {
     run(
         conn,
@@ -259,7 +261,16 @@ fn reacts_and_asks_an_admin(conn: &mut Conn, user: UserId) {
          INSERT INTO notices (user_id, matter, created_at)
          SELECT user_id, 'ready:walrus', received_at FROM inbound_events LIMIT 1;
          UPDATE agent_responses SET state = 'done', summary = 'A walrus', topics = '[\"Walrus\"]', keywords = '[\"walrus\"]',
-           processed_at = created_at;",
+           processed_at = created_at;
+         INSERT INTO user_facts (user_id, kind, key, value, state, source, created_at, ended_at)
+         SELECT user_id, 'alias', 'walrus', 'The Walrus', 'superseded', 'said', received_at, received_at
+         FROM inbound_events LIMIT 1;
+         INSERT INTO user_facts (user_id, kind, key, value, number, state, source, event_id, created_at)
+         SELECT user_id, 'alias', 'walrus', 'Walrus (2021)', 1, 'active', 'said', id, received_at
+         FROM inbound_events LIMIT 1;
+         INSERT INTO user_facts (user_id, kind, key, value, state, source, created_at)
+         SELECT user_id, 'dislike', 'walrus', 'Walrus', 'suggested', 'noticed', received_at
+         FROM inbound_events LIMIT 1;",
     );
     let detail = json!({ "tool": "add_movie", "arguments": { "query": "walrus" } });
     let entry = Entry { by: By::User(user), kind: "write", subject: Subject::User(user), detail };
@@ -441,7 +452,13 @@ fn a_sweep_reaches_every_word_of_what_is_over() {
     talks(&mut conn, "SM1", at(0));
     reacts_and_asks_an_admin(&mut conn, sam);
     assert_eq!(sweep(&mut conn, at(9), 100, at(9)).unwrap(), Swept::Done);
-    assert_eq!(places(&mut conn, "walrus"), ["audit_log.detail", "users.display_name"]);
+    // What is known of Sam holds until somebody says otherwise.
+    let kept = ["audit_log.detail", "user_facts.key", "user_facts.value", "users.display_name"];
+    assert_eq!(places(&mut conn, "walrus"), kept);
+    assert_eq!(
+        count(&mut conn, "SELECT count(*) AS n FROM user_facts WHERE value <> '' AND ended_at IS NOT NULL"),
+        0
+    );
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM follows"), 0);
 }
 

@@ -132,7 +132,7 @@ impl Entries {
 
     /// The numbers of those whose whole name a query is: `alien` is a film, `alien collection` all of them.
     pub fn collections_called(&self, query: &Query) -> BTreeSet<i64> {
-        let called = self.collections.iter().filter(|(_, it)| query.fit(&it.plain, 0) == Fit::Exact);
+        let called = self.collections.iter().filter(|(_, it)| query.fit(&it.plain, 0) <= Fit::Exact);
         called.map(|(number, _)| *number).collect()
     }
 

@@ -53,6 +53,11 @@ impl Meant<'_> {
     pub fn begins_so(&self) -> bool {
         self.fit <= Fit::Starts
     }
+
+    /// Whether whoever asks has said that they mean it by this name.
+    pub fn is_what_they_mean(&self) -> bool {
+        self.fit == Fit::Meant
+    }
 }
 
 impl Wanted {

@@ -18,7 +18,7 @@ use crate::web::auth::Operator;
 const FITS: usize = 50;
 
 /// The kinds of changes, in words.
-const KINDS: [(&str, &str); 34] = [
+const KINDS: [(&str, &str); 40] = [
     ("write", "Began a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Found a change made"),
@@ -44,6 +44,9 @@ const KINDS: [(&str, &str); 34] = [
     ("resume", "Resumed"),
     ("forget", "Erased everything"),
     ("forget_all", "Erased what was said"),
+    ("note_fact", "Noted a fact"),
+    ("forget_fact", "Forgot a fact"),
+    ("dismiss_fact", "Dismissed a suggested fact"),
     ("export", "Exported"),
     ("send_again", "Sent a text again"),
     ("sign_in_link", "Made a sign-in link"),
@@ -51,6 +54,9 @@ const KINDS: [(&str, &str); 34] = [
     ("sign_out", "Signed out"),
     ("sign_in_failed", "Failed to sign in"),
     ("password", "Changed the password"),
+    ("memory_added", "Added to memory"),
+    ("memory_shared", "Shared an answer with everybody"),
+    ("memory_kept", "Kept an answer private"),
     ("key_made", "Made an API key"),
     ("key_revoked", "Revoked an API key"),
 ];

@@ -6,6 +6,7 @@ pub(super) mod audit;
 pub(super) mod changing;
 mod chart;
 pub(super) mod deliveries;
+pub(super) mod facts;
 mod fates;
 mod frame;
 pub(super) mod health;

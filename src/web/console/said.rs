@@ -51,6 +51,13 @@ outcomes! {
         "Erased. If the number stands in ADMIN_PHONE or PHONE_WHITELIST, take it out: it is known again at the next \
          start otherwise.";
     Busy, Warn, "busy", "Nothing was erased: a text of theirs is being worked on. Try again in a moment.";
+    FactNoted, Good, "fact-noted", "Noted. It holds from the next text on.";
+    FactForgotten, Good, "fact-forgotten", "Forgotten.";
+    Dismissed, Good, "dismissed", "Dismissed.";
+    NoFact, Warn, "no-fact",
+        "Nothing was noted: a fact is a few words, 80 characters at most, and another name needs the name under About.";
+    NoSuchFact, Warn, "no-such-fact", "Nothing was changed: that fact has been changed or forgotten meanwhile.";
+    TooManyFacts, Warn, "too-many-facts", "Nothing was noted: 40 facts are kept of one person. Forget some first.";
     SentAgain, Good, "sent-again", "It is being sent again.";
     NotSentAgain, Warn, "not-sent-again",
         "It was not sent again: it was already, it may have arrived, or nothing is left of it.";

@@ -6,18 +6,21 @@ use serde::Deserialize;
 
 use super::Console;
 use super::answers::{Asked, Failure, Id, Shown};
+use super::facts::{self, FactLine, SuggestionLine};
 use super::frame::{Frame, Place, When, page};
 use super::home::TalkLine;
 use super::said::{self, Said};
 use super::spend::{Row as SpentRow, first_day};
 use super::users::{Used, role_word, status};
 use super::words::called;
+use crate::conversation::facts::Facts;
 use crate::conversation::rate::Rate;
 use crate::conversation::transcript::{Role, Status, UserId};
 use crate::store::console::people::{self, Known, Wanted, WantedState};
 use crate::store::console::spending::{self, Spent};
 use crate::store::console::talks::{self, Talk};
 use crate::store::console::{Listed, NEWEST};
+use crate::store::memory::facts::{self as kept, Suggestion};
 use crate::web::auth::Operator;
 
 const FITS: usize = 10;
@@ -53,6 +56,8 @@ struct Page {
     limits: Vec<LimitLine>,
     spent: SpentRow,
     is_priced: bool,
+    facts: Vec<FactLine>,
+    suggestions: Vec<SuggestionLine>,
     titles: Vec<Title>,
     older_titles: Option<String>,
     talks: Vec<TalkLine>,
@@ -86,6 +91,8 @@ struct Title {
 
 struct Read {
     known: Known,
+    facts: Facts,
+    suggestions: Vec<Suggestion>,
     titles: Listed<Wanted>,
     talks: Listed<Talk>,
     spent: Spent,
@@ -105,6 +112,8 @@ pub(in crate::web) async fn show(
         let Some(known) = people::one(conn, user, (movies, seasons), now)? else { return Ok(None) };
         Ok(Some(Read {
             known,
+            facts: kept::known(conn, user)?,
+            suggestions: kept::suggestions(conn, user)?,
             titles: people::wanted(conn, user, query.titles_before.unwrap_or(NEWEST), FITS)?,
             talks: talks::of_person(conn, user, query.before.unwrap_or(NEWEST), FITS)?,
             spent: spending::of_person(conn, user, &first)?,
@@ -122,7 +131,7 @@ impl Page {
         (movies, seasons): (Option<Rate>, Option<Rate>),
         console: &Console,
     ) -> Self {
-        let Read { known, titles, talks, spent } = read;
+        let Read { known, facts, suggestions, titles, talks, spent } = read;
         let user = &known.person.user;
         let (id, role) = (user.id.0, user.rights.role);
         let limit = |what, used, own, rate: Option<Rate>| LimitLine {
@@ -152,6 +161,8 @@ impl Page {
             ],
             is_priced: spent.cost > 0,
             spent: (*spent).into(),
+            facts: facts::lines(facts, console),
+            suggestions: facts::suggested(suggestions, console),
             titles: titles.rows.iter().map(|wanted| Title::of(wanted, console)).collect(),
             older_titles: titles.older.map(|at| format!("/users/{id}?titles_before={at}#titles")),
             talks: talks.rows.iter().map(|talk| TalkLine::of(talk, console)).collect(),

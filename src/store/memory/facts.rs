@@ -1,0 +1,400 @@
+//! What is known of people. Of one kind and key a person has one fact: a newer one takes the place, and the number, of
+//! the older, whose words go with the next time that it is forgotten or its time is over.
+
+use std::collections::BTreeSet;
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use crate::conversation::facts::{Fact, FactKind, Facts, Known, MOST_FACTS};
+use crate::conversation::transcript::{EventId, UserId};
+use crate::store::Conn;
+use crate::store::codec::{fact_kind, fact_kind_word, ms, number, time};
+use crate::store::schema::user_facts;
+use crate::store::written::Written;
+
+const ACTIVE: Written = Written("user_facts.state = 'active'");
+const SUGGESTED: Written = Written("user_facts.state = 'suggested'");
+/// What has ended and still has its words.
+const ENDED: Written = Written("user_facts.ended_at IS NOT NULL AND user_facts.value <> ''");
+
+/// How a fact came to be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The person said so, in this text.
+    Said(Option<EventId>),
+    Operator,
+    /// It was suggested by what they say, and the operator kept it.
+    Noticed,
+}
+
+/// What came of noting a fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noting {
+    /// It stands under this number.
+    Noted(u32),
+    /// It stood there already, word for word.
+    Known(u32),
+    /// The person has as many as are kept.
+    Full,
+}
+
+/// Which fact is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which<'a> {
+    Number(u32),
+    Key(FactKind, &'a str),
+}
+
+/// A fact that nobody has said outright, for the operator to keep or to dismiss.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suggestion {
+    pub id: i64,
+    pub fact: Fact,
+    pub at: Timestamp,
+}
+
+type Row = (i64, Option<i64>, String, String, String, i64);
+
+/// What is known of a person, by number.
+pub fn known(conn: &mut Conn, user: UserId) -> QueryResult<Facts> {
+    Ok(Facts(active(conn, user)?.into_iter().map(|(_, known)| known).collect()))
+}
+
+/// Notes a fact in place of the one of the same kind and key.
+pub fn note(
+    conn: &mut Conn,
+    user: UserId,
+    fact: &Fact,
+    source: Source,
+    now: Timestamp,
+) -> QueryResult<Noting> {
+    let active = active(conn, user)?;
+    let older = active.iter().find(|(_, known)| same_matter(&known.fact, fact));
+    let number = match older {
+        Some((_, known)) if known.fact == *fact => return Ok(Noting::Known(known.number)),
+        // Whoever has the list before them still finds it where it stood.
+        Some((id, known)) => {
+            supersede(conn, *id, now)?;
+            known.number
+        }
+        None if active.len() >= MOST_FACTS => return Ok(Noting::Full),
+        None => free_number(&active),
+    };
+    let (word, event) = match source {
+        Source::Said(event) => ("said", event),
+        Source::Operator => ("operator", None),
+        Source::Noticed => ("noticed", None),
+    };
+    diesel::insert_into(user_facts::table)
+        .values((
+            user_facts::user_id.eq(user.0),
+            user_facts::kind.eq(fact_kind_word(fact.kind)),
+            user_facts::key.eq(&fact.key),
+            user_facts::value.eq(&fact.value),
+            user_facts::number.eq(i64::from(number)),
+            user_facts::state.eq("active"),
+            user_facts::source.eq(word),
+            user_facts::event_id.eq(event.map(|event| event.0)),
+            user_facts::created_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    Ok(Noting::Noted(number))
+}
+
+/// Forgets a fact with all that was known under its key before, and gives what stood there.
+pub fn forget(conn: &mut Conn, user: UserId, which: Which<'_>, now: Timestamp) -> QueryResult<Option<Fact>> {
+    let meant = |known: &Known| match which {
+        Which::Number(number) => known.number == number,
+        Which::Key(kind, key) => known.fact.kind == kind && known.fact.key == key,
+    };
+    let Some((_, Known { fact, .. })) = active(conn, user)?.into_iter().find(|(_, known)| meant(known))
+    else {
+        return Ok(None);
+    };
+    let under_its_key = user_facts::table
+        .filter(user_facts::user_id.eq(user.0).and(user_facts::state.ne("forgotten")))
+        .filter(user_facts::kind.eq(fact_kind_word(fact.kind)).and(user_facts::key.eq(&fact.key)));
+    let ids = under_its_key.select(user_facts::id).load(conn)?;
+    empty(conn, &ids, now)?;
+    Ok(Some(fact))
+}
+
+/// Puts a fact before the operator, unless it is known, or was put before them and not kept.
+pub fn suggest(conn: &mut Conn, user: UserId, fact: &Fact, now: Timestamp) -> QueryResult<()> {
+    let alike: i64 = user_facts::table
+        .filter(user_facts::user_id.eq(user.0).and(user_facts::state.ne("superseded")))
+        .filter(user_facts::kind.eq(fact_kind_word(fact.kind)).and(user_facts::key.eq(&fact.key)))
+        .filter(user_facts::value.eq(&fact.value).or(user_facts::state.eq("suggested")))
+        .count()
+        .get_result(conn)?;
+    if alike > 0 {
+        return Ok(());
+    }
+    diesel::insert_into(user_facts::table)
+        .values((
+            user_facts::user_id.eq(user.0),
+            user_facts::kind.eq(fact_kind_word(fact.kind)),
+            user_facts::key.eq(&fact.key),
+            user_facts::value.eq(&fact.value),
+            user_facts::state.eq("suggested"),
+            user_facts::source.eq("noticed"),
+            user_facts::created_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+pub fn suggestions(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Suggestion>> {
+    let rows: Vec<Row> = user_facts::table
+        .filter(SUGGESTED.and(user_facts::user_id.eq(user.0)))
+        .order(user_facts::id)
+        .select(ROW)
+        .load(conn)?;
+    let suggestion = |(id, _, kind, key, value, at): Row| {
+        Ok(Suggestion { id, fact: Fact { kind: fact_kind(&kind)?, key, value }, at: time(at)? })
+    };
+    rows.into_iter().map(suggestion).collect()
+}
+
+/// The operator keeps a suggestion: it is known from here on. Gives it, if it waited still.
+pub fn accept(conn: &mut Conn, user: UserId, id: i64, now: Timestamp) -> QueryResult<Option<(Fact, Noting)>> {
+    let Some(Suggestion { fact, .. }) = suggestions(conn, user)?.into_iter().find(|one| one.id == id) else {
+        return Ok(None);
+    };
+    let noting = note(conn, user, &fact, Source::Noticed, now)?;
+    if noting != Noting::Full {
+        diesel::delete(user_facts::table.find(id)).execute(conn)?;
+    }
+    Ok(Some((fact, noting)))
+}
+
+/// The operator does not keep it. Gives whether it waited still.
+pub fn dismiss(conn: &mut Conn, user: UserId, id: i64, now: Timestamp) -> QueryResult<bool> {
+    let waiting = user_facts::table.find(id).filter(SUGGESTED.and(user_facts::user_id.eq(user.0)));
+    let dismissed = diesel::update(waiting)
+        .set((user_facts::state.eq("dismissed"), user_facts::ended_at.eq(ms(now))))
+        .execute(conn)?;
+    Ok(dismissed > 0)
+}
+
+/// Nothing is known of the person any more, and no word of it is left.
+pub fn erase(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    let theirs =
+        user_facts::table.filter(user_facts::user_id.eq(user.0).and(user_facts::state.ne("forgotten")));
+    let ids = theirs.select(user_facts::id).load(conn)?;
+    empty(conn, &ids, now)
+}
+
+/// Erases the words of at most `limit` facts that ended before `before`; gives how many.
+pub fn erase_ended(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> QueryResult<i64> {
+    let ids: Vec<i64> = user_facts::table
+        .filter(ENDED.and(user_facts::ended_at.lt(ms(before))))
+        .order(user_facts::ended_at)
+        .limit(limit)
+        .select(user_facts::id)
+        .load(conn)?;
+    empty(conn, &ids, now)?;
+    Ok(i64::try_from(ids.len()).unwrap_or(limit))
+}
+
+const ROW: (
+    user_facts::id,
+    user_facts::number,
+    user_facts::kind,
+    user_facts::key,
+    user_facts::value,
+    user_facts::created_at,
+) = (
+    user_facts::id,
+    user_facts::number,
+    user_facts::kind,
+    user_facts::key,
+    user_facts::value,
+    user_facts::created_at,
+);
+
+fn active(conn: &mut Conn, user: UserId) -> QueryResult<Vec<(i64, Known)>> {
+    let rows: Vec<Row> = user_facts::table
+        .filter(ACTIVE.and(user_facts::user_id.eq(user.0)))
+        .order(user_facts::number)
+        .select(ROW)
+        .load(conn)?;
+    let known = |(id, of_list, kind, key, value, at): Row| {
+        let fact = Fact { kind: fact_kind(&kind)?, key, value };
+        Ok((id, Known { number: number(of_list.unwrap_or_default())?, fact, since: time(at)? }))
+    };
+    rows.into_iter().map(known).collect()
+}
+
+fn same_matter(one: &Fact, other: &Fact) -> bool {
+    (one.kind, &one.key) == (other.kind, &other.key)
+}
+
+fn supersede(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
+    diesel::update(user_facts::table.find(id))
+        .set((
+            user_facts::state.eq("superseded"),
+            user_facts::number.eq(None::<i64>),
+            user_facts::ended_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+fn empty(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult<()> {
+    for id in ids {
+        let ended: Option<i64> = user_facts::table.find(id).select(user_facts::ended_at).first(conn)?;
+        diesel::update(user_facts::table.find(id))
+            .set((
+                (user_facts::state.eq("forgotten"), user_facts::number.eq(None::<i64>)),
+                (user_facts::key.eq(""), user_facts::value.eq("")),
+                user_facts::ended_at.eq(ended.unwrap_or(ms(now))),
+            ))
+            .execute(conn)?;
+    }
+    Ok(())
+}
+
+/// The smallest that is free.
+fn free_number(active: &[(i64, Known)]) -> u32 {
+    let taken: BTreeSet<u32> = active.iter().map(|(_, known)| known.number).collect();
+    (1..).find(|number| !taken.contains(number)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::PhoneNumber;
+    use crate::store::scratch;
+    use crate::store::users::{self, Newcomer};
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn person(conn: &mut Conn, phone: &str) -> UserId {
+        users::ensure(conn, &PhoneNumber::parse(phone).unwrap(), Newcomer::Member, at(0)).unwrap()
+    }
+
+    fn dislikes(what: &str) -> Fact {
+        Fact::new(FactKind::Dislike, None, what).unwrap()
+    }
+
+    fn quality(what: &str) -> Fact {
+        Fact::new(FactKind::Quality, None, what).unwrap()
+    }
+
+    fn say(conn: &mut Conn, user: UserId, fact: &Fact, second: i64) -> Noting {
+        note(conn, user, fact, Source::Said(None), at(second)).unwrap()
+    }
+
+    /// The list, a line each.
+    fn list(conn: &mut Conn, user: UserId) -> Vec<String> {
+        let known = known(conn, user).unwrap().0;
+        known.iter().map(|known| format!("{} {}", known.number, known.fact.told())).collect()
+    }
+
+    /// Every row, as `state key=value`.
+    fn rows(conn: &mut Conn) -> Vec<String> {
+        let rows: Vec<(String, String, String)> = user_facts::table
+            .order(user_facts::id)
+            .select((user_facts::state, user_facts::key, user_facts::value))
+            .load(conn)
+            .unwrap();
+        rows.into_iter().map(|(state, key, value)| format!("{state} {key}={value}")).collect()
+    }
+
+    #[test]
+    fn the_newest_holds_under_the_number_of_the_older_and_saying_it_again_changes_nothing() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        say(&mut conn, ann, &dislikes("horror"), 1);
+        assert_eq!(say(&mut conn, ann, &quality("4K"), 2), Noting::Noted(2));
+        assert_eq!(say(&mut conn, ann, &quality("4K"), 3), Noting::Known(2));
+        forget(&mut conn, ann, Which::Number(1), at(4)).unwrap();
+        assert_eq!(say(&mut conn, ann, &quality("1080p"), 5), Noting::Noted(2));
+        assert_eq!(list(&mut conn, ann), ["2 1080p quality"]);
+        assert_eq!(rows(&mut conn), ["forgotten =", "superseded =4K", "active =1080p"]);
+    }
+
+    #[test]
+    fn a_number_stays_with_its_fact_and_is_given_again_once_that_is_forgotten() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        for (second, what) in [(1, "horror"), (2, "musicals"), (3, "westerns")] {
+            say(&mut conn, ann, &dislikes(what), second);
+        }
+        assert_eq!(forget(&mut conn, ann, Which::Number(2), at(4)), Ok(Some(dislikes("musicals"))));
+        assert_eq!(list(&mut conn, ann), ["1 Dislikes horror", "3 Dislikes westerns"]);
+        assert_eq!(forget(&mut conn, ann, Which::Number(2), at(5)), Ok(None));
+        assert_eq!(say(&mut conn, ann, &quality("4K"), 6), Noting::Noted(2));
+    }
+
+    #[test]
+    fn what_is_forgotten_leaves_no_word_of_itself_or_of_what_it_replaced() {
+        let mut conn = scratch();
+        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
+        for (second, what) in [(1, "4K"), (2, "1080p")] {
+            say(&mut conn, ann, &quality(what), second);
+            say(&mut conn, bob, &quality(what), second);
+        }
+        assert_eq!(
+            forget(&mut conn, ann, Which::Key(FactKind::Quality, ""), at(3)),
+            Ok(Some(quality("1080p")))
+        );
+        assert_eq!(rows(&mut conn), ["forgotten =", "superseded =4K", "forgotten =", "active =1080p"]);
+        erase(&mut conn, bob, at(4)).unwrap();
+        assert_eq!(rows(&mut conn), ["forgotten ="; 4]);
+        assert_eq!(known(&mut conn, bob).unwrap(), Facts::default());
+    }
+
+    #[test]
+    fn nobody_has_more_facts_than_are_kept_and_an_older_one_can_still_be_replaced() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        say(&mut conn, ann, &quality("4K"), 0);
+        for second in 1..40 {
+            say(&mut conn, ann, &dislikes(&format!("film {second}")), second);
+        }
+        assert_eq!(say(&mut conn, ann, &dislikes("horror"), 40), Noting::Full);
+        assert_eq!(say(&mut conn, ann, &quality("1080p"), 41), Noting::Noted(1));
+        assert_eq!(list(&mut conn, ann).len(), 40);
+    }
+
+    #[test]
+    fn a_suggestion_holds_only_once_it_is_kept_and_does_not_come_back_dismissed() {
+        let mut conn = scratch();
+        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
+        for fact in [quality("4K"), dislikes("horror"), dislikes("horror")] {
+            suggest(&mut conn, ann, &fact, at(1)).unwrap();
+        }
+        assert_eq!(list(&mut conn, ann), [""; 0]);
+        let waiting = suggestions(&mut conn, ann).unwrap();
+        assert_eq!(
+            waiting.iter().map(|one| one.fact.clone()).collect::<Vec<_>>(),
+            [quality("4K"), dislikes("horror")]
+        );
+        assert_eq!(accept(&mut conn, bob, waiting[0].id, at(2)), Ok(None));
+        assert_eq!(accept(&mut conn, ann, waiting[0].id, at(2)), Ok(Some((quality("4K"), Noting::Noted(1)))));
+        assert_eq!(dismiss(&mut conn, bob, waiting[1].id, at(2)), Ok(false));
+        assert_eq!(dismiss(&mut conn, ann, waiting[1].id, at(2)), Ok(true));
+        for fact in [quality("4K"), dislikes("horror")] {
+            suggest(&mut conn, ann, &fact, at(3)).unwrap();
+        }
+        assert_eq!(suggestions(&mut conn, ann).unwrap(), []);
+        assert_eq!(list(&mut conn, ann), ["1 4K quality"]);
+    }
+
+    #[test]
+    fn words_that_no_longer_hold_go_with_their_time_and_others_stay() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        for (second, what) in [(1, "720p"), (2, "1080p"), (9, "4K")] {
+            say(&mut conn, ann, &quality(what), second);
+        }
+        assert_eq!(erase_ended(&mut conn, at(5), 10, at(20)), Ok(1));
+        assert_eq!(rows(&mut conn), ["forgotten =", "superseded =1080p", "active =4K"]);
+        assert_eq!(erase_ended(&mut conn, at(5), 10, at(20)), Ok(0));
+    }
+}
