@@ -168,6 +168,10 @@ async fn the_document_names_every_route_and_schema() {
     GET /api/v1/conversations/{id}
     GET /api/v1/conversations/{id}/events
     POST /api/v1/conversations/{id}/reopen
+    GET /api/v1/memory/context
+    POST /api/v1/memory/process-pending
+    POST /api/v1/memory/responses
+    GET /api/v1/memory/stats
     POST /api/v1/messages
     GET /api/v1/messages/{id}
     POST /api/v1/turns/{id}/cancel
@@ -180,6 +184,7 @@ async fn the_document_names_every_route_and_schema() {
     insta::assert_snapshot!(schemas.join("\n"), @r"
     AbandonedEvent
     Action
+    AddedResponse
     BlockEvent
     BlockKey
     BlockWord
@@ -190,14 +195,18 @@ async fn the_document_names_every_route_and_schema() {
     Conversation
     ConversationEvent
     ConversationWord
+    Count
     DeltaEvent
     Direction
     Intervention
     Lifecycle
+    MemoryContext
+    MemoryStats
     Message
     MessageEvent
     MessageWord
     NewMessage
+    NewResponse
     NoData
     Page_Conversation
     Page_Turn
@@ -205,11 +214,13 @@ async fn the_document_names_every_route_and_schema() {
     Pending
     PhoneNumber
     Problem
+    Processed
     Question
     QuestionEvent
     QuestionWord
     ReactionEvent
     ReactionWord
+    Remembered
     Reply
     Sender
     Snapshot

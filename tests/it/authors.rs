@@ -34,6 +34,7 @@ async fn what_a_program_changes_stands_in_the_record_under_its_key() {
     program.post("/api/v1/users/2/block", json!({})).await;
     program.post("/api/v1/users/1/clear", json!({})).await;
     program.post("/api/v1/conversations/1/reopen", json!({})).await;
+    program.post("/api/v1/memory/responses", json!({ "trigger": "where?", "response": "On the TV." })).await;
     program.texts(as_ann("status")).await;
     program.texts(json!({ "user": ANN, "text": "my tv is broken", "respond": false })).await;
 
@@ -44,6 +45,7 @@ async fn what_a_program_changes_stands_in_the_record_under_its_key() {
             "block user:2 by key:2",
             "clear user:1 by key:2",
             "reopen user:1 by key:2",
+            "memory_added household by key:2",
             "text_as user:1 by key:2",
             "text_as user:1 by key:2",
         ]
