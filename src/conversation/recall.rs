@@ -43,6 +43,8 @@ pub struct Candidate {
     pub answer: String,
     /// Shorter than the answer; empty where there is none.
     pub summary: String,
+    /// What else it is about.
+    pub keywords: String,
     pub kind: Option<ResponseType>,
     /// From 0 to 1.
     pub importance: f32,
@@ -151,7 +153,7 @@ impl Matches {
     fn of(sought: &[String], row: &Candidate) -> Self {
         let enough = sought.len().clamp(1, 2);
         let question = plain_title(&row.question);
-        let answer = plain_title(&format!("{} {}", row.answer, row.summary));
+        let answer = plain_title(&format!("{} {} {}", row.answer, row.summary, row.keywords));
         let in_question = sought.iter().filter(|word| holds(&question, word)).count();
         let anywhere = sought.iter().filter(|word| holds(&question, word) || holds(&answer, word)).count();
         Self { question: in_question >= enough, anywhere: anywhere >= enough }
@@ -367,6 +369,7 @@ mod tests {
             question: question.to_owned(),
             answer: answer.to_owned(),
             summary: String::new(),
+            keywords: String::new(),
             kind: None,
             importance: 0.5,
             said_at: NOW,

@@ -18,7 +18,7 @@ use crate::store::approvals::{self, Approval, End, Found, Matter, NewApproval, S
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::household::{self, Change};
 use crate::store::ledger;
-use crate::store::memory::groups;
+use crate::store::memory::groups::{self, Heard};
 use crate::store::pending;
 use crate::store::quotas::{self, Own};
 use crate::store::turns::{Kind, Plan};
@@ -254,7 +254,8 @@ impl Beginning<'_> {
         if !admin.test {
             let source = format!("told:{}:{}", admin.id, event.id);
             let heard_by = [told.as_slice(), &[admin.id]].concat();
-            groups::said(self.conn, &source, Some(admin.id), &heard_by, &text, self.now)?;
+            let heard = Heard { words: &text, by: &heard_by, from: Some(admin.id) };
+            groups::said(self.conn, &source, &heard, self.now)?;
         }
         Ok(match told.len() {
             0 => "There is nobody else to tell.".to_owned(),

@@ -13,7 +13,7 @@ use crate::conversation::transcript::{MediaKind, Status, UserId};
 use crate::messaging::segments::Segments;
 use crate::store::arr_events::{self, Take};
 use crate::store::follows::{self, Followed};
-use crate::store::memory::groups;
+use crate::store::memory::groups::{self, Heard};
 use crate::store::notices::{self, Noted, Wants};
 use crate::store::{Conn, QueryResult, users};
 
@@ -262,7 +262,8 @@ impl Telling<'_> {
     /// What several were told together is theirs to find together. A matter is told anew only at another time.
     fn remember(&mut self, matter: &str, heard_by: &[UserId], news: &News) -> QueryResult<()> {
         let source = format!("notice:{matter}:{}", self.now.as_millisecond());
-        groups::said(self.conn, &source, None, heard_by, &news.sentence, self.now)
+        let heard = Heard { words: &news.sentence, by: heard_by, from: None };
+        groups::said(self.conn, &source, &heard, self.now)
     }
 
     /// One person, once for each matter: now, in the morning, or together with what waits already.

@@ -1,9 +1,24 @@
-//! Whether vectors of a real model come back as they were asked for, and are as alike as their texts.
+//! Whether vectors of a real model come back as they were asked for and are as alike as their texts, and whether what was
+//! said before is found with them.
+
+use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use dialarr::app::App;
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::clock::Clock;
+use dialarr::conversation::transcript::{PhoneNumber, UserId};
 use dialarr::http::install_tls;
 use dialarr::llm::embeddings::openai::OpenAiEmbedder;
 use dialarr::llm::embeddings::{EmbedError, Embedder};
+use dialarr::simulation::{self, Peers};
+use dialarr::store::db::Db;
+use dialarr::store::memory::responses::{self, Owner};
+use dialarr::store::users::{self, Newcomer};
+use jiff::tz::TimeZone;
+use serde::Deserialize;
 
 use crate::talk::{KEY, server};
 
@@ -53,5 +68,100 @@ async fn what_has_no_words_is_taken_and_what_is_blank_is_not_sent() -> Result<()
     ensure!(vectors.iter().all(|vector| vector.len() == 384));
     let blank = model.embed(&["  ".to_owned()]).await;
     ensure!(blank == Err(EmbedError::Blank { text: 0 }), "a blank text got {blank:?}");
+    Ok(())
+}
+
+/// A row of the retrieval set, and where it stands in the file.
+#[derive(Debug, Clone, Deserialize)]
+struct Memory {
+    id: String,
+    user: Option<String>,
+    trigger: String,
+    response: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Query {
+    query: String,
+    viewer: String,
+    /// Of which one has to be among the first three; nothing may be found where there are none.
+    expected: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RetrievalSet {
+    memories: Vec<Memory>,
+    queries: Vec<Query>,
+}
+
+/// The program with this model, and the set in its memory, worked on.
+async fn remembering(model: OpenAiEmbedder, set: &RetrievalSet, folder: &Path) -> Result<App> {
+    let database = folder.join("memory.db");
+    let (radarr, sonarr) = (FakeRadarr::new(), FakeSonarr::new());
+    let peers = Peers::new(Clock::System, radarr, sonarr, "https://sms.example.org");
+    let db = Db::open(database.to_str().context("a path that is not UTF-8")?)?;
+    let mut blueprint = peers.blueprint(db, simulation::settings(TimeZone::UTC), None)?;
+    blueprint.embedder = Some(Arc::new(model));
+    let app = App::start(blueprint).await?;
+    let now = Clock::System.now();
+    for memory in set.memories.clone() {
+        let user = match &memory.user {
+            Some(name) => Some(person(&app.db, name).await?),
+            None => None,
+        };
+        let owner = user.map_or(Owner::Everyone, Owner::User);
+        let words = (memory.trigger, memory.response);
+        app.db.write(move |conn| responses::add(conn, owner, user, words, now)).await?;
+    }
+    let progress = app.engine.learn_now().await?;
+    ensure!(progress.learned == set.memories.len(), "of the set {progress:?} was learned");
+    Ok(app)
+}
+
+/// The two of the set.
+async fn person(db: &Db, name: &str) -> Result<UserId> {
+    let phone = PhoneNumber::parse(if name == "ann" { "+15550100002" } else { "+15550100003" })?;
+    let now = Clock::System.now();
+    Ok(db.write(move |conn| users::ensure(conn, &phone, Newcomer::Member, now)).await?)
+}
+
+#[tokio::test]
+async fn of_eighteen_questions_sixteen_find_their_answer_among_the_first_three() -> Result<()> {
+    let Some(model) = model()? else { return Ok(()) };
+    let Some(shared) = std::env::var_os("DIALARR_SHARED") else { return Ok(()) };
+    let set = std::fs::read(Path::new(&shared).join("data/memory_set.json"))?;
+    let set: RetrievalSet = serde_json::from_slice(&set)?;
+    let folder = tempfile::tempdir()?;
+    let app = remembering(model, &set, folder.path()).await?;
+
+    let (mut asked, mut hits, mut missed) = (0, 0, Vec::new());
+    for Query { query, viewer, expected } in &set.queries {
+        let user = person(&app.db, viewer).await?;
+        let recalled = app.engine.recall(user, query, None).await?;
+        let found: Vec<&Memory> = recalled
+            .all()
+            .iter()
+            .filter_map(|found| set.memories.iter().find(|memory| memory.trigger == found.row.question))
+            .collect();
+        ensure!(found.len() == recalled.all().len(), "{query}: something else was found");
+        for memory in &found {
+            let may = memory.user.as_ref().is_none_or(|owner| owner == viewer);
+            ensure!(may, "{viewer} found {} with {query:?}", memory.id);
+        }
+        match expected {
+            None => ensure!(found.is_empty(), "{query}: {found:?} were found"),
+            Some(expected) => {
+                asked += 1;
+                if found.iter().take(3).any(|memory| expected.contains(&memory.id)) {
+                    hits += 1;
+                } else {
+                    missed.push(query);
+                }
+            }
+        }
+    }
+    eprintln!("{hits} of {asked} questions found their answer; not {missed:?}");
+    ensure!(asked == 18 && hits >= 16, "{hits} of {asked}; not {missed:?}");
+    app.close().await;
     Ok(())
 }

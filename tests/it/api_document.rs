@@ -158,11 +158,9 @@ fn routes(document: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_document_names_every_route_and_schema() {
+async fn the_document_names_every_route() {
     let app = TestApp::start_without_model().await;
     let document = app.program().await.get("/api/v1/openapi.json").await.json();
-    let schemas: Vec<&str> =
-        document["components"]["schemas"].as_object().unwrap().keys().map(String::as_str).collect();
     insta::assert_snapshot!(routes(&document).join("\n"), @r"
     GET /api/v1/conversations
     GET /api/v1/conversations/{id}
@@ -181,6 +179,14 @@ async fn the_document_names_every_route_and_schema() {
     POST /api/v1/users/{id}/block
     POST /api/v1/users/{id}/clear
     ");
+}
+
+#[tokio::test]
+async fn the_document_names_every_schema() {
+    let app = TestApp::start_without_model().await;
+    let document = app.program().await.get("/api/v1/openapi.json").await.json();
+    let schemas: Vec<&str> =
+        document["components"]["schemas"].as_object().unwrap().keys().map(String::as_str).collect();
     insta::assert_snapshot!(schemas.join("\n"), @r"
     AbandonedEvent
     Action

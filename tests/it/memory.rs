@@ -49,8 +49,8 @@ async fn an_answer_is_told_to_the_model_in_a_later_conversation_and_not_in_its_o
     assert_eq!(
         told_later(&app, ANN, "which spy show was it?").await,
         [
-            "Nov 20, this user said \"is that spy show a good one\", you answered: Yes.",
             &format!("Nov 20, this user said \"recommend a spy show\", you answered: {SPIES}"),
+            "Nov 20, this user said \"is that spy show a good one\", you answered: Yes.",
         ]
     );
 }
@@ -59,10 +59,10 @@ async fn an_answer_is_told_to_the_model_in_a_later_conversation_and_not_in_its_o
 async fn an_answer_is_found_by_its_words_before_it_was_worked_on_and_without_vectors() {
     let app = Setup::default().without_embeddings().start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
-    assert_eq!(told_later(&app, ANN, "spy show").await.len(), 1);
+    let line = format!("Nov 20, this user said \"recommend a spy show\", you answered: {SPIES}");
+    assert_eq!(told_later(&app, ANN, "a show about spies").await, [line.as_str()]);
     learns(&app).await;
-    assert_eq!(told_later(&app, ANN, "spy shows again").await.len(), 1);
-    assert_eq!(told_later(&app, ANN, "horses").await.len(), 1);
+    assert_eq!(told_later(&app, ANN, "horses").await, [line.as_str()]);
     assert_eq!(told_later(&app, ANN, "horse racing").await, [""; 0]);
 }
 
@@ -102,7 +102,7 @@ async fn a_greeting_is_not_remembered_and_code_and_questions_never_are() {
     app.sms("yes").await;
     assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
     assert_eq!(
-        told_later(&app, ANN, "what became of dune").await,
+        told_later(&app, ANN, "was dune deleted?").await,
         ["Nov 20, this user said \"yes\", you answered: Deleted Dune (2021). Freed 21.4 GB."]
     );
 }
@@ -228,7 +228,7 @@ async fn answers_get_their_vectors_later_where_there_was_no_model_for_them() {
     let mut app = Setup::default().without_embeddings().start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
-    app.restart_with(|setup| setup.with_embeddings()).await;
+    app.restart_with(Setup::with_embeddings).await;
     assert_eq!(learns(&app).await, Progress { embedded: 1, ..Progress::default() });
     assert_eq!(learns(&app).await, Progress::default());
 }

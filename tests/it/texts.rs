@@ -168,7 +168,7 @@ async fn thirty_idle_minutes_end_a_conversation() {
     app.sms("what is my cat called?").await;
     assert!(said(app.model().requests().last().unwrap()).contains("Miso"));
     app.pass(30 * 60);
-    app.sms("what is it called?").await;
+    app.sms("and what is it?").await;
     assert!(!said(app.model().requests().last().unwrap()).contains("Miso"));
     assert_eq!(app.conversations().await, ["idle", "open"]);
 }

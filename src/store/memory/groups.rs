@@ -12,17 +12,19 @@ use crate::store::{Conn, QueryResult};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupId(pub i64);
 
+/// Words that several people were told.
+#[derive(Debug, Clone, Copy)]
+pub struct Heard<'a> {
+    pub words: &'a str,
+    pub by: &'a [UserId],
+    /// Whoever said them, if it was a person.
+    pub from: Option<UserId>,
+}
+
 /// Remembers words that were said to several people at once. What one person heard alone is no matter of a group.
-/// `source` tells where it comes from, once; `by` is whoever said it, if it was a person.
-pub fn said(
-    conn: &mut Conn,
-    source: &str,
-    by: Option<UserId>,
-    heard_by: &[UserId],
-    words: &str,
-    now: Timestamp,
-) -> QueryResult<()> {
-    let mut members = heard_by.to_vec();
+/// `source` tells where it comes from, once.
+pub fn said(conn: &mut Conn, source: &str, heard: &Heard<'_>, now: Timestamp) -> QueryResult<()> {
+    let mut members = heard.by.to_vec();
     members.sort_unstable();
     members.dedup();
     if members.len() < 2 {
@@ -32,11 +34,11 @@ pub fn said(
     let new = NewAnswer {
         source: source.to_owned(),
         owner: Owner::Group(group),
-        user: by,
+        user: heard.from,
         turn: None,
         agent: "code".to_owned(),
         question: String::new(),
-        answer: words.to_owned(),
+        answer: heard.words.to_owned(),
     };
     responses::remember(conn, &new, now)
 }

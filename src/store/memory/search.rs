@@ -102,6 +102,7 @@ struct Row {
     question: String,
     answer: String,
     summary: String,
+    keywords: String,
     kind: Option<String>,
     importance: f32,
     created_at: i64,
@@ -131,6 +132,7 @@ pub fn candidates(
             agent_responses::trigger_text,
             agent_responses::response_text,
             agent_responses::summary,
+            agent_responses::keywords,
             agent_responses::response_type,
             agent_responses::importance,
             agent_responses::created_at,
@@ -160,6 +162,7 @@ fn candidate(row: Row, sought: Option<Sought<'_>>) -> QueryResult<Candidate> {
         question: row.question,
         answer: row.answer,
         summary: row.summary,
+        keywords: row.keywords,
     })
 }
 

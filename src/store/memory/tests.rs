@@ -6,10 +6,11 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
+use super::everyone;
+use super::groups::{self, Heard};
 use super::learning::{self, Embedded, Learned, NotedBy, Recorded};
 use super::responses::{self, NewAnswer, Owner};
 use super::search::{self, Sought};
-use super::{everyone, groups};
 use crate::conversation::extraction::{self, Done};
 use crate::conversation::recall::{Candidate, Scope, content_words, recall};
 use crate::conversation::transcript::{PhoneNumber, UserId};
@@ -107,7 +108,8 @@ fn a_person_finds_their_own_what_was_said_to_them_together_and_what_is_for_every
     let [ann, bob, cal] = [1, 2, 3].map(|n| user(&mut conn, n));
     let anns = own(&mut conn, 1, ann, ("add heat", "Added Heat."));
     let bobs = own(&mut conn, 2, bob, ("add heat", "Added Heat."));
-    groups::said(&mut conn, "notice:1", None, &[bob, ann], "Heat is ready.", NOW).unwrap();
+    groups::said(&mut conn, "notice:1", &Heard { words: "Heat is ready.", by: &[bob, ann], from: None }, NOW)
+        .unwrap();
     let global = told(&mut conn, "api:1", Owner::Everyone, None, ("where is heat", "Heat is in Plex."));
 
     let group: i64 = 3;
@@ -120,7 +122,8 @@ fn a_person_finds_their_own_what_was_said_to_them_together_and_what_is_for_every
 fn what_one_person_heard_alone_is_no_matter_of_a_group() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
-    groups::said(&mut conn, "notice:1", None, &[ann, ann], "Heat is ready.", NOW).unwrap();
+    groups::said(&mut conn, "notice:1", &Heard { words: "Heat is ready.", by: &[ann, ann], from: None }, NOW)
+        .unwrap();
     assert_eq!(agent_responses::table.count().get_result::<i64>(&mut conn).unwrap(), 0);
 }
 
@@ -325,7 +328,7 @@ proptest! {
                 Act::Together { first, second, answer } => {
                     let answer = format!("{} heard{n}", WORDS[answer]);
                     let members = [people[first], people[second]];
-                    groups::said(&mut conn, &format!("notice:{n}"), None, &members, &answer, NOW).unwrap();
+                    groups::said(&mut conn, &format!("notice:{n}"), &Heard { words: &answer, by: &members, from: None }, NOW).unwrap();
                     if first != second {
                         heard[first].push(answer.clone());
                         heard[second].push(answer);

@@ -90,11 +90,7 @@ pub fn export(conn: &mut Conn, user: UserId) -> QueryResult<Export> {
             texts_sent: sent.remove(&Some(id)).unwrap_or_default(),
         });
     }
-    let talks: Vec<Conversation> = conversations::table
-        .filter(conversations::user_id.eq(user.0))
-        .order(conversations::id)
-        .select(Conversation::as_select())
-        .load(conn)?;
+    let talks = talks(conn, user)?;
     let talk = |conversation: Conversation| Talk {
         turns: exchanges.remove(&conversation.id).unwrap_or_default(),
         conversation,
@@ -134,11 +130,7 @@ pub fn export(conn: &mut Conn, user: UserId) -> QueryResult<Export> {
             .order(notices::id)
             .select(Notice::as_select())
             .load(conn)?,
-        remembered: agent_responses::table
-            .filter(agent_responses::user_id.eq(user.0))
-            .order(agent_responses::id)
-            .select(Remembered::as_select())
-            .load(conn)?,
+        remembered: remembered(conn, user)?,
         facts: user_facts::table
             .filter(user_facts::user_id.eq(user.0))
             .order(user_facts::id)
@@ -152,6 +144,22 @@ pub fn export(conn: &mut Conn, user: UserId) -> QueryResult<Export> {
             .select(Audited::as_select())
             .load(conn)?,
     })
+}
+
+fn talks(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Conversation>> {
+    conversations::table
+        .filter(conversations::user_id.eq(user.0))
+        .order(conversations::id)
+        .select(Conversation::as_select())
+        .load(conn)
+}
+
+fn remembered(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Remembered>> {
+    agent_responses::table
+        .filter(agent_responses::user_id.eq(user.0))
+        .order(agent_responses::id)
+        .select(Remembered::as_select())
+        .load(conn)
 }
 
 fn additions(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Addition>> {
