@@ -57,7 +57,8 @@ CREATE TABLE agent_responses (       -- each answer, to be found again by meanin
   attempts INTEGER NOT NULL DEFAULT 0,
   not_before INTEGER NOT NULL DEFAULT 0,
   embed_model TEXT,                  -- whose vectors they are; NULL: none yet
-  embed_attempts INTEGER NOT NULL DEFAULT 0,
+  embed_attempts INTEGER NOT NULL DEFAULT 0,             -- that failed, by the model in the next column
+  embed_failed_by TEXT,
   revision INTEGER NOT NULL,         -- larger with each change of what can be found
   created_at INTEGER NOT NULL,
   processed_at INTEGER,
@@ -74,15 +75,15 @@ CREATE TABLE agent_responses (       -- each answer, to be found again by meanin
   CHECK (state NOT IN ('erased','skipped','repeated') OR response_vec IS NULL),
   CHECK (state <> 'erased' OR (trigger_text = '' AND response_text = '' AND summary = '' AND topics = '[]' AND keywords = '[]'))
 ) STRICT;
-CREATE INDEX ix_response_pending ON agent_responses(not_before, id) WHERE state = 'pending';
-CREATE INDEX ix_response_embed ON agent_responses(embed_model, id) WHERE state = 'done';
+CREATE INDEX ix_response_pending ON agent_responses(state, not_before, id) WHERE state = 'pending';
+CREATE INDEX ix_response_embed ON agent_responses(state, embed_model, id) WHERE state = 'done';
 CREATE INDEX ix_response_owner ON agent_responses(owner, revision);
 CREATE INDEX ix_response_revision ON agent_responses(revision);
 CREATE INDEX ix_response_user ON agent_responses(user_id, id);
 CREATE INDEX ix_response_likeness ON agent_responses(likeness, owner) WHERE state = 'done';
 -- All that is counted of them, without a look at their words and vectors.
 CREATE INDEX ix_response_counts ON agent_responses(state, scope, response_type, embed_model);
-CREATE INDEX ix_response_suggested ON agent_responses(id) WHERE for_everyone = 'suggested' AND state = 'done';
+CREATE INDEX ix_response_suggested ON agent_responses(for_everyone, id) WHERE for_everyone = 'suggested' AND state = 'done';
 
 -- Words of what can be found. Who may find them stands beside them, so that no other rows are ever looked at.
 CREATE VIRTUAL TABLE response_words USING fts5(owner, trigger_text, response_text, summary, keywords,

@@ -236,6 +236,10 @@ impl Facts {
     }
 }
 
+/// The tools that note and forget facts.
+pub const REMEMBER: &str = "remember";
+pub const FORGET: &str = "forget";
+
 const NOTHING_KNOWN: &str = "I know nothing about you yet. Tell me what should hold, such as: I want movies in 4K. \
     Or: by the office I mean The Office (UK).";
 const HOW_TO_FORGET: &str = "Text FORGET and the number to remove one.";
@@ -280,9 +284,40 @@ fn value_of(result: &CallResult) -> Option<&str> {
 
 /// Whether a quality is one of those that are called 4K.
 pub fn is_four_k(quality: &str) -> bool {
-    const NAMES: [&str; 6] = ["4k", "uhd", "2160p", "2160", "ultra hd", "ultrahd"];
+    const NAMES: [&str; 8] = ["4k", "4 k", "four k", "uhd", "2160p", "2160", "ultra hd", "ultrahd"];
     let plain = plain_title(quality);
     NAMES.iter().any(|name| contains_words(&plain, name))
+}
+
+/// Whether a text can mean that something is to be forgotten.
+pub fn takes_a_fact_back(text: &str) -> bool {
+    const PHRASES: [&str; 14] = [
+        "forget",
+        "remove",
+        "delete",
+        "drop",
+        "clear",
+        "undo",
+        "unlearn",
+        "never mind",
+        "nevermind",
+        "no longer",
+        "any more",
+        "anymore",
+        "changed my mind",
+        "is wrong",
+    ];
+    PHRASES.iter().any(|phrase| contains_words(text, phrase))
+}
+
+/// Whether a wish names what is not wanted, or a bound: "no 4K", "anything but 4K", "up to 4K". Code cannot follow one.
+pub fn is_refusal(wish: &str) -> bool {
+    const WORDS: [&str; 15] = [
+        "no", "not", "never", "dont", "without", "but", "except", "below", "under", "up", "max", "maximum",
+        "less", "instead", "nothing",
+    ];
+    let plain = plain_title(wish);
+    WORDS.iter().any(|word| contains_words(&plain, word))
 }
 
 const QUALITY: &str = " quality";

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::{Finding, size};
 use crate::clock::Clock;
 use crate::store::examine::{Backlog, Examined, Tables, examine};
+use crate::store::memory::stats::Stats;
 
 const LITTLE_ROOM: u64 = 1_000_000_000;
 /// With less than this the write-ahead log of a busy day may not fit.
@@ -60,7 +61,25 @@ fn state(shown: &str, examined: &Examined) -> Vec<Finding> {
             "stop dialarr serve, restore a backup, and look after the disk",
         ),
     };
-    [version, damage].into_iter().chain(examined.backlog.map(backlog)).collect()
+    let contents = examined.contents.iter();
+    let contents = contents.flat_map(|contents| [backlog(contents.backlog), memory(&contents.memory)]);
+    [version, damage].into_iter().chain(contents).collect()
+}
+
+fn memory(stats: &Stats) -> Finding {
+    let findable: i64 = stats.by_scope.values().sum();
+    let waiting = stats.by_state.get("pending").copied().unwrap_or(0);
+    let what = format!(
+        "memory: {findable} answers can be found, {waiting} of them wait to be worked on; {} facts about people",
+        stats.facts
+    );
+    match stats.failing {
+        0 => Finding::ok(what),
+        failing => Finding::warning(
+            format!("{what}; {failing} failed at their last try"),
+            "they are tried again by themselves; see the model's and the embeddings model's findings here",
+        ),
+    }
 }
 
 fn backlog(Backlog { unanswered, unsent }: Backlog) -> Finding {

@@ -9,6 +9,7 @@ use super::Engine;
 use super::deeds::{self, Doer};
 use super::run::{Progress, Scene};
 use crate::conversation::deletion;
+use crate::conversation::facts::{FORGET, REMEMBER};
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::transcript::{
     Arguments, CallFailure, CallResult, CallRow, CallState, MediaRef, Tier, ToolCall,
@@ -103,7 +104,7 @@ impl Engine {
         let state = match ended {
             Ok(Ok(ran)) => {
                 let note = (call.tier == Tier::Write)
-                    .then(|| entry(scene, "write_done", row, ran.result.for_model.clone()));
+                    .then(|| entry(scene, "write_done", row, recorded(&call.name, &ran.result.for_model)));
                 return self.record_ran(scene, row, ran, note).await;
             }
             Ok(Err(ToolError::TellModel(failure))) => CallState::Failed(failure),
@@ -143,7 +144,8 @@ impl Engine {
                 .await
                 {
                     Ok(Ok(Settled::Done(ran))) => {
-                        let note = entry(scene, "write_settled", row, ran.result.for_model.clone());
+                        let told = recorded(&call.name, &ran.result.for_model);
+                        let note = entry(scene, "write_settled", row, told);
                         return self.record_ran(scene, row, ran, Some(note)).await;
                     }
                     Ok(Ok(Settled::NotDone)) => self.again_or_unknown(row).await?,
@@ -294,11 +296,23 @@ pub(super) fn entry(scene: &Scene, kind: &'static str, call: CallRow, detail: Va
 }
 
 pub(super) fn intent(call: &ToolCall) -> Value {
+    if is_about_facts(&call.name) {
+        return json!({ "tool": call.name });
+    }
     let arguments = match &call.arguments {
         Arguments::Object(map) => Value::Object(map.clone()),
         Arguments::Malformed(_) => Value::Null,
     };
     json!({ "tool": call.name, "arguments": arguments })
+}
+
+/// What a person wants noted or forgotten is theirs: the record tells that it was, and stays when the fact has gone.
+fn is_about_facts(tool: &str) -> bool {
+    tool == REMEMBER || tool == FORGET
+}
+
+fn recorded(tool: &str, result: &Value) -> Value {
+    if is_about_facts(tool) { json!({ "tool": tool, "status": result["status"] }) } else { result.clone() }
 }
 
 fn find(scene: &Scene, row: CallRow) -> Option<&ToolCall> {

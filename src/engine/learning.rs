@@ -1,6 +1,7 @@
 //! Answers are made findable: what they are about is noted and their vectors are made, behind the conversation. The table
 //! is the queue; a row is never worked on twice, and what fails is found by its words meanwhile.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde_json::json;
@@ -27,8 +28,10 @@ use crate::store::users;
 const SWEEP: Duration = Duration::from_secs(600);
 /// Silence after an answer before anything is learned: the conversation has the model and the database first.
 const REST: Duration = Duration::from_secs(30);
-/// Rows that are taken at once.
+/// Rows without vectors that are read at once.
 const BATCH: i64 = 20;
+/// What every embeddings model can read.
+const HARMLESS: &str = "hello";
 /// Tries with the model, after which code notes what it can.
 const MAX_TRIES: u32 = 3;
 /// Longest time for one call.
@@ -78,11 +81,21 @@ pub enum Verdict {
     Keep,
 }
 
+/// Whether the next row is worth a try.
+enum Going {
+    On,
+    /// What stopped this one would stop every other.
+    NoFurther,
+}
+
 /// Why nothing was noted at this try.
 enum Unnoted {
     /// The day's budget has no room: code does it.
     NoRoom,
+    /// The reply is of no use, or the server will not have the request.
     Failed(String),
+    /// The same may succeed in a while.
+    Passing(String),
 }
 
 impl Engine {
@@ -108,19 +121,29 @@ impl Engine {
         }
     }
 
+    /// The same for somebody who waits for it, and may leave: the work goes on.
+    pub async fn learn_for(&self) -> Result<Progress, DbError> {
+        let engine = self.clone();
+        let work = tokio::spawn(async move { engine.learn_now().await });
+        work.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "work on answers ended early");
+            Ok(Progress::default())
+        })
+    }
+
     /// Works on everything that is due. Only one does so at a time: who comes meanwhile waits, and finds it done.
     pub async fn learn_now(&self) -> Result<Progress, DbError> {
         let _turn = self.0.learning.lock().await;
         let mut progress = Progress::default();
         let names = self.0.parts.db.read(users::names).await?;
-        loop {
+        while !self.0.draining.is_cancelled() {
             let now = self.now();
-            let taken = self.0.parts.db.write(move |conn| learning::take(conn, BATCH, now)).await?;
-            if taken.is_empty() || self.0.draining.is_cancelled() {
-                break;
-            }
-            for row in taken {
-                self.learn_one(&row, &names, &mut progress).await?;
+            // One at a time: what is erased meanwhile is not sent anywhere, and each try is counted as it is made.
+            let taken = self.0.parts.db.write(move |conn| learning::take(conn, 1, now)).await?;
+            let Some(row) = taken.first() else { break };
+            match self.learn_one(row, &names, &mut progress).await? {
+                Going::On => {}
+                Going::NoFurther => return Ok(progress),
             }
         }
         if let Some(embedder) = &self.0.parts.embedder {
@@ -164,21 +187,32 @@ impl Engine {
         self.0.parts.db.write(settle).await
     }
 
-    async fn learn_one(&self, row: &Taken, names: &[String], progress: &mut Progress) -> Result<(), DbError> {
+    async fn learn_one(
+        &self,
+        row: &Taken,
+        names: &[String],
+        progress: &mut Progress,
+    ) -> Result<Going, DbError> {
         let (id, now) = (row.id, self.now());
-        let of_conversation = !row.question.is_empty();
+        let of_conversation = row.turn.is_some();
         if of_conversation && !extraction::is_worth_keeping(&row.question, row.done) {
             if self.0.parts.db.write(move |conn| learning::skip(conn, id, now)).await? == Recorded::Done {
                 progress.skipped += 1;
             }
-            return Ok(());
+            return Ok(Going::On);
         }
         let (extraction, by) = match self.note(row).await? {
             Ok(noted) => noted,
             Err(Unnoted::Failed(why)) if row.attempt < MAX_TRIES => {
                 tracing::warn!(row = id, attempt = row.attempt, why, "an answer could not be noted");
                 progress.failed += 1;
-                return Ok(());
+                return Ok(Going::On);
+            }
+            Err(Unnoted::Passing(why)) => {
+                tracing::warn!(row = id, why, "answers are noted later");
+                self.0.parts.db.write(move |conn| learning::give_back(conn, id, now)).await?;
+                progress.failed += 1;
+                return Ok(Going::NoFurther);
             }
             Err(Unnoted::Failed(_) | Unnoted::NoRoom) => {
                 (extraction::by_code(&row.question, &row.answer, row.done), NotedBy::Code)
@@ -210,7 +244,7 @@ impl Engine {
         if self.0.parts.db.write(complete).await? == Recorded::Done {
             progress.learned += 1;
         }
-        Ok(())
+        Ok(Going::On)
     }
 
     /// By the model where it is wanted, and can be charged to somebody's turn.
@@ -219,16 +253,23 @@ impl Engine {
         let (Some(model), Some(turn), Some(user)) = (&self.0.parts.model, row.turn, row.user) else {
             return Ok(Ok(by_code()));
         };
-        if self.0.parts.settings.notes == Notes::ByCode {
+        // After a crash in the middle of each try, code does it without another.
+        if self.0.parts.settings.notes == Notes::ByCode || row.attempt > MAX_TRIES {
             return Ok(Ok(by_code()));
         }
         let request = prompt::extraction(&row.question, &row.answer);
         let estimate = Estimate::of(&request, self.0.parts.settings.prices);
         let day = Day::of(self.now(), &self.0.parts.settings.zone);
         let (call, budget) = (spend::Call { turn, user, day, estimate }, self.0.parts.settings.budget);
-        let reserve = move |conn: &mut _| spend::reserve(conn, &call, budget);
-        if self.0.parts.db.write(reserve).await? != Reservation::Granted {
-            return Ok(Err(Unnoted::NoRoom));
+        let reserve = move |conn: &mut _| {
+            // A try that was cut off left its share behind.
+            spend::settle(conn, turn, Charge::Input)?;
+            spend::reserve(conn, &call, budget)
+        };
+        match self.0.parts.db.write(reserve).await? {
+            Reservation::Granted => {}
+            Reservation::Crowded => return Ok(Err(Unnoted::Passing("the budget is crowded".to_owned()))),
+            Reservation::Exhausted => return Ok(Err(Unnoted::NoRoom)),
         }
         let answer = {
             let _place = self.0.model_places.acquire().await;
@@ -241,8 +282,11 @@ impl Engine {
                     noted.ok_or_else(|| Unnoted::Failed("the reply is not what was asked for".to_owned()));
                 (noted, self.charge(&step, estimate))
             }
+            Ok(Err(error)) if error.trouble().retriable => {
+                (Err(Unnoted::Passing(error.to_string())), Charge::Input)
+            }
             Ok(Err(error)) => (Err(Unnoted::Failed(error.to_string())), Charge::Input),
-            Err(_) => (Err(Unnoted::Failed("no reply in time".to_owned())), Charge::Input),
+            Err(_) => (Err(Unnoted::Passing("no reply in time".to_owned())), Charge::Input),
         };
         self.0.parts.db.write(move |conn| spend::settle(conn, turn, charge)).await?;
         Ok(noted)
@@ -269,11 +313,13 @@ impl Engine {
 
     /// What has no vectors yet, or those of another model.
     async fn embed_missing(&self, embedder: &dyn Embedder, progress: &mut Progress) -> Result<(), DbError> {
+        let mut tried = HashSet::new();
         loop {
             let model = embedder.model().to_owned();
-            let rows =
+            let mut rows =
                 self.0.parts.db.read(move |conn| learning::without_vectors(conn, &model, BATCH)).await?;
-            if rows.is_empty() {
+            rows.retain(|(id, ..)| tried.insert(*id));
+            if rows.is_empty() || self.0.draining.is_cancelled() {
                 return Ok(());
             }
             for (id, question, answer) in rows {
@@ -288,7 +334,13 @@ impl Engine {
                         error @ (EmbedError::Garbled(_) | EmbedError::Rejected(_) | EmbedError::Blank { .. }),
                     ) => {
                         tracing::warn!(row = id, %error, "an answer could not be embedded");
-                        self.0.parts.db.write(move |conn| learning::count_failed_embedding(conn, id)).await?;
+                        // A model that does not exist refuses every text: that is no fault of this one.
+                        if embedder.embed(&[HARMLESS.to_owned()]).await.is_err() {
+                            return Ok(());
+                        }
+                        let model = embedder.model().to_owned();
+                        let count = move |conn: &mut _| learning::count_failed_embedding(conn, id, &model);
+                        self.0.parts.db.write(count).await?;
                     }
                     Err(error) => {
                         tracing::warn!(%error, "answers are found by words until they can be embedded");

@@ -76,10 +76,12 @@ impl Engine {
     async fn embed_query(&self, query: &str) -> Option<(String, Unit)> {
         let embedder = self.0.parts.embedder.as_ref()?;
         let texts = [query.to_owned()];
-        let asked = {
+        // Waiting for a place counts: somebody waits for the answer.
+        let ask = async {
             let _place = self.0.embedding_places.acquire().await;
-            tokio::time::timeout(PATIENCE, embedder.embed(&texts)).await
+            embedder.embed(&texts).await
         };
+        let asked = tokio::time::timeout(PATIENCE, ask).await;
         match asked {
             Ok(Ok(vectors)) => {
                 let vector = vectors.into_iter().next().and_then(Unit::new)?;
@@ -110,6 +112,7 @@ fn catch_up(index: &mut Index, conn: &mut Conn, owners: &Owners, model: &str) ->
                 break;
             }
         }
+        index.make_room(owners.keys());
     }
     Ok(())
 }

@@ -59,8 +59,7 @@ impl Index {
         segment.map_or(0, |segment| segment.revision)
     }
 
-    /// Takes in changes of one owner's rows, in the order of their revisions. Where that is too much to keep, what is
-    /// kept of others goes, and then the owner's oldest rows.
+    /// Takes in changes of one owner's rows, in the order of their revisions.
     pub fn apply(&mut self, owner: &str, model: &str, changes: Vec<Change>) {
         if self.model != model {
             self.segments.clear();
@@ -71,11 +70,18 @@ impl Index {
         for change in changes {
             segment.apply(change);
         }
-        if self.bytes() > MAX_BYTES {
-            self.segments.retain(|kept, _| kept == owner);
+    }
+
+    /// Where too much is kept, what is kept of others than these owners goes, and then the oldest rows of the largest.
+    pub fn make_room(&mut self, owners: &[String]) {
+        if self.bytes() <= MAX_BYTES {
+            return;
         }
-        if let Some(segment) = self.segments.get_mut(owner) {
-            segment.keep_within(MAX_BYTES);
+        self.segments.retain(|kept, _| owners.contains(kept));
+        let others = self.bytes();
+        if let Some(largest) = self.segments.values_mut().max_by_key(|segment| segment.bytes()) {
+            let of_others = others - largest.bytes();
+            largest.keep_within(MAX_BYTES.saturating_sub(of_others));
         }
     }
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::codec::ms;
 use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
-use super::{Conn, outbox as sending, steps};
+use super::{Conn, outbox as sending, spend, steps};
 
 /// Counts this start and turns whatever was under way into what is known about it: reads and model steps run again,
 /// writes, deletions and texts have an unknown outcome.
@@ -22,6 +22,7 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
         ))
         .execute(conn)?;
     steps::abandon_interrupted(conn, now)?;
+    spend::settle_all(conn)?;
     let unfinished = || turns::table.filter(turns::finished_at.is_null()).select(turns::id);
     let running = tool_calls::table
         .filter(tool_calls::turn_id.eq_any(unfinished()).and(tool_calls::state.eq("running")));

@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::codec::ms;
 use super::db::MIGRATIONS;
 use super::ledger::PENDING;
+use super::memory::stats::{Stats, stats};
 use super::outbox::OPEN;
 use super::schema::{inbound_events, outbox};
 use super::{Conn, QueryResult};
@@ -42,7 +43,14 @@ pub struct Examined {
     /// The first thing that SQLite finds wrong with the file.
     pub damage: Option<String>,
     /// `None` where the tables are not those of this program.
-    pub backlog: Option<Backlog>,
+    pub contents: Option<Contents>,
+}
+
+/// What is in a database of this version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contents {
+    pub backlog: Backlog,
+    pub memory: Stats,
 }
 
 /// What should have been done a while ago.
@@ -77,11 +85,14 @@ pub fn examine(path: &str, now: Timestamp) -> Result<Examined, ExamineError> {
     let tables = tables(&mut conn)?;
     let checked: Vec<Checked> = diesel::sql_query("PRAGMA quick_check(1)").load(&mut conn)?;
     let damage = checked.into_iter().map(|row| row.quick_check).find(|found| found != "ok");
-    let backlog = match tables {
-        Tables::AsHere => Some(backlog(&mut conn, now - A_WHILE)?),
+    let contents = match tables {
+        Tables::AsHere => {
+            let backlog = backlog(&mut conn, now - A_WHILE)?;
+            Some(Contents { backlog, memory: stats(&mut conn)? })
+        }
         Tables::Older | Tables::Newer => None,
     };
-    Ok(Examined { tables, damage, backlog })
+    Ok(Examined { tables, damage, contents })
 }
 
 /// Whether the tables are those that this program works on.
@@ -175,7 +186,10 @@ mod tests {
             INSERT INTO outbox (dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at,
                 created_at, updated_at) VALUES ('a', 1, 'reply', '+1', '+2', 'Hello.', 1, 0, 0, 0)";
         visit(path, |conn| conn.batch_execute(waiting)).unwrap();
-        let backlog = |minutes| examine(path, NOW + SignedDuration::from_mins(minutes)).unwrap().backlog;
+        let backlog = |minutes| {
+            let examined = examine(path, NOW + SignedDuration::from_mins(minutes)).unwrap();
+            examined.contents.map(|contents| contents.backlog)
+        };
         let unsent = |unsent| Some(Backlog { unanswered: 0, unsent });
         assert_eq!([backlog(9), backlog(11)], [unsent(0), unsent(1)]);
     }

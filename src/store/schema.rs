@@ -37,6 +37,7 @@ diesel::table! {
         not_before -> BigInt,
         embed_model -> Nullable<Text>,
         embed_attempts -> BigInt,
+        embed_failed_by -> Nullable<Text>,
         revision -> BigInt,
         created_at -> BigInt,
         processed_at -> Nullable<BigInt>,

@@ -114,6 +114,12 @@ pub fn settle(conn: &mut Conn, turn: TurnId, charge: Charge) -> QueryResult<()> 
         .map(drop)
 }
 
+/// At the start no call is under way: what is still set aside was cut off, and nobody knows how far the server came.
+pub(super) fn settle_all(conn: &mut Conn) -> QueryResult<()> {
+    let left: Vec<i64> = reservations::table.select(reservations::turn_id).load(conn)?;
+    left.into_iter().try_for_each(|turn| settle(conn, TurnId(turn), Charge::Input))
+}
+
 /// Texts that were taken for sending are paid for by their segments.
 pub(super) fn count_segments(conn: &mut Conn, user: UserId, day: &Day, segments: i64) -> QueryResult<()> {
     diesel::insert_into(usage::table)

@@ -12,12 +12,10 @@ use super::approval::Cleared;
 use super::arguments::{BadArgument, cleared, read, schema};
 use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::conversation::facts::{
-    FORGOT, Fact, FactKind, Facts, Known, MOST_FACTS, NOTED, NotAFact, forgot, noted,
+    FORGET, FORGOT, Fact, FactKind, Facts, Known, MOST_FACTS, NOTED, NotAFact, REMEMBER, forgot, noted,
+    takes_a_fact_back,
 };
 use crate::conversation::transcript::{Arguments, Audience, CallFailure, CallResult, Tier, ToolSpec};
-
-const REMEMBER: &str = "remember";
-const FORGET: &str = "forget";
 
 pub struct Remember;
 pub struct Forget;
@@ -119,6 +117,10 @@ impl Tool for Forget {
         let Some(Known { fact, .. }) = world.facts.named(&args.what) else {
             return Err(not_known(&world.facts).into());
         };
+        let texts = || world.said.iter().chain(&world.last_three).map(String::as_str);
+        if !fact.stands_in(texts()) && !texts().any(takes_a_fact_back) {
+            return Err(refusal("not_said", json!({ "hint": "the user did not say so" }), None).into());
+        }
         Ok(Ran::with(told(FORGOT, fact, forgot(fact)), Deed::Forget(fact.kind, fact.key.clone())))
     }
 

@@ -2,14 +2,25 @@
 
 use serde_json::{Value, json};
 
+use super::World;
 use super::answers::plain;
 use super::library::{Instance, profile_named};
 use crate::arr::Profile;
-use crate::conversation::facts::is_four_k;
-use crate::conversation::transcript::{Arguments, Rights};
+use crate::conversation::facts::{is_four_k, is_refusal};
+use crate::conversation::transcript::{Arguments, MediaKind, Rights};
 
-/// The profile that fits a quality which somebody wants as a rule; `None` where it is not clear which one would.
-pub fn profile_for<'a>(profiles: &'a [Profile], quality: &str) -> Option<&'a Profile> {
+/// The profile that the person wants as a rule, if they may have it and it is clear which one that is.
+pub fn profile_wished<'a>(profiles: &'a [Profile], kind: MediaKind, world: &World) -> Option<&'a Profile> {
+    let quality = world.facts.quality(kind)?;
+    let may = world.rights.may_four_k() || !is_four_k(quality);
+    may.then(|| profile_for(profiles, quality)).flatten()
+}
+
+/// The profile that fits a quality; `None` where it is not clear which one would.
+fn profile_for<'a>(profiles: &'a [Profile], quality: &str) -> Option<&'a Profile> {
+    if is_refusal(quality) {
+        return None;
+    }
     if let Ok(profile) = profile_named(profiles, quality) {
         return Some(profile);
     }
@@ -28,8 +39,8 @@ pub fn profile_for<'a>(profiles: &'a [Profile], quality: &str) -> Option<&'a Pro
     (alike.count() == 1).then_some(best)
 }
 
-/// The arguments of an addition with the instance for a quality: the 4K one for whoever wants 4K and may have it.
-/// `None` where the call names either, or there is nothing to choose.
+/// The arguments of an addition with the instance for a quality: the 4K one for whoever wants 4K and may have it, the
+/// other for whoever else said what they want. `None` where the call names either, or there is nothing to choose.
 pub fn in_its_place<Client>(
     arguments: &Arguments,
     quality: &str,
@@ -42,8 +53,8 @@ pub fn in_its_place<Client>(
         Some(value) => !value.is_null(),
         None => false,
     };
-    let four_k = is_four_k(quality);
-    if names("instance") || names("quality") || instances.len() < 2 || (four_k && !rights.may_four_k()) {
+    let four_k = is_four_k(quality) && !is_refusal(quality) && rights.may_four_k();
+    if names("instance") || names("quality") || instances.len() < 2 {
         return None;
     }
     let instance = instances.iter().find(|instance| instance.four_k == four_k)?;
@@ -70,6 +81,9 @@ mod tests {
             ("any", Some("Any")),
             ("HD", None),
             ("8K", None),
+            ("no 4K", None),
+            ("anything but 4K", None),
+            ("up to 4K", None),
         ] {
             assert_eq!(chosen(quality), profile, "{quality}");
         }

@@ -14,7 +14,7 @@ use super::arguments::{cleared, offer_instances, read, schema};
 use super::folders::folder_for;
 use super::following::{still_open, wanted_series};
 use super::library::{Instance, Library, profile_named, usual_profile};
-use super::preference::{in_its_place, profile_for};
+use super::preference::{in_its_place, profile_wished};
 use super::queueing::tried_later;
 use super::seasons::{NamedSeasons, SPECIALS, Seasons, choose, season_list};
 use super::shelf::freshness::Need;
@@ -165,17 +165,14 @@ async fn plan(
         .map_err(|error| instance.refused(&error))?;
     let profile = match &args.quality {
         Some(quality) => Some(profile_named(&profiles, quality)?),
-        None => {
-            let wanted = world.facts.quality(MediaKind::Series);
-            match wanted.and_then(|quality| profile_for(&profiles, quality)) {
-                Some(profile) => Some(profile),
-                None => {
-                    let held = instance.held(world.now, Need::Rough).await;
-                    let held = held.map_err(|error| instance.refused(&error))?;
-                    usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
-                }
+        None => match profile_wished(&profiles, MediaKind::Series, world) {
+            Some(profile) => Some(profile),
+            None => {
+                let held = instance.held(world.now, Need::Rough).await;
+                let held = held.map_err(|error| instance.refused(&error))?;
+                usual_profile(&profiles, held.entries.titles().iter().map(|title| title.profile))
             }
-        }
+        },
     };
     let (Some(profile), Some(folder)) = (profile, folder_for(&folders, args.folder.as_deref())?) else {
         return Err(instance.not_ready().into());

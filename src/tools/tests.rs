@@ -709,7 +709,7 @@ async fn a_fact_is_noted_only_as_far_as_its_person_said_it_and_there_is_room() {
 #[tokio::test]
 async fn the_fact_that_is_forgotten_is_the_one_that_is_named() {
     let world = world_knowing(
-        "",
+        "please forget that",
         &[
             (FactKind::Dislike, None, "horror"),
             (FactKind::Dislike, None, "musicals"),
@@ -727,6 +727,11 @@ async fn the_fact_that_is_forgotten_is_the_one_that_is_named() {
     ] {
         assert_eq!(told_of_facts(&Forget, json!({ "what": what }), &world).await, told);
     }
+    let silent = World { said: vec!["what is dune about".to_owned()], ..world };
+    assert_eq!(
+        told_of_facts(&Forget, json!({ "what": "1" }), &silent).await,
+        r#"{"error":"not_said","hint":"the user did not say so"}"#
+    );
 }
 
 /// What an admin and a member are offered, as it is sent.

@@ -33,7 +33,7 @@ use crate::store::stream::details;
 use crate::store::stream::snapshot::{self, Snapshot};
 
 /// Streams that are open at the same time.
-const MOST: usize = 1000;
+const MOST: usize = 400;
 /// How long a client waits before it comes back, in place of the browser's own idea.
 pub(in crate::web) const RETRY: Duration = Duration::from_secs(2);
 /// A comment this often tells proxies that the stream lives, and us that the client is gone.

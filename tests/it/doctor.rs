@@ -60,6 +60,7 @@ async fn where_all_is_well_each_line_says_so() {
     ok       database: dialarr.db opens and is of this version
     ok       database: no damage found
     ok       database: no text waits for long
+    ok       memory: 0 answers can be found, 0 of them wait to be worked on; 0 facts about people
     ok       clock: within 30 s of that of Twilio
     ok       Sonarr: reachable, version 4.0.19.2979
     ok       Sonarr: root folders accessible, 1.2 TB free
@@ -270,6 +271,7 @@ async fn nobody_to_ask_is_told_and_is_no_failure() {
     ok       database: dialarr.db opens and is of this version
     ok       database: no damage found
     ok       database: no text waits for long
+    ok       memory: 0 answers can be found, 0 of them wait to be worked on; 0 facts about people
     warning  libraries: none is configured, so there is nothing to ask for
              hint: set SONARR_URL and SONARR_API_KEY, or RADARR_URL and RADARR_API_KEY
     warning  Twilio: no account is configured, so nobody can text

@@ -211,7 +211,7 @@ async fn a_quality_that_the_call_names_or_that_no_profile_fits_leaves_the_wish_a
 
 #[tokio::test]
 async fn whoever_wants_and_may_have_four_k_gets_it_from_its_own_library() {
-    for (has, place) in [(Has::EveryRight, "radarr-4k"), (Has::AddRight, "nowhere")] {
+    for (has, place) in [(Has::EveryRight, "radarr-4k"), (Has::AddRight, "radarr")] {
         let four_k = FakeRadarr::new();
         let app = TestApp::start_with_four_k(&four_k).await;
         app.knows(BOB, has).await;
@@ -221,7 +221,9 @@ async fn whoever_wants_and_may_have_four_k_gets_it_from_its_own_library() {
         app.model_plays(adds_movie("the matrix", matrix).into_iter().chain([says("OK.")]));
         app.sms_from(BOB, "add the matrix").await;
         let added = (app.radarr().additions().len(), four_k.additions().len());
-        assert_eq!(added, (0, usize::from(place == "radarr-4k")), "{place}");
+        let of_four_k = usize::from(place == "radarr-4k");
+        assert_eq!(added, (1 - of_four_k, of_four_k), "{place}");
+        assert_ne!(app.radarr().added_profile(matrix).as_deref(), Some("Ultra-HD"), "{place}");
         let stored = app.lines("SELECT request AS line FROM tool_calls WHERE tool_name = 'add_movie'").await;
         assert_eq!(stored[0].contains("radarr-4k"), place == "radarr-4k", "{stored:?}");
     }

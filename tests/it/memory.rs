@@ -2,11 +2,16 @@
 
 use dialarr::arr::fake::item::movie;
 use dialarr::conversation::prompt::ModelRequest;
+use dialarr::conversation::transcript::PhoneNumber;
 use dialarr::engine::learning::{Notes, Progress};
+use dialarr::store::audit::By;
+use dialarr::store::privacy::forget::{Forgetting, forget};
+use dialarr::store::users;
+use diesel::connection::SimpleConnection;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::harness::model::{removes_movie, said, says};
+use crate::harness::model::{calls, removes_movie, said, says};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const DAY: i64 = 24 * 60 * 60;
@@ -137,6 +142,10 @@ async fn a_forgotten_persons_answers_are_nobodys() {
     assert_eq!(after.json()["lines"], json!([]));
 }
 
+async fn changes(app: &TestApp, statement: &'static str) {
+    app.app().db.write(move |conn| conn.batch_execute(statement)).await.unwrap();
+}
+
 fn reply(scope: &str) -> Value {
     json!({
         "summary": "Where films are watched", "topics": ["Plex"], "keywords": ["television"],
@@ -239,4 +248,55 @@ async fn what_is_said_twice_at_once_is_worked_on_once() {
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     let (one, other) = tokio::join!(learns(&app), learns(&app));
     assert_eq!(one.learned + other.learned, 1);
+}
+
+/// What a run of the program leaves that is killed in the middle of its call for notes.
+#[tokio::test]
+async fn a_call_for_notes_that_was_cut_off_is_made_again() {
+    let mut app = start_with_notes().await;
+    ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
+    let cut_off = "INSERT INTO reservations (turn_id, day, user_id, tokens_in, tokens_out, cost_in_micros, \
+         cost_out_micros) SELECT turn_id, '2026-11-20', user_id, 7, 7, 0, 0 FROM agent_responses";
+    changes(&app, cut_off).await;
+    app.model_plays([says(&reply("user").to_string())]);
+    assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
+
+    changes(&app, cut_off).await;
+    app.restart().await;
+    assert_eq!(app.lines("SELECT CAST(count(*) AS TEXT) AS line FROM reservations").await, ["0"]);
+}
+
+#[tokio::test]
+async fn what_was_noted_of_a_person_is_no_answer_to_be_found() {
+    let app = TestApp::start().await;
+    app.model_plays([calls("remember", json!({ "kind": "dislike", "value": "horror" })), says("OK.")]);
+    app.sms("no horror please").await;
+    assert_eq!(learns(&app).await, Progress::default());
+    assert_eq!(told_later(&app, ANN, "any horror?").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_the_operator_adds_is_found_however_common_its_words() {
+    let app = TestApp::start_without_model().await;
+    let program = app.program().await;
+    let added = json!({ "trigger": "what can you do", "response": "Find and add films." });
+    program.post("/api/v1/memory/responses", added).await;
+    assert_eq!(learns(&app).await.learned, 1);
+    let found = program.get("/api/v1/memory/context?user=1&query=which+films+to+find").await;
+    assert_eq!(found.json()["lines"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_forgotten_persons_number_leaves_the_memory_of_others() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::AddRight).await;
+    ask(&app, ANN, "who is +1 555 010 0003", "That is Bob's number, walrus.").await;
+    learns(&app).await;
+    let (bob, now) = (PhoneNumber::parse(BOB).unwrap(), app.now());
+    let forgets = move |conn: &mut _| {
+        let bob = users::by_phone(conn, &bob)?.unwrap();
+        forget(conn, bob.id, By::Shell, now)
+    };
+    assert_eq!(app.app().db.write(forgets).await.unwrap(), Forgetting::Forgotten);
+    assert_eq!(told_later(&app, ANN, "walrus").await, [""; 0]);
 }

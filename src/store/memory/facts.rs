@@ -69,7 +69,10 @@ pub fn note(
     source: Source,
     now: Timestamp,
 ) -> QueryResult<Noting> {
-    let active = active(conn, user)?;
+    let mut active = active(conn, user)?;
+    for (id, _) in active.extract_if(.., |(_, known)| contradicts(&known.fact, fact)) {
+        supersede(conn, id, now)?;
+    }
     let older = active.iter().find(|(_, known)| same_matter(&known.fact, fact));
     let number = match older {
         Some((_, known)) if known.fact == *fact => return Ok(Noting::Known(known.number)),
@@ -229,6 +232,16 @@ fn active(conn: &mut Conn, user: UserId) -> QueryResult<Vec<(i64, Known)>> {
 
 fn same_matter(one: &Fact, other: &Fact) -> bool {
     (one.kind, &one.key) == (other.kind, &other.key)
+}
+
+/// Whether a newer fact of another key says otherwise: who likes it now does not dislike it, and a quality for everything
+/// holds for movies and shows.
+fn contradicts(older: &Fact, newer: &Fact) -> bool {
+    match (older.kind, newer.kind) {
+        (FactKind::Like, FactKind::Dislike) | (FactKind::Dislike, FactKind::Like) => older.key == newer.key,
+        (FactKind::Quality, FactKind::Quality) => newer.key.is_empty() && !older.key.is_empty(),
+        _ => false,
+    }
 }
 
 fn supersede(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {

@@ -121,6 +121,17 @@ fn done_in(conn: &mut Conn, turn: Option<TurnId>) -> QueryResult<Done> {
     })
 }
 
+/// A try that was not made after all, because of what passes: the row is left alone for a while.
+pub fn give_back(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
+    diesel::update(agent_responses::table.find(id).filter(PENDING.and(agent_responses::attempts.gt(0))))
+        .set((
+            agent_responses::attempts.eq(agent_responses::attempts - 1),
+            agent_responses::not_before.eq(ms(now + PAUSE)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
 /// Greetings and bare answers stay out of what can be found.
 pub fn skip(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Recorded> {
     let skipped = diesel::update(agent_responses::table.find(id).filter(PENDING))
@@ -201,7 +212,10 @@ fn put_aside_the_same(conn: &mut Conn, owner: &str, likeness: i64, now: Timestam
 
 /// Answers whose vectors are missing or are another model's, oldest first.
 pub fn without_vectors(conn: &mut Conn, model: &str, most: i64) -> QueryResult<Vec<(i64, String, String)>> {
-    let worth_a_try = || DONE.and(agent_responses::embed_attempts.lt(MAX_EMBED_ATTEMPTS));
+    let worth_a_try = || {
+        let few = agent_responses::embed_attempts.lt(MAX_EMBED_ATTEMPTS);
+        DONE.and(few.or(agent_responses::embed_failed_by.assume_not_null().ne(model)))
+    };
     let columns = (agent_responses::id, agent_responses::trigger_text, agent_responses::response_text);
     let mut rows: Vec<(i64, String, String)> = agent_responses::table
         .filter(worth_a_try().and(agent_responses::embed_model.is_null()))
@@ -240,23 +254,25 @@ pub fn embed(conn: &mut Conn, id: i64, vectors: &Embedded) -> QueryResult<Record
             agent_responses::trigger_vec.eq(vectors.trigger.as_ref().map(Unit::to_bytes)),
             agent_responses::response_vec.eq(vectors.response.to_bytes()),
             agent_responses::embed_attempts.eq(0),
+            agent_responses::embed_failed_by.eq(None::<String>),
             agent_responses::revision.eq(revision),
         ))
         .execute(conn)?;
     Ok(if changed == 0 { Recorded::NotPending } else { Recorded::Done })
 }
 
-/// The model cannot read this one. Vectors of another model are of no use any more.
-pub fn count_failed_embedding(conn: &mut Conn, id: i64) -> QueryResult<()> {
-    let revision = next_revision(conn)?;
+/// This model cannot read this one. Another may, and vectors of another are left as they are.
+pub fn count_failed_embedding(conn: &mut Conn, id: i64, model: &str) -> QueryResult<()> {
+    let before: Option<(i64, Option<String>)> = agent_responses::table
+        .find(id)
+        .filter(DONE)
+        .select((agent_responses::embed_attempts, agent_responses::embed_failed_by))
+        .first(conn)
+        .optional()?;
+    let Some((attempts, by)) = before else { return Ok(()) };
+    let attempts = if by.as_deref() == Some(model) { attempts + 1 } else { 1 };
     diesel::update(agent_responses::table.find(id).filter(DONE))
-        .set((
-            agent_responses::embed_attempts.eq(agent_responses::embed_attempts + 1),
-            agent_responses::embed_model.eq(None::<String>),
-            agent_responses::trigger_vec.eq(None::<Vec<u8>>),
-            agent_responses::response_vec.eq(None::<Vec<u8>>),
-            agent_responses::revision.eq(revision),
-        ))
+        .set((agent_responses::embed_attempts.eq(attempts), agent_responses::embed_failed_by.eq(model)))
         .execute(conn)
         .map(drop)
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::groups::GroupId;
+use crate::conversation::facts::{FORGET, REMEMBER};
 use crate::conversation::transcript::{TurnId, UserId};
 use crate::conversation::words::plain_title;
 use crate::store::codec::ms;
@@ -122,7 +123,12 @@ pub(in crate::store) fn remember_turn(
         .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::state.eq("held")))
         .select(count_star())
         .first(conn)?;
-    if !matches!(kind.as_str(), "chat" | "confirm") || asks > 0 {
+    // What was noted of a person stands among their facts, and is to be gone when they forget it.
+    let of_facts: i64 = tool_calls::table
+        .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::tool_name.eq_any([REMEMBER, FORGET])))
+        .select(count_star())
+        .first(conn)?;
+    if !matches!(kind.as_str(), "chat" | "confirm") || asks > 0 || of_facts > 0 {
         return Ok(());
     }
     let texts: Vec<String> = inbound_events::table

@@ -215,8 +215,9 @@ fn what_cannot_be_embedded_is_tried_three_times_and_found_by_words() {
         .unwrap();
     for left in [1, 1, 1, 0] {
         assert_eq!(learning::without_vectors(&mut conn, MODEL, 9).unwrap().len(), left);
-        learning::count_failed_embedding(&mut conn, id).unwrap();
+        learning::count_failed_embedding(&mut conn, id, MODEL).unwrap();
     }
+    assert_eq!(learning::without_vectors(&mut conn, "another", 9).unwrap().len(), 1);
     assert_eq!(found(&mut conn, ann, "walrus"), [id]);
 }
 

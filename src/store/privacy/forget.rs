@@ -83,7 +83,30 @@ fn erase_number(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<()> {
         let erase = format!("UPDATE {table} SET {column} = '' WHERE {settled} AND instr({bare}, ?) > 0");
         diesel::sql_query(erase).bind::<Text, _>(digits).execute(conn)?;
     }
-    Ok(())
+    erase_number_in_memory(conn, digits)
+}
+
+/// The same in answers to be found again, whole, and in facts.
+fn erase_number_in_memory(conn: &mut Conn, digits: &str) -> QueryResult<()> {
+    let bare = |text: &str| {
+        let marks = [" ", "-", ".", "(", ")"];
+        marks.iter().fold(text.to_owned(), |text, mark| format!("replace({text}, '{mark}', '')"))
+    };
+    let answers = format!(
+        "UPDATE agent_responses SET state = 'erased', trigger_text = '', response_text = '', summary = '', \
+         topics = '[]', keywords = '[]', likeness = 0, embed_model = NULL, trigger_vec = NULL, response_vec = NULL, \
+         processed_at = coalesce(processed_at, created_at), \
+         revision = id + (SELECT max(revision) + 1 FROM agent_responses) \
+         WHERE state <> 'erased' AND instr({}, ?) > 0",
+        bare("(trigger_text || ' ' || response_text || ' ' || summary || ' ' || keywords)")
+    );
+    diesel::sql_query(answers).bind::<Text, _>(digits).execute(conn)?;
+    let facts = format!(
+        "UPDATE user_facts SET state = 'forgotten', key = '', value = '', number = NULL, \
+         ended_at = coalesce(ended_at, created_at) WHERE state <> 'forgotten' AND instr({}, ?) > 0",
+        bare("(key || ' ' || value)")
+    );
+    diesel::sql_query(facts).bind::<Text, _>(digits).execute(conn).map(drop)
 }
 
 /// `+999` is no country's: nobody ever texts from it, and each row has one of its own.

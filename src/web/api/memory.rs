@@ -18,7 +18,8 @@ use crate::web::console::Console;
 use crate::web::problem::Problem;
 use crate::web::sse_wire::iso;
 
-/// Longest texts that are taken.
+/// Longest texts that are taken: a question, and an answer.
+const MAX_QUESTION_CHARS: usize = 1_000;
 const MAX_CHARS: usize = 2_000;
 
 /// Who says what.
@@ -27,10 +28,10 @@ const MAX_CHARS: usize = 2_000;
 #[into_params(parameter_in = Query)]
 pub(super) struct Asked {
     /// A user's id, or their phone number in E.164 form.
-    #[param(example = "+15550100002")]
+    #[param(example = "+15550100002", pattern = r"^([0-9]{1,18}|\+[1-9][0-9]{6,14})$")]
     user: String,
-    /// What they say.
-    #[param(example = "is severance there")]
+    /// What they say; not only white space.
+    #[param(example = "is severance there", min_length = 1, max_length = 1000, pattern = r"\S")]
     query: String,
 }
 
@@ -110,6 +111,7 @@ fn type_word(kind: ResponseType) -> &'static str {
     responses(
         (status = 200, description = "What would stand in the prompt", body = MemoryContext),
         (status = 404, description = "Nobody is known by this id or number"),
+        (status = 422, description = "The user is neither an id nor a phone number, or the query is blank or too long"),
     )
 )]
 pub(super) async fn context(
@@ -117,7 +119,7 @@ pub(super) async fn context(
     _caller: Caller,
     Params(asked): Params<Asked>,
 ) -> Result<Json<MemoryContext>, Problem> {
-    let query = bounded("query", &asked.query)?;
+    let query = bounded("query", &asked.query, MAX_QUESTION_CHARS)?;
     let user = find(&console, Person::read(&asked.user)?).await?;
     let recalled = console.engine.recall(user.id, query, None).await.map_err(unavailable)?;
     let wire = |found: &[Found]| found.iter().map(Remembered::of).collect();
@@ -187,12 +189,18 @@ pub(super) async fn count(
 #[serde(deny_unknown_fields)]
 pub(super) struct NewResponse {
     /// A user's id or phone number: only they will find it. Left out: everybody will.
+    #[schema(pattern = r"^([0-9]{1,18}|\+[1-9][0-9]{6,14})$")]
     user: Option<String>,
-    /// What is asked.
-    #[schema(example = "where do i watch it", max_length = 1000)]
+    /// What is asked; not only white space.
+    #[schema(example = "where do i watch it", min_length = 1, max_length = 1000, pattern = r"\S")]
     trigger: String,
-    /// What is answered.
-    #[schema(example = "Open Plex on your TV. New titles are under Recently Added.", max_length = 2000)]
+    /// What is answered; not only white space.
+    #[schema(
+        example = "Open Plex on your TV. New titles are under Recently Added.",
+        min_length = 1,
+        max_length = 2000,
+        pattern = r"\S"
+    )]
     response: String,
 }
 
@@ -218,7 +226,10 @@ pub(super) async fn add(
     caller: Caller,
     Body(new): Body<NewResponse>,
 ) -> Result<(StatusCode, Json<AddedResponse>), Problem> {
-    let (question, answer) = (bounded("trigger", &new.trigger)?, bounded("response", &new.response)?);
+    let (question, answer) = (
+        bounded("trigger", &new.trigger, MAX_QUESTION_CHARS)?,
+        bounded("response", &new.response, MAX_CHARS)?,
+    );
     let found_by = match &new.user {
         Some(user) => AddedFor::User(find(&console, Person::read(user)?).await?.id),
         None => AddedFor::Everyone,
@@ -254,15 +265,15 @@ pub(super) async fn process_pending(
     _caller: Caller,
 ) -> Result<Json<Processed>, Problem> {
     let Progress { learned, skipped, failed, embedded } =
-        console.engine.learn_now().await.map_err(unavailable)?;
+        console.engine.learn_for().await.map_err(unavailable)?;
     Ok(Json(Processed { learned, skipped, failed, embedded }))
 }
 
 /// A text of a sensible length.
-fn bounded<'a>(field: &str, text: &'a str) -> Result<&'a str, Problem> {
+fn bounded<'a>(field: &str, text: &'a str, most: usize) -> Result<&'a str, Problem> {
     let text = text.trim();
-    if text.is_empty() || text.chars().count() > MAX_CHARS {
-        let detail = format!("{field} has 1 to {MAX_CHARS} characters");
+    if text.is_empty() || text.chars().count() > most {
+        let detail = format!("{field} has 1 to {most} characters");
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
     Ok(text)

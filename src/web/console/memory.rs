@@ -181,7 +181,7 @@ pub(in crate::web) async fn process(
     State(console): State<Console>,
     SignedForm(Nothing {}): SignedForm<Nothing>,
 ) -> Shown {
-    console.engine.learn_now().await?;
+    console.engine.learn_for().await?;
     Ok(back("/memory", Said::Processed))
 }
 
