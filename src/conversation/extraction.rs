@@ -170,9 +170,11 @@ pub fn is_worth_keeping(question: &str, done: Done) -> bool {
     says_something || matches!(done, Done::Changed | Done::Recommended)
 }
 
-/// Whether a question means anything by itself: "2" and "yes" do not.
+/// Whether a question means anything by itself: "2" and "yes" do not, "what can you do" does.
 pub fn has_meaning(question: &str) -> bool {
-    content_words(question).iter().any(|word| word.chars().any(char::is_alphabetic))
+    let telling = content_words(question).iter().any(|word| word.chars().any(char::is_alphabetic));
+    telling
+        || plain_title(question).split(' ').filter(|word| word.chars().any(char::is_alphabetic)).count() >= 3
 }
 
 /// What code notes by itself.
@@ -313,6 +315,7 @@ mod tests {
     #[test]
     fn a_number_alone_has_no_meaning() {
         assert!(!has_meaning("2") && !has_meaning("yes") && !has_meaning("") && has_meaning("dune"));
+        assert!(has_meaning("what can you do"));
     }
 
     #[test]

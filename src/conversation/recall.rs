@@ -14,7 +14,7 @@ use super::words::plain_title;
 pub const RANKED: usize = 20;
 /// How little a place further down a ranking counts (Cormack, Clarke and Büttcher 2009).
 const RANK_CONSTANT: f64 = 60.0;
-const SIMILAR_QUESTIONS: usize = 2;
+const SIMILAR_QUESTIONS: usize = 3;
 const SAID_TO_USER: usize = 3;
 const SAID_IN_GROUP: usize = 2;
 /// Of all lines together.
@@ -443,16 +443,16 @@ mod tests {
         let group = |id| Candidate { scope: Scope::Group, question: String::new(), ..alike(id, 0.5, 0.5) };
         let global = |id| Candidate { scope: Scope::Global, ..alike(id, 0.9, 0.1) };
         let rows =
-            (1..=6).map(|id| alike(id, 0.6, 0.6)).chain((7..=9).map(group)).chain([global(10)]).collect();
+            (1..=7).map(|id| alike(id, 0.6, 0.6)).chain((8..=10).map(group)).chain([global(11)]).collect();
         let recalled = recall("anything", rows, &[], 0.3, NOW);
-        assert_eq!(recalled.similar_questions.len(), 2);
+        assert_eq!(recalled.similar_questions.len(), 3);
         assert_eq!(recalled.said_to_user.len(), 3);
         assert_eq!(recalled.said_in_group.len(), 2);
         let mut told = all(&recalled);
         told.sort_unstable();
         told.dedup();
-        assert_eq!(told.len(), 7);
-        assert!(ids(&recalled.said_in_group).iter().all(|id| (7..=9).contains(id)));
+        assert_eq!(told.len(), 8);
+        assert!(ids(&recalled.said_in_group).iter().all(|id| (8..=10).contains(id)));
     }
 
     #[test]
