@@ -138,7 +138,7 @@ impl Fact {
     }
 
     /// Whether a person can have said it: of the words in it that mean something, one stands in their texts. A title's
-    /// description that talks the model into noting something passes only by chance.
+    /// description that talks the model into noting something passes where it uses a word of theirs.
     pub fn stands_in<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> bool {
         let fact = plain_title(&format!("{} {}", self.key, self.value));
         let four_k = is_four_k(&self.value);

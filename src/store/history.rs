@@ -21,17 +21,7 @@ const CHANGES_READ: i64 = 20;
 
 /// The finished turns of a conversation, oldest first. Turns that were taken back are not part of it.
 pub fn past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<PastTurn>> {
-    let mut rows: Vec<(i64, Option<String>)> = turns::table
-        .filter(
-            turns::conversation_id
-                .eq(conversation.0)
-                .and(turns::finished_at.is_not_null())
-                .and(turns::state.ne("CANCELED")),
-        )
-        .order(turns::id.desc())
-        .limit(TURNS_READ)
-        .select((turns::id, turns::response_text))
-        .load(conn)?;
+    let mut rows = window(conn, conversation)?;
     rows.reverse();
     let Some(oldest) = rows.first().map(|(id, _)| TurnId(*id)) else { return Ok(Vec::new()) };
     let mut steps = steps::of_turns(conn, conversation, oldest)?;
@@ -58,7 +48,12 @@ pub fn past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<
 
 /// The first of the turns that [`past_turns`] reads.
 pub fn oldest_shown(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<TurnId>> {
-    let shown: Vec<i64> = turns::table
+    Ok(window(conn, conversation)?.last().map(|(id, _)| TurnId(*id)))
+}
+
+/// The turns of a window with their answers, newest first.
+fn window(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<(i64, Option<String>)>> {
+    turns::table
         .filter(
             turns::conversation_id
                 .eq(conversation.0)
@@ -67,9 +62,8 @@ pub fn oldest_shown(conn: &mut Conn, conversation: ConversationId) -> QueryResul
         )
         .order(turns::id.desc())
         .limit(TURNS_READ)
-        .select(turns::id)
-        .load(conn)?;
-    Ok(shown.last().copied().map(TurnId))
+        .select((turns::id, turns::response_text))
+        .load(conn)
 }
 
 /// The whole answer of the last finished turn, of which the first page was sent. A text that was only remembered has no
