@@ -1,14 +1,19 @@
 //! Who is let in to the console and the API, and who is not.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::path::Path;
 
+use axum::body::Body;
 use bytes::Bytes;
+use dialarr::web;
 use http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, SET_COOKIE};
 use http::request::Builder;
 use http::{Method, Request, Response, StatusCode};
+use tower::ServiceExt;
 
 use crate::harness::browser::{Browser, CONSOLE, Page};
+use crate::harness::world::World;
 use crate::harness::{Setup, TestApp};
 
 const PASSWORD: &str = "correct horse battery";
@@ -648,4 +653,15 @@ async fn the_listener_of_the_webhooks_serves_nothing_of_the_console() {
         let request = Request::get(path).header(HOST, "localhost:3000").body(Bytes::new()).unwrap();
         assert_eq!(app.request(request).await.status(), StatusCode::NOT_FOUND, "{path}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_form_that_does_not_arrive_is_not_waited_for() {
+    let world = World::start().await;
+    let never = Body::from_stream(futures_util::stream::pending::<Result<Bytes, Infallible>>());
+    let request = to(Method::POST, "/api/v1/messages").header(ORIGIN, CONSOLE);
+    let request = request.header(CONTENT_TYPE, "application/json").body(never).unwrap();
+    let asked = tokio::time::Instant::now();
+    let answer = web::console_router(world.console()).oneshot(request).await.unwrap();
+    assert_eq!((answer.status().as_u16(), asked.elapsed().as_secs()), (400, 10));
 }
