@@ -7,9 +7,9 @@ use std::path::Path;
 use axum::body::Body;
 use bytes::Bytes;
 use dialarr::web;
-use http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, SET_COOKIE};
+use http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, REFERER, SET_COOKIE};
 use http::request::Builder;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Version};
 use tower::ServiceExt;
 
 use crate::harness::browser::{Browser, CONSOLE, Page};
@@ -513,6 +513,21 @@ async fn an_open_console_refuses_whom_a_proxy_lets_through_and_asks_programs_for
 
     let signs_in = with_password().await;
     assert_eq!(status(&signs_in, forwarded("/sign-in")).await, 200);
+}
+
+#[tokio::test]
+async fn an_open_console_refuses_what_a_proxy_lets_through_without_a_word() {
+    let app = Setup::default().keyword_brain().open_console().start().await;
+    let page = || to(Method::GET, "/users");
+    let form = || to(Method::POST, "/resume").header("sec-fetch-site", "same-origin");
+    assert_eq!(status(&app, page().version(Version::HTTP_10)).await, 403);
+    assert_eq!(status(&app, page().header(REFERER, "https://dialarr.example/")).await, 403);
+    assert_eq!(status(&app, form().header(ORIGIN, "https://dialarr.example")).await, 403);
+
+    assert_eq!(status(&app, page()).await, 200);
+    assert_eq!(status(&app, page().header(REFERER, format!("{CONSOLE}/"))).await, 200);
+    let link = page().header("sec-fetch-site", "cross-site").header(REFERER, "https://start.example/");
+    assert_eq!(status(&app, link).await, 200);
 }
 
 #[tokio::test]
