@@ -1,8 +1,12 @@
 //! The operator ends a turn that runs, and has one begun again that failed.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use dialarr::arr::fake::item::movie;
 use dialarr::conversation::transcript::TurnId;
 use dialarr::engine::intervening::{Cancellation, Resumption};
+use dialarr::llm::embeddings::{EmbedError, Embedder};
 use dialarr::store::audit::By;
 use dialarr::store::resuming::Hindrance;
 use serde_json::json;
@@ -70,6 +74,33 @@ async fn a_model_that_is_asked_whether_to_answer_at_all_is_dropped_at_once_too()
     world.passes_ms(100).await;
     assert_eq!(world.turns().await, ["1 COMPLETED", "2 CANCELED"]);
     assert_eq!(world.said(), ["Hello Ann."]);
+}
+
+/// Never answers.
+struct Absent;
+
+#[async_trait]
+impl Embedder for Absent {
+    fn model(&self) -> &str {
+        "absent"
+    }
+
+    async fn embed(&self, _: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_said_before_is_not_looked_for_any_longer() {
+    let mut world = World::start().await;
+    world.is_started_with(Arc::new(Absent)).await;
+    world.texts("which spy show was it?").await;
+    world.passes(2).await;
+    assert_eq!(world.turns().await, ["1 CREATED live"]);
+    assert_eq!(world.cancels(1).await, Cancellation::Requested);
+    world.passes_ms(100).await;
+    assert_eq!(world.turns().await, ["1 CANCELED"]);
+    assert_eq!(world.said(), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
