@@ -57,8 +57,9 @@ async fn what_happened_is_what_is_counted() {
     dialarr_text_segments_sent_total 5
     dialarr_texts_received_total{channel="console"} 1
     dialarr_texts_received_total{channel="phone"} 3
-    dialarr_texts_sent_total{kind="question"} 1
-    dialarr_texts_sent_total{kind="reply"} 3
+    dialarr_texts_sent_total{kind="question",channel="phone"} 1
+    dialarr_texts_sent_total{kind="reply",channel="console"} 1
+    dialarr_texts_sent_total{kind="reply",channel="phone"} 2
     dialarr_texts_unsent 0
     dialarr_texts_waiting 0
     dialarr_tool_calls_total{tool="find_in_library",outcome="complete"} 1
@@ -106,7 +107,7 @@ async fn a_text_that_only_a_status_report_proves_counts_once_however_often_it_is
     world.passes(300).await;
     insta::assert_snapshot!(samples_of(&world, &["dialarr_texts_sent", "dialarr_text_segments"]).await, @r#"
     dialarr_text_segments_sent_total 1
-    dialarr_texts_sent_total{kind="reply"} 1
+    dialarr_texts_sent_total{kind="reply",channel="phone"} 1
     "#);
 }
 
