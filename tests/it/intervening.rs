@@ -142,6 +142,23 @@ async fn a_write_under_way_is_waited_for_and_told_and_the_next_is_not_begun() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_a_write_that_cannot_be_settled_it_is_said_that_nobody_knows() {
+    let world = World::start().await;
+    let heat = world.radarr().catalog(movie("Heat").year(1995));
+    world.model_plays(adds_movie("heat", heat));
+    world.radarr().lose_next_write_answer();
+    world.texts("add heat").await;
+    world.passes(5).await;
+    assert_eq!(world.calls().await, ["search_media complete 1", "add_movie running 1"]);
+    assert_eq!(world.cancels(1).await, Cancellation::Requested);
+    world.radarr().down(true);
+    world.passes(120).await;
+    assert_eq!(world.calls().await, ["search_media complete 1", "add_movie error 1"]);
+    assert_eq!(world.said(), ["I could not find out whether that worked. Please have a look."]);
+    assert_eq!(world.radarr().posts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn between_two_deletions_a_turn_stops_and_says_what_is_gone() {
     let world = World::start().await;
     let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
