@@ -95,7 +95,7 @@ async fn what_was_said_before_is_not_looked_for_any_longer() {
     let mut world = World::start().await;
     world.is_started_with(Arc::new(Absent)).await;
     world.texts("which spy show was it?").await;
-    world.passes(2).await;
+    world.passes(1).await;
     assert_eq!(world.turns().await, ["1 CREATED live"]);
     assert_eq!(world.cancels(1).await, Cancellation::Requested);
     world.passes_ms(100).await;
