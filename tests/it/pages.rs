@@ -512,6 +512,17 @@ async fn what_is_said_in_the_console_and_over_the_api_is_no_text_of_the_day() {
 }
 
 #[tokio::test]
+async fn a_browser_that_kept_style_and_script_of_another_version_asks_again() {
+    let app = TestApp::start_without_model().await;
+    let version = env!("CARGO_PKG_VERSION");
+    let (page, sign_in) =
+        (app.browser().await.get("/").await, app.stranger_at_the_console().get("/sign-in").await);
+    for (html, asset) in [(&page.html, "style.css"), (&page.html, "live.js"), (&sign_in.html, "style.css")] {
+        assert!(html.contains(&format!("\"/assets/{asset}?v={version}\"")), "{asset}: {html}");
+    }
+}
+
+#[tokio::test]
 async fn the_memory_page_says_what_is_kept_and_for_how_long() {
     let app = TestApp::start_without_model().await;
     let page = app.browser().await.get("/memory").await;
