@@ -43,7 +43,7 @@ impl Served {
     }
 
     /// As if killed: whoever is being told something is cut off in it.
-    async fn is_killed(self) {
+    async fn dies(self) {
         self.stop.cancel();
         self.server.abort();
         assert!(self.server.await.is_err_and(|ended| ended.is_cancelled()));
@@ -143,7 +143,7 @@ async fn who_comes_back_hundreds_of_times_also_over_a_restart_is_told_the_whole_
     let served = Served::open(app.app(), &addresses).await;
     let clients = PACES.map(|paces| tokio::spawn(Client::new(&addresses, &end).follows(paces)));
     texts(&app).await;
-    served.is_killed().await;
+    served.dies().await;
     app.restart().await;
     let served = Served::open(app.app(), &addresses).await;
     texts(&app).await;
@@ -161,5 +161,5 @@ async fn who_comes_back_hundreds_of_times_also_over_a_restart_is_told_the_whole_
         connections += client.connections;
     }
     assert!(connections > 500, "{connections} connections are none too many");
-    served.is_killed().await;
+    served.dies().await;
 }
