@@ -71,11 +71,16 @@ impl Client {
         self.told.last().map_or(0, |(number, _)| *number)
     }
 
+    fn is_at_the_end(&self) -> bool {
+        *self.end.borrow() == Some(self.place())
+    }
+
     /// Reads up to the end of the log, and cuts itself off after each of these counts of events.
     async fn follows(mut self, paces: &[usize]) -> Self {
         let mut end = self.end.clone();
         for events in paces.iter().cycle() {
-            if *end.borrow_and_update() == Some(self.place()) {
+            end.mark_unchanged();
+            if self.is_at_the_end() {
                 break;
             }
             self.connections += 1;
@@ -91,7 +96,7 @@ impl Client {
         self
     }
 
-    /// That many events of one connection.
+    /// That many events of one connection, or fewer at the end of the log.
     async fn reads(&mut self, most: usize) -> std::io::Result<()> {
         let address = *self.addresses.borrow_and_update();
         let mut stream = TcpStream::connect(address).await?;
@@ -111,7 +116,7 @@ impl Client {
             while let Some((event, rest)) = read.split_once("\n\n") {
                 self.told.extend(told(event));
                 read = rest.to_owned();
-                if self.told.len() == enough {
+                if self.told.len() == enough || self.is_at_the_end() {
                     return Ok(());
                 }
             }
