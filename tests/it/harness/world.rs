@@ -18,6 +18,7 @@ use dialarr::engine::joining::Blocking;
 use dialarr::engine::{self, Engine, Settings};
 use dialarr::http::Http;
 use dialarr::llm::Model;
+use dialarr::llm::embeddings::Embedder;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::simulation::{self, Peers};
@@ -46,6 +47,8 @@ pub(crate) struct World {
     peers: Peers,
     script: Arc<Scripted>,
     model: Arc<dyn Model>,
+    /// In place of the usual one.
+    embedder: Option<Arc<dyn Embedder>>,
     routing: Routing,
     folder: tempfile::TempDir,
 }
@@ -66,12 +69,19 @@ impl World {
         Self::build(Arc::new(Scripted::new(Vec::new())), model, Routing::Ai).await
     }
 
+    /// What turns texts into vectors is another from here on.
+    pub(crate) async fn is_started_with(&mut self, embedder: Arc<dyn Embedder>) {
+        self.embedder = Some(embedder);
+        self.is_killed().await;
+        self.is_started().await;
+    }
+
     async fn build(script: Arc<Scripted>, model: Arc<dyn Model>, routing: Routing) -> Self {
         let clock = Clock::runtime("2026-11-20T21:04:00Z".parse().unwrap());
         let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
         let peers = Peers::new(clock, radarr, sonarr, PUBLIC_URL);
         let folder = tempfile::tempdir().unwrap();
-        let mut world = Self { app: None, peers, script, model, routing, folder };
+        let mut world = Self { app: None, peers, script, model, embedder: None, routing, folder };
         world.is_started().await;
         world.knows_ann().await;
         world.passes(1).await;
@@ -117,6 +127,9 @@ impl World {
         let mut blueprint = self.peers.blueprint(db, settings, Some(self.model.clone())).unwrap();
         blueprint.report_secret = Some(SECRET.into());
         blueprint.missed = Some(self.peers.missed());
+        if let Some(embedder) = &self.embedder {
+            blueprint.embedder = Some(embedder.clone());
+        }
         // Who is let in is not what is simulated here.
         blueprint.console.sign_in = SignIn::Open;
         self.app = Some(App::start(blueprint).await.unwrap());
