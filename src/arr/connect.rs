@@ -150,6 +150,7 @@ impl Show {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::{any, proptest};
     use serde_json::{Value, json};
 
     use super::*;
@@ -248,6 +249,41 @@ mod tests {
     fn what_is_no_event_is_refused() {
         for body in ["", "null", "[]", "{}", "{\"eventType\":7}", "<html>"] {
             assert_eq!(read(body.as_bytes(), Timestamp::UNIX_EPOCH), Err(NoEvent), "{body}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_event_is_read_and_every_matter_of_it_is_named(
+            kind in proptest::sample::select(vec!["Download", "ManualInteractionRequired", "Health", "HealthRestored"]),
+            ids: [i64; 2],
+            year: Option<i64>,
+            words: [String; 3],
+            numbers in proptest::collection::vec(any::<(i64, Option<i64>)>(), 0..4),
+            is_show: bool,
+        ) {
+            let [title, check, message] = &words;
+            let named = json!({ "id": ids[0], "tmdbId": ids[1], "tvdbId": ids[1], "title": title, "year": year });
+            let episodes: Vec<Value> = numbers
+                .iter()
+                .map(|(season, number)| json!({ "seasonNumber": season, "episodeNumber": number }))
+                .collect();
+            let event = json!({ "eventType": kind, (if is_show { "series" } else { "movie" }): named, "type": check,
+                                "episodes": episodes, "message": message, "level": "error" });
+            let reports = read(event.to_string().as_bytes(), Timestamp::UNIX_EPOCH).unwrap();
+            assert!(reports.len() <= numbers.len().max(1));
+            for Reported { matter, report } in reports {
+                assert!(!matter.is_empty());
+                match report {
+                    Report::Movie(title, _) | Report::Episode { show: title, .. } => {
+                        assert_eq!((title.id, title.catalog_id), (ids[0], ids[1]));
+                        assert_ne!(title.catalog_id, NO_TITLE);
+                    }
+                    Report::Ill { check, message } => assert!(!check.is_empty() && !message.contains('\n')),
+                    Report::Well { check } => assert!(!check.is_empty()),
+                    Report::Stuck(_) | Report::Failed(_) => {}
+                }
+            }
         }
     }
 }

@@ -138,6 +138,7 @@ fn close(Depth { mut open, mut text }: Depth, piece: &[u8]) -> Closing {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::proptest;
     use serde_json::{Value, json};
 
     use super::*;
@@ -193,5 +194,18 @@ mod tests {
     fn a_record_without_an_end_is_given_up() {
         let endless = format!(r#"[{{"title":"{}"#, "x".repeat(MAX_RECORD_BYTES));
         assert_eq!(read(&endless, 1 << 16), Err("a record is larger than 4 MiB".to_owned()));
+    }
+
+    proptest! {
+        #[test]
+        fn any_records_are_read_however_large_the_pieces_are(words: Vec<(String, String)>, piece in 1..40_usize) {
+            let records: Vec<Value> = words.iter().map(|(name, word)| json!({ (name): [word, { "x": word }] })).collect();
+            assert_eq!(read(&Value::from(records.clone()).to_string(), piece), Ok(records));
+        }
+
+        #[test]
+        fn any_bytes_are_read_the_same_however_large_the_pieces_are(list in "[\\[\\]{}\",:\\\\ a1]{0,40}", piece in 1..40_usize) {
+            assert_eq!(read(&list, piece).ok(), read(&list, list.len().max(1)).ok());
+        }
     }
 }

@@ -272,6 +272,7 @@ fn is_stretched(word: &str, base: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
     use serde::Deserialize;
 
     use super::*;
@@ -369,5 +370,61 @@ mod tests {
             assert_eq!(read(text, None, &all), expected, "{text:?}");
         }
         assert_eq!(Language::parse("en"), None);
+    }
+
+    /// Answers made of words that people answer with, and words that make a yes no yes.
+    fn said() -> impl Strategy<Value = String> {
+        let words = [
+            "yes",
+            "Yes!",
+            "ok",
+            "do it",
+            "sure",
+            "please",
+            "thanks",
+            "y",
+            "\u{1F44D}",
+            "42",
+            "si",
+            "ja",
+            "no",
+            "not",
+            "don't",
+            "Don\u{2019}t",
+            "never",
+            "cancel",
+            "n",
+            "stop",
+            "wait",
+            "?",
+            "\u{201C}",
+            "delete it",
+            "\u{200B}",
+        ];
+        proptest::collection::vec(proptest::sample::select(words.to_vec()), 1..6)
+            .prop_map(|words| words.join(" "))
+    }
+
+    proptest! {
+        #[test]
+        fn a_yes_has_no_refusing_word_and_means_the_same_in_capitals(
+            text in prop_oneof![said(), any::<String>()],
+            code in prop_oneof![Just(None), Just(Code::new(42)), Just(Code::new(7))],
+        ) {
+            let all = ["es", "fr", "de", "pt", "it", "nl"].map(|code| Language::parse(code).unwrap());
+            for languages in [&[][..], &all] {
+                let answer = read(&text, code, languages);
+                assert_eq!(read(&text.to_ascii_uppercase(), code, languages), answer);
+                assert_eq!(read(&format!(" {text} "), code, languages), answer);
+                if answer == Answer::Yes {
+                    let refusing = ["no", "not", "don't", "don\u{2019}t", "never", "cancel", "n", "stop", "wait"];
+                    let lower = text.to_lowercase();
+                    assert!(!lower.split_whitespace().any(|word| refusing.contains(&word)), "{text:?}");
+                    assert!(!text.contains(['?', '\u{201C}']), "{text:?}");
+                    assert!(code.is_some() || !text.contains("42"), "{text:?}");
+                    assert!(!looks_like_reaction(&text), "{text:?}");
+                }
+            }
+        }
     }
 }

@@ -197,6 +197,7 @@ fn reaction_words(head: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::proptest;
     use serde_json::Value;
 
     use super::*;
@@ -269,6 +270,36 @@ mod tests {
             "I liked a movie",
         ] {
             assert!(!looks_like_reaction(text), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_reacted_to_is_read_as_it_was_written(target: String) {
+            // Google's marks inside a quote make it one of Google's.
+            if target.contains(['\u{200B}', '\u{200C}']) {
+                return Ok(());
+            }
+            let target = target.as_str();
+            let mut written = Vec::new();
+            for (verb, emoji) in VERBS.into_iter().filter(|(verb, _)| !verb.ends_with(':')) {
+                written.push((format!("{verb} \u{201C}{target}\u{201D}"), emoji, false));
+            }
+            for (noun, emoji) in REMOVALS {
+                written.push((format!("Removed {noun} from \u{201C}{target}\u{201D}"), emoji, true));
+            }
+            written.push((format!("Reacted 🎉 to \u{201C}{target}\u{201D}"), "🎉", false));
+            for (text, emoji, removal) in written {
+                check(&text, Some(Reaction { emoji: Some(emoji), target: Target::Text(target), removal }));
+                assert!(looks_like_reaction(&text), "{text:?}");
+            }
+        }
+
+        #[test]
+        fn any_text_is_looked_at_and_what_is_read_of_it_stands_in_it(text in "\\PC*|[\u{200A}\u{200B}👍a\u{201C}\u{201D} ]{0,30}") {
+            if let Some(Reaction { target: Target::Text(target) | Target::Media(target), .. }) = read(&text) {
+                assert!(text.contains(target) && looks_like_reaction(&text));
+            }
         }
     }
 }

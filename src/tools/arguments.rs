@@ -296,6 +296,7 @@ fn expected(schema: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
     use serde::Deserialize;
 
     use super::*;
@@ -438,5 +439,60 @@ mod tests {
             with(&["radarr", "radarr-4k"]),
             json!({"properties": {"instance": {"type": "string", "enum": ["radarr", "radarr-4k"]}}})
         );
+    }
+
+    /// Values of any shape, with names of the probe's fields among the others.
+    fn anything() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            prop_oneof![Just(" 7 "), Just("[1, \"2\"]"), Just("{\"id\":\"8\"}"), Just("latest"), Just("1,2")]
+                .prop_map(Value::from),
+        ];
+        let name = prop_oneof![
+            Just("tmdb"),
+            Just("quality"),
+            Just("days"),
+            Just("seasons"),
+            Just("items"),
+            Just("id"),
+            Just("delete_files"),
+            Just("other"),
+        ];
+        leaf.prop_recursive(3, 24, 6, move |inner| {
+            let map = proptest::collection::vec((name.clone(), inner.clone()), 0..6);
+            prop_oneof![
+                proptest::collection::vec(inner, 0..4).prop_map(Value::from),
+                map.prop_map(|fields| {
+                    Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_is_read_the_same_encoded_once_more_and_as_it_was_repaired(
+            tmdb in prop_oneof![Just(json!(603)), anything()],
+            rest in anything(),
+        ) {
+            let mut written = rest.as_object().cloned().unwrap_or_default();
+            written.insert("tmdb".to_owned(), tmdb);
+            let schema = schema::<Probe>();
+            let probe = |arguments: &Arguments| read::<Probe>("probe", &schema, arguments);
+            let arguments = Arguments::Object(written);
+            let outcome = probe(&arguments);
+            let Arguments::Object(map) = &arguments else { unreachable!() };
+            assert_eq!(probe(&Arguments::parse(json!(json!(map).to_string()))), outcome);
+            if let Ok(repaired) = read::<Map<String, Value>>("probe", &schema, &arguments) {
+                let repaired = Arguments::Object(repaired);
+                assert_eq!(probe(&repaired), outcome);
+                let again = read::<Map<String, Value>>("probe", &schema, &repaired);
+                assert_eq!(again.map(Arguments::Object), Ok(repaired));
+            }
+        }
     }
 }

@@ -165,3 +165,35 @@ fn media(form: &[(String, String)]) -> Vec<Media> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
+
+    use super::*;
+
+    fn fields() -> impl Strategy<Value = Vec<(String, String)>> {
+        let names =
+            ["MessageSid", "From", "To", "Body", "MediaUrl0", "MediaUrl1", "MediaUrl11", "ErrorUrl", "Other"];
+        let value = prop_oneof![Just("+15550100101".to_owned()), any::<String>(), Just("a\0b".to_owned())];
+        proptest::collection::vec((proptest::sample::select(names.to_vec()), value), 0..14)
+            .prop_map(|form| form.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn any_form_is_a_text_exactly_if_it_says_who_texts_whom(form in fields()) {
+            let said = |name| field(&form, name).filter(|value| !value.is_empty());
+            let from = said("From").and_then(|from| Address::new(from).phone().ok());
+            let whole = said("MessageSid").is_some() && said("To").is_some() && from.is_some();
+            let text = read(&form, Timestamp::UNIX_EPOCH);
+            assert_eq!(text.is_ok(), whole);
+            if let Ok(text) = text {
+                assert_eq!(Some(&text.from), from.as_ref());
+                assert_eq!(Some(text.external_id.as_str()), said("MessageSid"));
+                assert!(!text.body.contains('\0') && text.media.len() <= MAX_MEDIA);
+            }
+        }
+    }
+}
