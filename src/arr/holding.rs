@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::Collection;
 use super::times::day;
-use super::wire::whole;
+use super::wire::{bytes, total, whole};
 
 /// One title of a library.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,7 +136,7 @@ impl From<MovieRecord> for Holding {
             other_titles: record.original_title.into_iter().chain(titles(record.alternate_titles)).collect(),
             year: whole(record.year),
             monitored: record.monitored.unwrap_or_default(),
-            size_bytes: whole(record.size_on_disk),
+            size_bytes: bytes(record.size_on_disk),
             profile: record.quality_profile_id.unwrap_or_default(),
             genres: record.genres.unwrap_or_default(),
             added: day(record.added.as_deref()),
@@ -163,9 +163,8 @@ impl From<SeriesRecord> for Holding {
             .map(|season| season.statistics.unwrap_or_default())
             .collect();
         // Summed up here, because the server's sums count the specials as well.
-        let sum = |count: fn(&Statistics) -> Option<i64>| {
-            seasons.iter().map(|season| whole::<u32>(count(season))).sum()
-        };
+        let sum =
+            |count: fn(&Statistics) -> Option<i64>| total(seasons.iter().map(|season| whole(count(season))));
         let missing = |season: &Statistics| {
             whole::<u32>(season.episode_count).saturating_sub(whole(season.episode_file_count))
         };
@@ -177,7 +176,7 @@ impl From<SeriesRecord> for Holding {
             other_titles: titles(record.alternate_titles).collect(),
             year: whole(record.year),
             monitored,
-            size_bytes: whole(record.statistics.and_then(|statistics| statistics.size_on_disk)),
+            size_bytes: bytes(record.statistics.and_then(|statistics| statistics.size_on_disk)),
             profile: record.quality_profile_id.unwrap_or_default(),
             genres: record.genres.unwrap_or_default(),
             added: day(record.added.as_deref()),
@@ -186,7 +185,7 @@ impl From<SeriesRecord> for Holding {
                 seasons: u32::try_from(seasons.len()).unwrap_or(u32::MAX),
                 on_disk: sum(|season| season.episode_file_count),
                 all: sum(|season| season.total_episode_count),
-                missing: if monitored { seasons.iter().map(missing).sum() } else { 0 },
+                missing: if monitored { total(seasons.iter().map(missing)) } else { 0 },
             }),
         }
     }
@@ -278,5 +277,19 @@ mod tests {
         );
         let episodes = Episodes { seasons: 0, on_disk: 0, all: 0, missing: 0 };
         check::<SeriesRecord>(json!({}), &nothing(Detail::Series(episodes)));
+    }
+
+    #[test]
+    fn figures_that_no_disk_has_add_up() {
+        let season = |number| {
+            json!({ "seasonNumber": number, "statistics": { "episodeFileCount": 0,
+                "episodeCount": u32::MAX, "totalEpisodeCount": u32::MAX } })
+        };
+        let most = u32::MAX;
+        let episodes = Episodes { seasons: 2, on_disk: 0, all: most, missing: most };
+        check::<SeriesRecord>(
+            json!({ "monitored": true, "seasons": [season(1), season(2)], "statistics": { "sizeOnDisk": i64::MAX } }),
+            &Holding { monitored: true, ..nothing(Detail::Series(episodes)) },
+        );
     }
 }

@@ -79,7 +79,7 @@ impl From<MediaFile> for super::MediaFile {
     fn from(wire: MediaFile) -> Self {
         Self {
             id: wire.id.unwrap_or_default(),
-            size_bytes: whole(wire.size),
+            size_bytes: bytes(wire.size),
             quality: wire.quality.map(Quality::name).unwrap_or_default(),
         }
     }
@@ -127,7 +127,7 @@ impl From<Movie> for super::Movie {
                 // A catalogue hit says it is available by the loosest rule; we add by the rule "released".
                 None => wire.status.as_deref() == Some("released"),
             },
-            size_bytes: whole(wire.size_on_disk),
+            size_bytes: bytes(wire.size_on_disk),
             path: wire.path.unwrap_or_default(),
             profile: wire.quality_profile_id.unwrap_or_default(),
             popularity: wire.popularity.or(votes).unwrap_or_default(),
@@ -202,7 +202,7 @@ impl From<Season> for super::Season {
             monitored: wire.monitored.unwrap_or_default(),
             episodes_on_disk: whole(statistics.episode_file_count),
             episodes: whole(statistics.total_episode_count),
-            size_bytes: whole(statistics.size_on_disk),
+            size_bytes: bytes(statistics.size_on_disk),
         }
     }
 }
@@ -221,10 +221,10 @@ impl From<Series> for super::Series {
             ended: wire.ended.unwrap_or(wire.status.as_deref() == Some("ended")),
             series_type: wire.series_type.unwrap_or_else(|| "standard".into()),
             // Summed up here, because the server's sums count the specials as well.
-            episodes_on_disk: seasons.iter().map(|season| season.episodes_on_disk).sum(),
-            episodes: seasons.iter().map(|season| season.episodes).sum(),
+            episodes_on_disk: total(seasons.iter().map(|season| season.episodes_on_disk)),
+            episodes: total(seasons.iter().map(|season| season.episodes)),
             seasons,
-            size_bytes: whole(wire.statistics.and_then(|statistics| statistics.size_on_disk)),
+            size_bytes: bytes(wire.statistics.and_then(|statistics| statistics.size_on_disk)),
             path: wire.path.unwrap_or_default(),
             profile: wire.quality_profile_id.unwrap_or_default(),
             next_airing: instant(wire.next_airing.as_deref()),
@@ -355,6 +355,19 @@ impl From<SystemStatus> for super::SystemStatus {
             url_base: wire.url_base.unwrap_or_default(),
         }
     }
+}
+
+/// More than any title has on a disk: a petabyte.
+const LARGEST: i64 = 1 << 50;
+
+/// 0 where absent or larger than any disk, so that the sizes of thousands of files can be added up.
+pub(super) fn bytes(number: Option<i64>) -> u64 {
+    whole(number.filter(|&bytes| bytes <= LARGEST))
+}
+
+/// The sum of numbers that a server may have made up.
+pub(super) fn total(numbers: impl Iterator<Item = u32>) -> u32 {
+    numbers.fold(0, u32::saturating_add)
 }
 
 /// 0 where absent or out of range.

@@ -142,7 +142,7 @@ impl Twilio {
                 entries.push(entry);
             }
             match next_page_uri {
-                Some(next) if !over => url = self.absolute(&next),
+                Some(next) if !over => url = self.absolute(&next)?,
                 _ => return Ok(entries),
             }
         }
@@ -189,4 +189,100 @@ fn received(entry: Entry, now: Timestamp) -> Option<Received> {
         provider_at: entry.created_at?,
         received_at: now,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use futures_util::FutureExt;
+    use http::{Response, Uri};
+    use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::http::Http;
+    use crate::messaging::twilio::{Credentials, Sender, TwilioAccount};
+
+    const SINCE: i64 = 1_700_000_000;
+    const NOW: i64 = 1_800_000_000;
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// What is received of a list of these pages, the last of which repeats, and which addresses were asked.
+    fn read(pages: Vec<String>) -> (Result<Vec<Received>, String>, Vec<Uri>) {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let noted = asked.clone();
+        let peer = move |request: Request<Bytes>| {
+            let mut asked = noted.lock().unwrap();
+            let page = pages[asked.len().min(pages.len() - 1)].clone();
+            asked.push(request.uri().clone());
+            async move { Response::new(Bytes::from(page)) }.boxed()
+        };
+        let account = TwilioAccount {
+            api_url: "https://api.twilio.invalid".to_owned(),
+            account_sid: "AC0".to_owned(),
+            credentials: Credentials::AuthToken("token".into()),
+            sender: Sender::Number,
+            public_url: "https://sms.example.org".to_owned(),
+        };
+        let twilio = Twilio::new(account, Http::in_process(Arc::new(peer)));
+        let number = Address::new("+15550100000");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let received = runtime.block_on(twilio.received_since(&number, second(SINCE), second(NOW)));
+        let asked = asked.lock().unwrap().clone();
+        (received.map_err(|error| error.to_string()), asked)
+    }
+
+    #[test]
+    fn a_next_page_that_is_no_path_takes_our_credentials_nowhere() {
+        for next in ["@other.invalid/", ".other.invalid/", ":1@other.invalid/", "https://other.invalid/"] {
+            let entry = json!({ "direction": "inbound" });
+            let page = json!({ "messages": [entry], "next_page_uri": next }).to_string();
+            let (received, asked) = read(vec![page]);
+            let hosts: Vec<_> = asked.iter().filter_map(Uri::host).collect();
+            assert_eq!(hosts, ["api.twilio.invalid"], "{next}");
+            assert_eq!(
+                received.unwrap_err(),
+                "read the carrier's list of messages: the next page is no path"
+            );
+        }
+    }
+
+    fn text() -> impl Strategy<Value = Value> {
+        let word = prop_oneof![Just(Value::Null), any::<String>().prop_map(Value::from)];
+        let date = prop_oneof![
+            Just(json!("not a date")),
+            // From years before what is asked for to the last that is written with four digits.
+            (0..253_402_300_799_i64).prop_map(|at| {
+                json!(second(at).to_zoned(TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S +0000").to_string())
+            }),
+        ];
+        let from = prop_oneof![Just("+15550100101"), Just("whatsapp:+15550100102"), Just("NETFLIX")];
+        (word, date, from, "[0-9]{0,3}").prop_map(|(body, date, from, media)| {
+            json!({ "sid": "SM1", "direction": "inbound", "status": "received", "from": from,
+                    "to": "+15550100000", "body": body, "num_media": media, "date_created": date })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_list_holds_texts_come_in_order_and_none_is_older_than_asked_for(
+            pages in proptest::collection::vec(proptest::collection::vec(text(), 0..4), 1..4),
+            links in any::<bool>(),
+        ) {
+            let next = if links { json!("/2010-04-01/next") } else { Value::Null };
+            let page = |messages| json!({ "messages": messages, "next_page_uri": next }).to_string();
+            let (received, asked) = read(pages.into_iter().map(page).collect());
+            assert!((1..=MAX_PAGES).contains(&asked.len()));
+            let received = received.unwrap();
+            assert!(received.is_sorted_by_key(|text| text.provider_at));
+            for text in received {
+                assert!(text.provider_at >= second(SINCE) && text.received_at == second(NOW));
+                assert!(!text.body.contains('\0') && text.media.len() <= 10);
+            }
+        }
+    }
 }

@@ -88,9 +88,13 @@ impl Twilio {
         self.account.authorization()
     }
 
-    /// The carrier's own links have no host.
-    pub(super) fn absolute(&self, path: &str) -> String {
-        format!("{}{path}", self.account.api_url.trim_end_matches('/'))
+    /// The carrier's own links have no host. What does not begin like a path would become a part of ours, and take our
+    /// credentials to another.
+    pub(super) fn absolute(&self, path: &str) -> Result<String, LookError> {
+        if !path.starts_with('/') {
+            return Err(LookError("the next page is no path".to_owned()));
+        }
+        Ok(format!("{}{path}", self.account.api_url.trim_end_matches('/')))
     }
 
     /// The address in Twilio's record of a text; a messaging service chooses its own.
