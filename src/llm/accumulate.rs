@@ -13,7 +13,7 @@ use crate::conversation::transcript::{Arguments, Stop};
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Default)]
-pub(super) struct Accumulator {
+pub struct Accumulator {
     text: String,
     thinking: String,
     calls: Vec<OpenCall>,
@@ -35,7 +35,7 @@ struct OpenCall {
 
 /// Why an answer is not to be trusted as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flaw {
+pub enum Flaw {
     /// Nothing that looks like an answer.
     Empty,
     /// It ended without saying that it was finished.
@@ -218,6 +218,7 @@ impl OpenCall {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::{any, proptest};
     use serde_json::json;
 
     use super::*;
@@ -460,5 +461,50 @@ mod tests {
         let (outcome, deltas) = read([text(&much), text(&much), text("x"), text("never read")]);
         assert_eq!(outcome, Err(ModelError::Garbled("the answer is larger than 1 MiB".to_owned())));
         assert_eq!(deltas.len(), 3);
+    }
+
+    /// The answer in one chunk, or its text, thoughts and arguments in pieces of so many letters.
+    fn chunks(words: &[String; 2], calls: &[(String, String)], letters: usize) -> Vec<Value> {
+        let pieces = |text: &str| -> Vec<String> {
+            let letters_of: Vec<char> = text.chars().collect();
+            letters_of.chunks(letters).map(|piece| piece.iter().collect()).collect()
+        };
+        let mut chunks = Vec::new();
+        for (field, words) in ["reasoning_content", "content"].into_iter().zip(words) {
+            chunks.extend(pieces(words).into_iter().map(|piece| json!({ (field): piece })));
+        }
+        for (index, (name, arguments)) in (0..).zip(calls) {
+            let id = format!("call-{index}");
+            let first = piece(Some(index), Some(&id), Some(name), "");
+            let rest = pieces(arguments).into_iter().map(|cut| piece(Some(index), None, None, &cut));
+            chunks.extend(std::iter::once(first).chain(rest).map(|call| json!({ "tool_calls": [call] })));
+        }
+        let chunks = chunks.into_iter().map(|delta| json!({ "choices": [{ "delta": delta }] }));
+        chunks.chain([finish("stop")]).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn wherever_an_answer_is_cut_it_adds_up_to_the_same_and_is_what_was_passed_on(
+            words: [String; 2],
+            calls in proptest::collection::vec(("[a-z]{1,9}", any::<String>()), 0..4),
+            letters in 1..9_usize,
+        ) {
+            let (whole, _) = read(chunks(&words, &calls, usize::MAX));
+            let (cut, deltas) = read(chunks(&words, &calls, letters));
+            assert_eq!(cut, whole);
+            let (step, _) = cut.unwrap();
+            let mut told = [String::new(), String::new()];
+            for delta in deltas {
+                match delta {
+                    Delta::Thinking(text) => told[0].push_str(&text),
+                    Delta::Text(text) => told[1].push_str(&text),
+                    Delta::ToolCall { .. } => {}
+                }
+            }
+            assert_eq!(told, [step.thinking, step.text]);
+            let named: Vec<&str> = step.calls.iter().map(|call| call.name.as_str()).collect();
+            assert_eq!(named, calls.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The minds that can answer a turn: an OpenAI-compatible server, the keyword brain, a script.
 
-mod accumulate;
+pub mod accumulate;
 pub mod dialect;
 pub mod embeddings;
 mod failure;
@@ -8,7 +8,7 @@ pub mod keyword;
 pub mod openai;
 pub mod scripted;
 mod transport;
-mod wire;
+pub mod wire;
 
 use std::time::Duration;
 

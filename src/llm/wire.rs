@@ -90,15 +90,15 @@ fn call(call: &PromptCall) -> Value {
 /// A whole answer or one chunk of a streamed one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Answer {
+pub struct Answer {
     #[serde(deserialize_with = "tolerant")]
-    pub id: Option<String>,
+    pub(super) id: Option<String>,
     #[serde(deserialize_with = "tolerant")]
-    pub choices: Vec<Choice>,
+    pub(super) choices: Vec<Choice>,
     #[serde(deserialize_with = "tolerant")]
-    pub usage: Option<TokenCount>,
+    pub(super) usage: Option<TokenCount>,
     /// Set when the answer is none.
-    pub error: Value,
+    pub(super) error: Value,
 }
 
 #[derive(Debug, Default, Deserialize)]
