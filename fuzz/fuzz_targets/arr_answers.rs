@@ -1,0 +1,122 @@
+//! Answers of Sonarr and Radarr with any status: every list is read or refused, in order and within its bounds, and
+//! what they say of a refusal is one line each.
+#![no_main]
+
+use bytes::Bytes;
+use dialarr::arr::collections::Suggest;
+use dialarr::arr::radarr::Radarr;
+use dialarr::arr::sonarr::Sonarr;
+use dialarr::arr::{ArrError, Download, DownloadState};
+use dialarr::conversation::text::clean_title;
+use dialarr_fuzz::peer::{answering, run};
+use jiff::Timestamp;
+use jiff::civil::{Date, date};
+use libfuzzer_sys::fuzz_target;
+use url::Url;
+
+const STATUSES: [u16; 11] = [200, 200, 200, 200, 302, 400, 401, 404, 409, 500, 503];
+const MOST_REQUESTS: usize = 2;
+
+fuzz_target!(|data: &[u8]| {
+    let [which, status, body @ ..] = data else { return };
+    let status = STATUSES[usize::from(*status) % STATUSES.len()];
+    let (http, asked) = answering(status, vec![Bytes::copy_from_slice(body)]);
+    let base = Url::parse("http://library.invalid/base").expect("a URL");
+    let outcome = if which % 2 == 0 {
+        run(radarr(&Radarr::new(http, base, "key".into()), which / 2))
+    } else {
+        run(sonarr(&Sonarr::new(http, base, "key".into()), which / 2))
+    };
+    assert!((1..=MOST_REQUESTS).contains(&asked.take().len()));
+    match outcome {
+        Ok(()) => assert!(status == 200 || status == 404, "an answer of status {status} was taken"),
+        Err(ArrError::Refused(complaints)) => {
+            assert!(!complaints.is_empty());
+            complaints.iter().for_each(|complaint| check_line(complaint));
+        }
+        Err(ArrError::Unavailable(said) | ArrError::WrongUrl(said)) => check_line(&said),
+        Err(ArrError::Server { message, .. }) => check_line(&message),
+        Err(
+            ArrError::Unreachable(_)
+            | ArrError::NoAnswer(_)
+            | ArrError::Unauthorized
+            | ArrError::NotFound
+            | ArrError::Unreadable(_),
+        ) => {}
+    }
+});
+
+async fn radarr(client: &Radarr, which: u8) -> Result<(), ArrError> {
+    let (first, last): (Date, Date) = (date(2000, 1, 1), date(2100, 1, 1));
+    match which % 12 {
+        0 => client.movies().await?.iter().for_each(|movie| check_title(&movie.title)),
+        1 => client.lookup("x").await?.iter().for_each(|movie| check_title(&movie.title)),
+        2 => client.each_holding(|holding| check_title(&holding.title)).await?,
+        3 => check_downloads(&client.downloads().await?),
+        4 => {
+            let upcoming = client.upcoming(first, last).await?;
+            upcoming.iter().for_each(|entry| check_title(&entry.title));
+        }
+        5 => assert!(client.imported_since(Timestamp::UNIX_EPOCH).await?.is_sorted_by(|a, b| a.at >= b.at)),
+        6 => assert!(client.history(1).await?.is_sorted_by(|a, b| a.at >= b.at)),
+        7 => drop(client.collection(1).await?),
+        8 => drop(client.suggestions(Suggest::Similar).await?),
+        9 => drop((client.movie(1).await?, client.holding(1).await?)),
+        10 => drop(client.server().health().await?),
+        _ => drop(client.root_folders().await?),
+    }
+    Ok(())
+}
+
+async fn sonarr(client: &Sonarr, which: u8) -> Result<(), ArrError> {
+    match which % 12 {
+        0 => {
+            for series in client.all_series().await? {
+                check_title(&series.title);
+                assert!(series.seasons.iter().all(|season| season.number > 0), "a season of specials");
+                let most = series.seasons.iter().map(|season| season.episodes_on_disk).max();
+                assert!(series.episodes_on_disk >= most.unwrap_or_default());
+            }
+        }
+        1 => client.lookup("x").await?.iter().for_each(|series| check_title(&series.title)),
+        2 => client.each_holding(|holding| check_title(&holding.title)).await?,
+        3 => check_downloads(&client.downloads().await?),
+        4 => {
+            let upcoming = client.upcoming(Timestamp::UNIX_EPOCH, Timestamp::MAX).await?;
+            upcoming.iter().for_each(|entry| check_title(&entry.title));
+        }
+        5 => assert!(client.imported_since(Timestamp::UNIX_EPOCH).await?.is_sorted_by(|a, b| a.at >= b.at)),
+        6 => assert!(client.history(1).await?.is_sorted_by(|a, b| a.at >= b.at)),
+        7 => {
+            let now = Timestamp::UNIX_EPOCH;
+            for episode in client.episodes(1).await? {
+                let _ = (episode.on_disk(), episode.aired(now));
+            }
+        }
+        8 => drop(client.missing(50).await?),
+        9 => drop(client.series(1).await?),
+        10 => drop(client.server().disks().await?),
+        _ => drop(client.profiles().await?),
+    }
+    Ok(())
+}
+
+fn check_downloads(downloads: &[Download]) {
+    for download in downloads {
+        check_title(&download.title);
+        if let DownloadState::Stuck(reason) | DownloadState::Failed(reason) = &download.state {
+            assert!(!reason.is_empty());
+            check_line(reason);
+        }
+    }
+}
+
+/// A title as it stands in our questions.
+fn check_title(title: &str) {
+    let clean = clean_title(title);
+    assert!(!clean.is_empty() && !clean.contains(char::is_control), "{clean:?}");
+}
+
+fn check_line(said: &str) {
+    assert!(!said.contains('\n'), "{said:?}");
+}

@@ -1,0 +1,49 @@
+//! What Sonarr and Radarr report: read the same however its JSON is spaced, each matter named, words on one line and
+//! without paths; and taken from whoever presents the secret, and from nobody else.
+#![no_main]
+
+use std::cell::RefCell;
+
+use dialarr::arr::connect::{self, NoEvent};
+use dialarr::conversation::notices::Report;
+use dialarr_fuzz::program::{Program, REPORT_SECRET};
+use jiff::Timestamp;
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+
+thread_local! {
+    static PROGRAM: RefCell<Program> = RefCell::default();
+}
+
+fuzz_target!(|data: &[u8]| {
+    let now = Timestamp::UNIX_EPOCH;
+    let read = connect::read(data, now);
+    if let Ok(event) = serde_json::from_slice::<Value>(data)
+        && let Ok(reports) = &read
+    {
+        let spaced = serde_json::to_vec_pretty(&event).unwrap_or_default();
+        assert_eq!(connect::read(&spaced, now).as_ref(), Ok(reports), "spaced otherwise");
+    }
+    for reported in read.iter().flatten() {
+        assert!(!reported.matter.is_empty());
+        match &reported.report {
+            Report::Movie(title, _) | Report::Episode { show: title, .. } => assert_ne!(title.catalog_id, 0),
+            Report::Ill { check, message } => {
+                assert!(
+                    !check.is_empty() && !message.contains('\n') && !message.starts_with('/'),
+                    "{message:?}"
+                );
+            }
+            Report::Well { check } => assert!(!check.is_empty()),
+            Report::Stuck(_) | Report::Failed(_) => {}
+        }
+    }
+    let expected = match read {
+        Ok(_) => 200,
+        Err(NoEvent) => 400,
+    };
+    PROGRAM.with_borrow_mut(|program| {
+        assert_eq!(program.report(REPORT_SECRET, data), expected);
+        assert_eq!(program.report("another-word", data), 401);
+    });
+});

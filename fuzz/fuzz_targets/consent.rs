@@ -1,0 +1,52 @@
+//! Yes or no: a yes has no refusing word and no question in it, names the code that was asked for and no other number,
+//! and means the same in capitals; and a reaction to an open question never says yes.
+#![no_main]
+
+use dialarr::conversation::consent::{self, Answer, Code, Language};
+use dialarr::conversation::reaction;
+use libfuzzer_sys::fuzz_target;
+
+/// As a person would list them; words of ASCII letters, so that telling them apart needs nothing of what is tested.
+const REFUSING: [&str; 14] = [
+    "no", "not", "nope", "nah", "never", "cancel", "stop", "dont", "don't", "nein", "nee", "non", "nao",
+    "wait",
+];
+const LANGUAGES: [&str; 6] = ["es", "fr", "de", "pt", "it", "nl"];
+
+fuzz_target!(|data: &[u8]| {
+    let [code, languages, text @ ..] = data else { return };
+    let Ok(text) = str::from_utf8(text) else { return };
+    let code = Code::new(*code);
+    let spoken = LANGUAGES.iter().enumerate().filter(|(bit, _)| languages >> bit & 1 == 1);
+    let languages: Vec<Language> = spoken.filter_map(|(_, code)| Language::parse(code)).collect();
+    let answer = consent::read(text, code, &languages);
+    assert_eq!(consent::read(&text.to_ascii_uppercase(), code, &languages), answer, "in capitals");
+    assert_eq!(consent::read(&format!("  {text}\n"), code, &languages), answer, "with blanks around it");
+    match answer {
+        Answer::Yes => check_yes(text, code, &languages),
+        Answer::No => {
+            let without = consent::read(text, None, &languages);
+            assert_eq!(without, Answer::No, "whether a code was asked for does not matter to a no");
+        }
+        Answer::Soft(_) | Answer::Other => {}
+    }
+});
+
+fn check_yes(text: &str, code: Option<Code>, languages: &[Language]) {
+    let lower = text.to_lowercase();
+    let words = lower.split(|mark: char| !(mark.is_alphanumeric() || mark == '\''));
+    let refusing = words.into_iter().find(|word| REFUSING.contains(word));
+    assert_eq!(refusing, None, "a yes with a refusing word");
+    assert!(!text.contains(['?', '"', '\u{201C}', '\u{201D}', '>']), "a yes in a question or a quote");
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    match code {
+        // Other digits mean the same as ours, and are no ASCII.
+        Some(code) => assert!(digits.len() <= 2 && code.to_string().contains(&digits), "{digits} for {code}"),
+        None => assert_eq!(digits, "", "a yes with a number that nobody asked for"),
+    }
+    if let Some(code) = code {
+        let another = Code::new((code.to_string().parse::<u8>().unwrap_or_default() + 1) % 100);
+        assert_ne!(consent::read(text, another, languages), Answer::Yes, "a yes with any code");
+    }
+    assert_eq!(reaction::read(text), None, "a yes that is a reaction");
+}

@@ -1,0 +1,45 @@
+//! Twilio's report of a text of ours: noted when it is signed as it arrived, with its query, and names a text and a
+//! state; and noted as well when it comes again.
+#![no_main]
+
+use std::cell::RefCell;
+
+use dialarr::messaging::twilio::STATUS_PATH;
+use dialarr_fuzz::program::{Program, Signed, fields, signed_words};
+use http::Uri;
+use libfuzzer_sys::fuzz_target;
+
+thread_local! {
+    static PROGRAM: RefCell<Program> = RefCell::default();
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [how, rest @ ..] = data else { return };
+    let (query, form) = rest.split_at(rest.iter().position(|byte| *byte == b'\n').unwrap_or(0));
+    let form = form.strip_prefix(b"\n").unwrap_or(form);
+    let Ok(query) = str::from_utf8(query) else { return };
+    let Ok(target) = format!("{STATUS_PATH}?{query}").parse::<Uri>() else { return };
+    let target = target.to_string();
+    let by = match how % 4 {
+        0 | 1 => Signed::ByTwilio,
+        2 => Signed::BySomebody,
+        _ => Signed::Not,
+    };
+    let fields = fields(form);
+    let named = |name| fields.iter().find(|(key, _)| key == name).is_some_and(|(_, value)| !value.is_empty());
+    let expected = match by {
+        Signed::BySomebody | Signed::Not => 403,
+        Signed::ByTwilio if named("MessageSid") && named("MessageStatus") => 204,
+        Signed::ByTwilio => 400,
+    };
+    PROGRAM.with_borrow_mut(|program| {
+        assert_eq!(program.form(&target, form, by, form), expected);
+        if how % 4 == 1 {
+            assert_eq!(program.form(&target, form, by, form), expected, "it comes again");
+            let mut other = form.to_vec();
+            other.extend_from_slice(b"&ErrorCode=30007");
+            let known = signed_words(&other) == signed_words(form);
+            assert_eq!(program.form(&target, &other, by, form), if known { expected } else { 403 });
+        }
+    });
+});

@@ -1,0 +1,42 @@
+//! Words of strangers: what is kept as a fact, a title in a question, a text as it is sent. Each is within its bounds,
+//! on one line where it has to be, and what was made clean stays as it is.
+#![no_main]
+
+use dialarr::conversation::facts::{Fact, FactKind, Facts, Known};
+use dialarr::conversation::text::{Emoji, clean_title, first_page, for_sms};
+use jiff::Timestamp;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let [kind, words @ ..] = data else { return };
+    let Ok(words) = str::from_utf8(words) else { return };
+    check_fact(FactKind::ALL[usize::from(*kind) % FactKind::ALL.len()], words);
+    let title = clean_title(words);
+    assert!(!title.is_empty() && units(&title) <= 60 && !title.contains(char::is_control), "{title:?}");
+    assert_eq!(clean_title(&title), title, "cleaned twice");
+    let sent = for_sms(words, Emoji::Keep);
+    assert!(units(&sent) <= 1600);
+    let mut rest = Some(sent);
+    while let Some(text) = rest {
+        let page = first_page(&text);
+        assert!(units(&page.text) <= 320);
+        assert!(page.rest.as_ref().is_none_or(|rest| rest.len() < text.len()), "pages without an end");
+        rest = page.rest;
+    }
+});
+
+fn check_fact(kind: FactKind, words: &str) {
+    let (about, value) = words.split_once('=').map_or((None, words), |(about, value)| (Some(about), value));
+    let Ok(fact) = Fact::new(kind, about, value) else { return };
+    let told = fact.told();
+    assert!(!told.contains(['[', ']']) && !told.contains(char::is_control), "{told:?}");
+    assert!(fact.value.chars().count() <= 80 && fact.key.chars().count() <= 40);
+    let again = Fact::new(kind, Some(&fact.key), &fact.value);
+    assert_eq!(again.map(|again| again.value).as_ref(), Ok(&fact.value), "noted once more");
+    let facts = Facts(vec![Known { number: 1, fact, since: Timestamp::UNIX_EPOCH }]);
+    assert!(facts.lines().iter().all(|line| !line.contains('\n')));
+}
+
+fn units(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}

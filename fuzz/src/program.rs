@@ -1,0 +1,152 @@
+//! The whole program behind its webhooks, with a scratch database in memory. It takes texts and works on none, so that
+//! a run costs a transaction and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use dialarr::app::App;
+use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::clock::Clock;
+use dialarr::http::InProcess;
+use dialarr::messaging::signature::{self, SIGNATURE_HEADER, Verifier};
+use dialarr::messaging::twilio::WEBHOOK_PATH;
+use dialarr::simulation::{self, Peers};
+use dialarr::store::db::Db;
+use dialarr::web::{self, Trust};
+use http::Request;
+use jiff::tz::TimeZone;
+use secrecy::SecretString;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+const PUBLIC_URL: &str = "https://sms.example.org";
+/// What Sonarr and Radarr present.
+pub const REPORT_SECRET: &str = "a-long-random-word";
+/// A database that has taken this many requests gives way to an empty one.
+const MOST_REQUESTS: usize = 20_000;
+/// A text of somebody whom nobody knows, so that there is an answer whose fate can be reported.
+const FIRST_TEXT: &[u8] = b"MessageSid=SM0&From=%2B15550100101&To=%2B15550100000&Body=hi";
+
+pub struct Program {
+    runtime: Runtime,
+    running: Option<Running>,
+    requests: usize,
+}
+
+struct Running {
+    app: App,
+    door: InProcess,
+    _folder: TempDir,
+}
+
+/// Whose secret a request is signed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signed {
+    ByTwilio,
+    BySomebody,
+    Not,
+}
+
+impl Signed {
+    fn token(self) -> Option<SecretString> {
+        match self {
+            Self::ByTwilio => Some("the-token".into()),
+            Self::BySomebody => Some("another-token".into()),
+            Self::Not => None,
+        }
+    }
+}
+
+impl Program {
+    pub fn new() -> Self {
+        let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
+        Self { runtime, running: None, requests: 0 }
+    }
+
+    /// The status of a form that was posted to `target` of ours: `signed` is what the sender signed, which may be
+    /// another form than the one that arrives.
+    pub fn form(&mut self, target: &str, body: &[u8], by: Signed, signed: &[u8]) -> u16 {
+        let url = signature::signed_url(PUBLIC_URL, target);
+        let signature = by.token().map(|token| signature::sign(&token, &url, &fields(signed)));
+        let mut request = Request::post(target).header("content-type", "application/x-www-form-urlencoded");
+        if let Some(signature) = signature {
+            request = request.header(SIGNATURE_HEADER, signature);
+        }
+        self.answer(request.body(Bytes::copy_from_slice(body)).expect("a request"))
+    }
+
+    /// The status of a report of a library.
+    pub fn report(&mut self, token: &str, body: &[u8]) -> u16 {
+        let request = Request::post("/webhook/radarr").header("x-dialarr-token", token);
+        self.answer(request.body(Bytes::copy_from_slice(body)).expect("a request"))
+    }
+
+    fn answer(&mut self, request: Request<Bytes>) -> u16 {
+        if self.requests >= MOST_REQUESTS {
+            self.end();
+        }
+        self.requests += 1;
+        let running = self.running.get_or_insert_with(|| self.runtime.block_on(Running::start()));
+        self.runtime.block_on((running.door)(request)).status().as_u16()
+    }
+
+    fn end(&mut self) {
+        if let Some(Running { app, door, _folder }) = self.running.take() {
+            drop(door);
+            self.runtime.block_on(app.close());
+        }
+        self.requests = 0;
+    }
+}
+
+impl Default for Program {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Running {
+    async fn start() -> Self {
+        let folder =
+            tempfile::Builder::new().prefix("dialarr-fuzz").tempdir_in("/dev/shm").expect("a folder");
+        let path = folder.path().join("fuzz.db");
+        let db = Db::open(path.to_str().expect("a path of letters")).expect("a database");
+        let peers = Peers::new(
+            Clock::System,
+            FakeRadarr::at(Clock::System),
+            FakeSonarr::at(Clock::System),
+            PUBLIC_URL,
+        );
+        let settings = simulation::settings(TimeZone::UTC);
+        let mut blueprint = peers.blueprint(db, settings, None).expect("a blueprint");
+        let tokens = Vec::from_iter(Signed::ByTwilio.token());
+        let verifier = Verifier { tokens, shared_keys: BTreeMap::new() };
+        blueprint.trust = Some(Arc::new(Trust { verifier, public_url: PUBLIC_URL.to_owned() }));
+        blueprint.report_secret = Some(REPORT_SECRET.into());
+        let app = App::start(blueprint).await.expect("the program starts");
+        let door = web::in_process(web::webhook_router(app.webhooks.clone()));
+        let url = signature::signed_url(PUBLIC_URL, WEBHOOK_PATH);
+        let token = Signed::ByTwilio.token().expect("Twilio has one");
+        let first = Request::post(WEBHOOK_PATH)
+            .header(SIGNATURE_HEADER, signature::sign(&token, &url, &fields(FIRST_TEXT)))
+            .body(Bytes::from_static(FIRST_TEXT));
+        assert_eq!(door(first.expect("a request")).await.status(), 200, "the first text is taken");
+        app.engine.settled().await;
+        app.engine.drain(Duration::from_secs(1)).await;
+        Self { app, door, _folder: folder }
+    }
+}
+
+/// The fields of a form as whoever signs it reads them.
+pub fn fields(form: &[u8]) -> Vec<(String, String)> {
+    serde_urlencoded::from_bytes(form).unwrap_or_default()
+}
+
+/// The words of a form that its signature covers. Where a name ends and its value begins, Twilio does not sign.
+pub fn signed_words(form: &[u8]) -> String {
+    let distinct: BTreeSet<(String, String)> = fields(form).into_iter().collect();
+    distinct.into_iter().flat_map(|(name, value)| [name, value]).collect()
+}
