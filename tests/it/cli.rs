@@ -89,6 +89,17 @@ fn it_serves_while_nobody_else_does_and_ends_when_asked() {
 }
 
 #[test]
+fn nobody_else_on_the_machine_may_read_what_it_writes() {
+    let cli = Cli::new();
+    let served = cli.serve(&NOBODY_THERE);
+    assert_eq!(cli.run(&["backup", "copy.db"], &[]).code, Some(0));
+    for name in ["dialarr.db", "dialarr.db-wal", "copy.db"] {
+        assert_eq!(cli.mode(name), 0o600, "{name}");
+    }
+    served.terminate();
+}
+
+#[test]
 fn a_link_from_the_shell_signs_in_at_the_console_of_the_running_service() {
     let cli = Cli::new();
     let mut environment = NOBODY_THERE.to_vec();
