@@ -38,6 +38,7 @@ mod quotas;
 mod recommend;
 mod replay;
 mod requests;
+mod routes;
 mod routing;
 mod setup;
 mod shelf;
