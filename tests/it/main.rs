@@ -13,6 +13,7 @@ mod confirmation;
 mod copies;
 mod details;
 mod doctor;
+mod documents;
 mod eval;
 mod facts;
 mod following;
