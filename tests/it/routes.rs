@@ -21,10 +21,12 @@ use http::request::Builder;
 use http::{Method, Request, StatusCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::harness::browser::CONSOLE;
+use crate::harness::world::World;
 use crate::harness::{TestApp, reports};
 
 /// What a stranger may ask of the console.
@@ -376,6 +378,21 @@ async fn no_route_reads_more_of_a_request_than_its_limit() {
         takers += usize::from(read > 0);
     }
     assert!(takers > 30, "{takers} routes read a body");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_webhook_whose_body_does_not_come_is_answered_after_fourteen_seconds() {
+    let world = World::start().await;
+    let router = web::webhook_router(world.webhooks());
+    for route in webhook_routes().iter().filter(|route| route.changes()) {
+        let never = Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+        let request = route.to().header("x-twilio-signature", "none").header(CONTENT_TYPE, FORM);
+        let request = request.header("x-dialarr-token", reports::SECRET);
+        let asked = Instant::now();
+        let (status, _) = head(&router, request, never).await;
+        let answered = (status, asked.elapsed().as_secs());
+        assert_eq!(answered, (StatusCode::SERVICE_UNAVAILABLE, 14), "{}", route.name());
+    }
 }
 
 #[tokio::test]

@@ -31,7 +31,8 @@ use dialarr::store::privacy::sweep::{Swept, sweep};
 use dialarr::store::users::{self, Newcomer};
 use dialarr::store::{Conn, QueryResult};
 use dialarr::web::auth::SignIn;
-use dialarr::web::{self, console::Console};
+use dialarr::web::console::Console;
+use dialarr::web::{self, Webhooks};
 use http::Request;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -132,6 +133,10 @@ impl World {
 
     pub(crate) fn console(&self) -> Console {
         self.app.as_ref().unwrap().console.clone()
+    }
+
+    pub(crate) fn webhooks(&self) -> Webhooks {
+        self.app.as_ref().unwrap().webhooks.clone()
     }
 
     /// Rows whose state is not the last that was told of them.
