@@ -13,8 +13,10 @@ use dialarr::store::account::{Account, CallEnd, Ended};
 use dialarr::store::backlog::{Assistant, Backlog, Queue};
 use dialarr::store::outbox::{Acceptance, TextKind};
 use dialarr::store::turns::Kind;
+use diesel::RunQueryDsl;
 use jiff::Timestamp;
 
+use crate::harness::TestApp;
 use crate::harness::cli::Cli;
 
 const DOCUMENTS: [&str; 7] = [
@@ -271,6 +273,24 @@ fn what_the_table_of_findings_quotes_is_what_the_program_says() {
         }
     }
     assert!(quoted > 40, "{quoted} pieces are quoted");
+}
+
+#[tokio::test]
+async fn every_query_that_a_document_shows_fits_the_tables() {
+    let app = TestApp::start_without_model().await;
+    let mut queries = Vec::new();
+    for path in DOCUMENTS {
+        let text = read(path);
+        let blocks = text.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next());
+        queries.extend(blocks.flat_map(|block| block.split(";\n")).map(str::trim).map(str::to_owned));
+    }
+    queries.retain(|query| !query.is_empty());
+    assert!(queries.len() > 10, "{queries:?}");
+    for query in queries {
+        let plan = format!("EXPLAIN {query}");
+        let looked = app.app().db.read(move |conn| diesel::sql_query(plan).execute(conn)).await;
+        assert!(looked.is_ok(), "{looked:?}: {query}");
+    }
 }
 
 /// The crates under `[dependencies]` and `[dev-dependencies]`.
