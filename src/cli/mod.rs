@@ -5,6 +5,7 @@ mod console;
 mod demo;
 mod doctor;
 mod eval;
+mod health;
 mod listeners;
 mod serve;
 mod setup;
@@ -28,7 +29,7 @@ const BLOCKING_THREADS: usize = 8;
 
 /// Text a phone number, get things done on your Sonarr and Radarr
 #[derive(Debug, Parser, PartialEq, Eq)]
-#[command(version)]
+#[command(version = env!("DIALARR_VERSION"))]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -44,6 +45,8 @@ pub enum Command {
     Chat,
     /// Check everything that has to work, and tell what to do about what does not
     Doctor(doctor::Doctor),
+    /// Ask the running service whether it works, as a container does
+    Health,
     /// Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
     Setup(setup::Setup),
     /// List, change, export and forget the people who text, also while the service runs
@@ -89,6 +92,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 telemetry::start(&Log { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;
                 doctor::run(Config::load(), asked).await
             }
+            Command::Health => health::run(&Config::load()?).await,
             Command::Setup(asked) => setup::run(&configured()?, asked).await,
             Command::Users(command) => users::run(&configured()?, command),
             Command::Backup { file } => backup(&configured()?, file),

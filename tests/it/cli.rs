@@ -39,6 +39,7 @@ fn help_names_the_commands() {
       serve         Answer texts: listen for webhooks and finish what a crash left open
       chat          Talk in the terminal, with the real configuration and libraries
       doctor        Check everything that has to work, and tell what to do about what does not
+      health        Ask the running service whether it works, as a container does
       setup         Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
       users         List, change, export and forget the people who text, also while the service runs
       backup        Write a consistent copy of the database, also while the service runs
