@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 
-use crate::config::{Config, Log, LogFormat};
-use crate::store::db;
+use crate::config::{Config, Log, LogFormat, Problems};
+use crate::store::db::{self, OpenError};
+use crate::store::upgrade::UpgradeError;
 use crate::telemetry;
 
 /// What a demo shows of its log.
@@ -73,7 +74,19 @@ pub struct Demo {
     pub no_prompt: bool,
 }
 
-/// Does what was asked for; an error is for standard error and exit code 1.
+/// What no further start mends, so that none should be tried: EX_CONFIG of sysexits.h.
+const NOT_MENDED_BY_A_RESTART: u8 = 78;
+
+/// What the process ends with after an error.
+pub fn exit_code(error: &anyhow::Error) -> u8 {
+    let lasts = error.chain().any(|cause| {
+        let newer = matches!(cause.downcast_ref(), Some(OpenError::Upgrade(UpgradeError::Newer { .. })));
+        newer || cause.is::<Problems>()
+    });
+    if lasts { NOT_MENDED_BY_A_RESTART } else { 1 }
+}
+
+/// Does what was asked for; an error is for standard error and [`exit_code`].
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

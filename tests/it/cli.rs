@@ -58,7 +58,7 @@ fn every_configuration_problem_is_told_at_once_and_no_secret() {
     let environment =
         [("PORT", "many"), ("LLM_API_KEY", "hush hush"), ("SONARR_API_KEY", "sesame"), ("TZ", "Moon/Base")];
     let ended = Cli::new().run(&["serve"], &environment);
-    assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""));
+    assert_eq!((ended.code, ended.output.as_str()), (Some(78), ""));
     insta::assert_snapshot!(ended.errors, @r"
     error: failed to read the configuration
       PORT: not a port from 0 to 65535, e.g. PORT=3000

@@ -49,5 +49,6 @@ mod threads;
 mod tidy;
 mod tools;
 mod turns;
+mod upgrade;
 mod users;
 mod ways;

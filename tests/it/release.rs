@@ -1,9 +1,12 @@
-//! What an operator has of a release: which version it is, and whether it is well.
+//! What an operator has of a release: which version it is, whether it is well, and that it leaves a later one's data alone.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
+
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, SqliteConnection};
 
 use crate::harness::cli::Cli;
 
@@ -93,4 +96,28 @@ fn a_service_that_fails_is_not_well() {
         "error: failed to find the service at 127.0.0.1:{port} well: HTTP/1.1 503 Service Unavailable {{}}\n"
     );
     assert_eq!((ended.code, ended.errors), (Some(1), said));
+}
+
+#[test]
+fn a_database_of_a_later_version_is_refused_and_left_as_it_is() {
+    let cli = Cli::new();
+    cli.serve(&[AT_HOME, ("PORT", "0")]).terminate();
+    let later = "INSERT INTO __diesel_schema_migrations (version) VALUES ('20991231000000');
+                 CREATE TABLE of_tomorrow (id INTEGER) STRICT; PRAGMA wal_checkpoint(TRUNCATE)";
+    SqliteConnection::establish(&cli.path("dialarr.db")).unwrap().batch_execute(later).unwrap();
+    let before = cli.read("dialarr.db");
+
+    let refused = cli.run(&["serve"], &[AT_HOME, ("PORT", "0")]);
+    let said = refused.errors.lines().last().unwrap_or_default();
+    let expected = format!(
+        "error: failed to use dialarr.db: a later version of dialarr has changed it (20991231000000), and this is {}; \
+         hint: run that version again, or put back a copy from before it",
+        env!("DIALARR_VERSION")
+    );
+    assert_eq!((refused.code, said), (Some(78), expected.as_str()));
+    let refused = cli.run(&["users", "list"], &[]);
+    assert_eq!((refused.code, refused.errors), (Some(1), format!("{expected}\n")));
+
+    assert_eq!(cli.read("dialarr.db"), before);
+    assert_eq!(cli.names(), ["dialarr.db", "dialarr.db.lock"]);
 }
