@@ -19,7 +19,8 @@ use jiff::Timestamp;
 use crate::harness::TestApp;
 use crate::harness::cli::Cli;
 
-const DOCUMENTS: [&str; 7] = [
+const DOCUMENTS: [&str; 9] = [
+    "CHANGELOG.md",
     "README.md",
     "docs/ARCHITECTURE.md",
     "docs/DEPENDENCIES.md",
@@ -27,10 +28,18 @@ const DOCUMENTS: [&str; 7] = [
     "docs/OPERATIONS.md",
     "docs/RELIABILITY.md",
     "docs/SECURITY.md",
+    "packaging/README.md",
 ];
 /// Variables of other programs, and of our own tests.
-const OTHERS: [&str; 6] =
-    ["DIALARR_NODE_MODULES", "INSTA_UPDATE", "OLLAMA_CONTEXT_LENGTH", "SIM_FROM", "SIM_SEED", "SIM_SEEDS"];
+const OTHERS: [&str; 7] = [
+    "DIALARR_COMMIT",
+    "DIALARR_NODE_MODULES",
+    "INSTA_UPDATE",
+    "OLLAMA_CONTEXT_LENGTH",
+    "SIM_FROM",
+    "SIM_SEED",
+    "SIM_SEEDS",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
