@@ -174,3 +174,57 @@ fn remove_copies(path: &Path, before: SystemTime) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::store::db::Db;
+
+    /// A file that lacks the last change.
+    fn earlier(folder: &Path) -> (Conn, String, String) {
+        let path = folder.join("a.db").to_str().unwrap().to_owned();
+        drop(Db::open_simulated(&path, 0).unwrap());
+        let mut conn = Conn::establish(&path).unwrap();
+        let from = conn.revert_last_migration(MIGRATIONS).unwrap().to_string();
+        (conn, path, from)
+    }
+
+    #[test]
+    fn the_copy_lacks_what_was_changed_and_is_as_private_as_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut conn, path, from) = earlier(folder.path());
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        bring_up_to_date(&mut conn, &path).unwrap();
+        assert_eq!(tables(&mut conn).unwrap(), Tables::AsHere);
+
+        let copy = format!("{path}.before-{from}");
+        assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+        let mut copied = Conn::establish(&copy).unwrap();
+        assert_eq!(tables(&mut copied).unwrap(), Tables::Older { from });
+    }
+
+    #[test]
+    fn a_copy_from_before_the_same_change_gives_way_to_a_newer_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut conn, path, from) = earlier(folder.path());
+        for leftover in ["", ".part"] {
+            fs::write(format!("{path}.before-{from}{leftover}"), "of the last time").unwrap();
+        }
+        bring_up_to_date(&mut conn, &path).unwrap();
+        let mut copied = Conn::establish(&format!("{path}.before-{from}")).unwrap();
+        assert_eq!(tables(&mut copied).unwrap(), Tables::Older { from: from.clone() });
+        assert!(!Path::new(&format!("{path}.before-{from}.part")).exists());
+    }
+
+    #[test]
+    fn where_no_copy_can_be_made_nothing_is_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut conn, path, from) = earlier(folder.path());
+        fs::create_dir(format!("{path}.before-{from}.part")).unwrap();
+        let failed = bring_up_to_date(&mut conn, &path);
+        assert!(matches!(failed, Err(UpgradeError::Copy { .. })), "{failed:?}");
+        assert_eq!(tables(&mut conn).unwrap(), Tables::Older { from });
+    }
+}
