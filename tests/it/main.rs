@@ -37,6 +37,7 @@ mod privacy;
 mod queued;
 mod quotas;
 mod recommend;
+mod reconnects;
 mod release;
 mod replay;
 mod requests;
