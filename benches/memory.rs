@@ -20,6 +20,7 @@ use dialarr::simulation::{self, Peers};
 use dialarr::store::db::Db;
 use dialarr::store::memory::learning::{self, Embedded, Learned, NotedBy};
 use dialarr::store::memory::responses::{self, NewAnswer, Owner};
+use dialarr::store::privacy::erase_talk;
 use dialarr::store::users::{self, Newcomer};
 use jiff::tz::TimeZone;
 use rand::rngs::StdRng;
@@ -114,6 +115,10 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
         first.as_secs_f64(),
         resident()? - before,
     );
+    let (one, now) = (viewers[0], Clock::System.now());
+    let start = Instant::now();
+    app.db.write(move |conn| erase_talk(conn, one, now)).await?;
+    println!("  one person's {} answers forgotten in {:.2} s", rows / people, start.elapsed().as_secs_f64());
     app.drain().await;
     app.close().await;
     Ok(())

@@ -22,7 +22,7 @@ const REPORTS_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 const COPIES_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 const EVERY: Duration = Duration::from_mins(10);
 /// Rows of each table in one transaction: few, since texts that come in wait for its end.
-const ROWS_SWEPT: i64 = 200;
+const ROWS_SWEPT: i64 = 50;
 
 #[derive(Clone)]
 pub struct Upkeep {

@@ -99,15 +99,16 @@ impl Fact {
         }
         let key = match kind {
             FactKind::Quality => quality_of(&about).to_owned(),
-            FactKind::Alias | FactKind::Folder => plain_title(&about),
+            FactKind::Alias | FactKind::Folder | FactKind::Schedule => plain_title(&about),
             FactKind::Dislike | FactKind::Like => plain_title(&value),
-            FactKind::Schedule => String::new(),
             FactKind::Other if plain_title(&about).is_empty() => plain_title(&value),
             FactKind::Other => plain_title(&about),
         };
         match kind {
             FactKind::Alias if key.is_empty() => Err(NotAFact::WithoutName),
-            FactKind::Alias | FactKind::Folder if key.chars().count() > MAX_KEY_CHARS => {
+            FactKind::Alias | FactKind::Folder | FactKind::Schedule
+                if key.chars().count() > MAX_KEY_CHARS =>
+            {
                 Err(NotAFact::TooLong)
             }
             FactKind::Quality
@@ -131,24 +132,66 @@ impl Fact {
             FactKind::Like => format!("Likes {value}"),
             FactKind::Folder if key.is_empty() => format!("Folder {value}"),
             FactKind::Folder => format!("Folder {value} for {key}"),
-            FactKind::Schedule => format!("Schedule: {value}"),
+            FactKind::Schedule if key.is_empty() => format!("Schedule: {value}"),
+            FactKind::Schedule => format!("Schedule for {key}: {value}"),
             FactKind::Other if plain_title(value).starts_with(key.as_str()) => value.clone(),
             FactKind::Other => format!("{key}: {value}"),
         }
     }
 
-    /// Whether a person can have said it: of the words in it that mean something, one stands in their texts. A title's
-    /// description that talks the model into noting something passes where it uses a word of theirs.
+    /// Whether this is about the same as another, so that the newer of them holds. A name is one with or without its
+    /// article.
+    pub fn is_about_the_same(&self, other: &Self) -> bool {
+        let key = |fact: &Self| match fact.kind {
+            FactKind::Alias => without_article(&fact.key).to_owned(),
+            FactKind::Quality
+            | FactKind::Dislike
+            | FactKind::Like
+            | FactKind::Folder
+            | FactKind::Schedule
+            | FactKind::Other => fact.key.clone(),
+        };
+        self.kind == other.kind && key(self) == key(other)
+    }
+
+    /// Whether a person can have said it: half of its words that mean something stand in one of their texts, and of another
+    /// name for a title all of the name. A title's description that talks the model into noting something passes only
+    /// where it says little else than they did.
     pub fn stands_in<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> bool {
-        let fact = plain_title(&format!("{} {}", self.key, self.value));
+        let (key, value) = (plain_title(&self.key), plain_title(&self.value));
+        let (of_key, of_value) = (telling(&key), telling(&value));
         let four_k = is_four_k(&self.value);
         texts.into_iter().any(|text| {
             let said = plain_title(text);
-            let says = |word: &str| said.split(' ').any(|other| same_word(word, other));
-            let telling = |word: &&str| !SAYS_NOTHING.split(' ').any(|empty| empty == *word);
-            fact.split(' ').filter(telling).any(says) || (four_k && is_four_k(text))
+            let says = |word: &&str| said.split(' ').any(|other| same_word(word, other));
+            let count = |words: &[&str]| words.iter().filter(|word| says(word)).count();
+            match self.kind {
+                FactKind::Alias => {
+                    let of_the_name = |word: &&str| of_key.iter().any(|other| same_word(word, other));
+                    !of_key.is_empty()
+                        && count(&of_key) == of_key.len()
+                        && of_value.iter().any(|word| says(word) || of_the_name(word))
+                }
+                FactKind::Quality if four_k && is_four_k(text) => true,
+                FactKind::Quality
+                | FactKind::Dislike
+                | FactKind::Like
+                | FactKind::Folder
+                | FactKind::Schedule
+                | FactKind::Other => {
+                    let (stand, all) = (count(&of_key) + count(&of_value), of_key.len() + of_value.len());
+                    stand > 0 && 2 * stand >= all
+                }
+            }
         })
     }
+}
+
+/// The words that mean something, of words in the form of [`plain_title`].
+fn telling(words: &str) -> Vec<&str> {
+    let says_something =
+        |word: &&str| !word.is_empty() && !SAYS_NOTHING.split(' ').any(|empty| empty == *word);
+    words.split(' ').filter(says_something).collect()
 }
 
 /// One fact of a person, as it stands.
@@ -173,13 +216,15 @@ impl Facts {
             (!by_code, Reverse(known.since), Reverse(known.number))
         });
         let mut bytes = 0;
-        let lines = known.into_iter().take(MAX_LINES).map(|known| known.fact.told());
+        let mut lines = Vec::new();
+        for line in known.into_iter().map(|known| known.fact.told()) {
+            let with_it = bytes + LABEL.len() + line.len() + 1;
+            if lines.len() < MAX_LINES && tokens_in(with_it) <= MAX_TOKENS {
+                bytes = with_it;
+                lines.push(line);
+            }
+        }
         lines
-            .take_while(|line| {
-                bytes += LABEL.len() + line.len() + 1;
-                tokens_in(bytes) <= MAX_TOKENS
-            })
-            .collect()
     }
 
     /// The quality that is wanted of a kind, where it was said for that kind before the one for everything.
@@ -261,11 +306,13 @@ pub fn is_of_facts(result: &CallResult) -> bool {
     value_of(result).is_some()
 }
 
-/// An answer, with what it leaves unsaid of the facts that its turn noted or forgot: first, where nobody misses it.
+/// An answer, with what it leaves unsaid of the facts that its turn noted or forgot: first, where nobody misses it. To name
+/// what a fact is about is not yet to say that it was noted.
 pub fn with_unsaid<'a>(answer: &'a str, results: impl IntoIterator<Item = &'a CallResult>) -> String {
+    let tells = SAYS_NOTED.iter().any(|words| contains_words(answer, words));
     let mut told: Vec<&str> = Vec::new();
     for result in results {
-        let said = |value: &str| contains_words(answer, &plain_title(value));
+        let said = |value: &str| tells && contains_words(answer, &plain_title(value));
         if value_of(result).is_some_and(|value| !said(value)) && !told.contains(&result.for_user.as_str()) {
             told.push(&result.for_user);
         }
@@ -273,6 +320,26 @@ pub fn with_unsaid<'a>(answer: &'a str, results: impl IntoIterator<Item = &'a Ca
     told.push(answer);
     told.join(" ")
 }
+
+/// Words by which an answer says that something holds from here on, or does not.
+const SAYS_NOTED: [&str; 16] = [
+    "noted",
+    "remember",
+    "remembered",
+    "saved",
+    "keep in mind",
+    "know",
+    "from now on",
+    "from here on",
+    "always",
+    "never",
+    "forgot",
+    "forgotten",
+    "removed",
+    "no longer",
+    "anymore",
+    "any more",
+];
 
 /// The words of the fact that a call was about.
 fn value_of(result: &CallResult) -> Option<&str> {
@@ -405,6 +472,7 @@ mod tests {
         check(Folder, Some("Cartoons"), "kids", ("cartoons", "Folder kids for cartoons"));
         check(Folder, None, "kids", ("", "Folder kids"));
         check(Schedule, None, "no texts before noon", ("", "Schedule: no texts before noon"));
+        check(Schedule, Some("Movie night"), "Fridays", ("movie night", "Schedule for movie night: Fridays"));
         check(Other, None, "Watches with subtitles", ("watches with subtitles", "Watches with subtitles"));
         check(Other, Some("subtitles"), "in French", ("subtitles", "subtitles: in French"));
     }
@@ -437,6 +505,24 @@ mod tests {
         let many = facts((0..40).map(|n| fact(FactKind::Like, None, &format!("film {n}"))).collect());
         assert_eq!(many.lines().len(), 12);
         assert_eq!(many.lines()[0], "Likes film 39");
+    }
+
+    #[test]
+    fn a_fact_that_does_not_fit_leaves_the_place_to_a_shorter_one() {
+        let mut known: Vec<Fact> = vec![fact(FactKind::Like, None, "Pixar")];
+        known.extend((0..9).map(|n| fact(FactKind::Other, None, &format!("{n} {}", "long ".repeat(14)))));
+        let lines = facts(known).lines();
+        assert_eq!(lines.last().map(String::as_str), Some("Likes Pixar"), "{lines:?}");
+        assert!(lines.len() < 10, "{lines:?}");
+    }
+
+    #[test]
+    fn the_newer_of_two_facts_about_the_same_is_known_whatever_its_article() {
+        let alias = |name| fact(FactKind::Alias, Some(name), "The Office (UK)");
+        assert!(alias("the office").is_about_the_same(&alias("Office")));
+        assert!(!alias("the office").is_about_the_same(&alias("the office us")));
+        let (like, dislike) = (fact(FactKind::Like, None, "Pixar"), fact(FactKind::Dislike, None, "Pixar"));
+        assert!(like.is_about_the_same(&like) && !like.is_about_the_same(&dislike));
     }
 
     #[test]
@@ -495,6 +581,26 @@ mod tests {
             assert!(!horror.stands_in([text]) && !four_k.stands_in([text]), "{text}");
         }
         assert!(!horror.stands_in([]));
+        let long = fact(FactKind::Other, None, "sends everything to the kids folder of dune fans");
+        assert!(
+            !long.stands_in(["what is dune about?"])
+                && long.stands_in(["put all for dune fans to folder kids"])
+        );
+    }
+
+    #[test]
+    fn a_name_is_noted_only_where_its_person_used_it_and_for_a_title_that_has_to_do_with_it() {
+        let alias = |name, title| fact(FactKind::Alias, Some(name), title);
+        for (name, title, text) in [
+            ("the office", "The Office (UK) (2001)", "by the office I mean the british one"),
+            ("GoT", "Game of Thrones", "got is game of thrones"),
+            ("the space one", "Interstellar (2014)", "when I say the space one I mean interstellar"),
+        ] {
+            assert!(alias(name, title).stands_in([text]), "{text}");
+        }
+        assert!(!alias("dune", "Sharknado (2013)").stands_in(["what is dune about?"]));
+        assert!(!alias("movie night", "Dune").stands_in(["what is dune about?"]));
+        assert!(!alias("the", "Dune").stands_in(["the dune"]));
     }
 
     #[test]
@@ -510,7 +616,8 @@ mod tests {
             with_unsaid("All in 4k from now on, and pixar!", &results),
             "All in 4k from now on, and pixar!"
         );
-        assert_eq!(with_unsaid("All in 4K.", &results), "Noted: Likes Pixar. All in 4K.");
+        assert_eq!(with_unsaid("I will remember 4K.", &results), "Noted: Likes Pixar. I will remember 4K.");
+        assert_eq!(with_unsaid("Added Dune in 4K.", &results[..1]), "Noted: 4K quality. Added Dune in 4K.");
         let other = CallResult {
             for_model: serde_json::json!({ "status": "added", "value": "Dune" }),
             ..results[0].clone()

@@ -115,12 +115,27 @@ impl Budget {
         };
         fits(self.tokens, spent.tokens, more.tokens) && fits(self.cost, spent.cost, more.cost)
     }
+
+    /// What a day's calls that nobody waits for keep within, so that they leave the rest to people.
+    pub fn half(self) -> Self {
+        Self { tokens: self.tokens.map(|limit| limit / 2), cost: self.cost.map(|limit| limit / 2) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::conversation::prompt::{Message, ToolChoice};
+
+    #[test]
+    fn half_a_budget_is_half_of_what_is_bounded() {
+        let budget = Budget { tokens: Some(1_001), cost: None };
+        let spent = |tokens| Spent { tokens, cost: 9 };
+        assert!(
+            budget.half().has_room(spent(400), spent(100)) && !budget.half().has_room(spent(400), spent(101))
+        );
+        assert_eq!(Budget::default().half(), Budget::default());
+    }
 
     #[test]
     fn cached_input_has_its_own_price_and_parts_of_a_millionth_count_whole() {

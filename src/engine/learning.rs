@@ -2,6 +2,7 @@
 //! is the queue; a row is never worked on twice, and what fails is found by its words meanwhile.
 
 use std::collections::HashSet;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use serde_json::json;
@@ -21,6 +22,7 @@ use crate::store::memory::everyone::{self, Settled};
 use crate::store::memory::facts;
 use crate::store::memory::learning::{self, Embedded, Learned, NotedBy, Recorded, Taken};
 use crate::store::memory::responses::{self, Owner};
+use crate::store::privacy::erase_answer;
 use crate::store::spend::{self, Day, Reservation};
 use crate::store::users;
 
@@ -187,6 +189,22 @@ impl Engine {
         self.0.parts.db.write(settle).await
     }
 
+    /// Takes an answer out of what can be found, by whomever.
+    pub async fn forget_answer(&self, id: i64, by: By) -> Result<Settled, DbError> {
+        let now = self.now();
+        let forget = move |conn: &mut _| {
+            let asked_by = everyone::asked_by(conn, id)?;
+            if !erase_answer(conn, id)? {
+                return Ok(Settled::TooLate);
+            }
+            let subject = asked_by.map_or(Subject::Household, Subject::User);
+            let entry = Entry { by, kind: "memory_erased", subject, detail: json!({}) };
+            audit::record(conn, &entry, now)?;
+            Ok(Settled::Done)
+        };
+        self.0.parts.db.write(forget).await
+    }
+
     async fn learn_one(
         &self,
         row: &Taken,
@@ -260,7 +278,7 @@ impl Engine {
         let request = prompt::extraction(&row.question, &row.answer);
         let estimate = Estimate::of(&request, self.0.parts.settings.prices);
         let day = Day::of(self.now(), &self.0.parts.settings.zone);
-        let (call, budget) = (spend::Call { turn, user, day, estimate }, self.0.parts.settings.budget);
+        let (call, budget) = (spend::Call { turn, user, day, estimate }, self.0.parts.settings.budget.half());
         let reserve = move |conn: &mut _| {
             // A try that was cut off left its share behind.
             spend::settle(conn, turn, Charge::Input)?;
@@ -308,16 +326,38 @@ impl Engine {
         let none = || EmbedError::Garbled("a vector is missing".to_owned());
         let response = vectors.next().flatten().ok_or_else(none)?;
         let trigger = vectors.next().flatten();
-        Ok(Embedded { model: embedder.model().to_owned(), trigger, response })
+        let space = response.space(embedder.model());
+        *self.0.space.lock().unwrap_or_else(PoisonError::into_inner) = Some(space.clone());
+        Ok(Embedded { model: space, trigger, response })
+    }
+
+    /// What vectors that are made now can be compared with. Before the first one, nobody knows.
+    async fn space(&self, embedder: &dyn Embedder) -> Result<String, EmbedError> {
+        let known = self.0.space.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match known {
+            Some(space) => Ok(space),
+            None => self.embed(embedder, "", HARMLESS).await.map(|vectors| vectors.model),
+        }
     }
 
     /// What has no vectors yet, or those of another model.
     async fn embed_missing(&self, embedder: &dyn Embedder, progress: &mut Progress) -> Result<(), DbError> {
+        let nothing = self.0.parts.db.read(|conn| learning::without_vectors(conn, "", 1)).await?.is_empty();
+        if nothing {
+            return Ok(());
+        }
         let mut tried = HashSet::new();
         loop {
-            let model = embedder.model().to_owned();
+            let space = match self.space(embedder).await {
+                Ok(space) => space,
+                Err(error) => {
+                    tracing::warn!(%error, "answers are found by words until they can be embedded");
+                    return Ok(());
+                }
+            };
+            let wanted = space.clone();
             let mut rows =
-                self.0.parts.db.read(move |conn| learning::without_vectors(conn, &model, BATCH)).await?;
+                self.0.parts.db.read(move |conn| learning::without_vectors(conn, &wanted, BATCH)).await?;
             rows.retain(|(id, ..)| tried.insert(*id));
             if rows.is_empty() || self.0.draining.is_cancelled() {
                 return Ok(());
@@ -338,8 +378,8 @@ impl Engine {
                         if embedder.embed(&[HARMLESS.to_owned()]).await.is_err() {
                             return Ok(());
                         }
-                        let model = embedder.model().to_owned();
-                        let count = move |conn: &mut _| learning::count_failed_embedding(conn, id, &model);
+                        let space = space.clone();
+                        let count = move |conn: &mut _| learning::count_failed_embedding(conn, id, &space);
                         self.0.parts.db.write(count).await?;
                     }
                     Err(error) => {

@@ -102,6 +102,8 @@ struct Inner {
     embedding_places: Semaphore,
     /// Vectors of what people may find.
     index: Mutex<Index>,
+    /// What the last vector that was made can be compared with.
+    space: Mutex<Option<String>>,
     /// No new turn begins.
     draining: CancellationToken,
     /// Turns begin from here on; texts are taken in before.
@@ -125,6 +127,7 @@ impl Engine {
             learning: tokio::sync::Mutex::new(()),
             embedding_places: Semaphore::new(EMBEDDINGS_AT_ONCE),
             index: Mutex::new(Index::default()),
+            space: Mutex::new(None),
             draining: CancellationToken::new(),
             open: CancellationToken::new(),
             aborting: CancellationToken::new(),

@@ -85,7 +85,9 @@ impl Engine {
         match asked {
             Ok(Ok(vectors)) => {
                 let vector = vectors.into_iter().next().and_then(Unit::new)?;
-                Some((embedder.model().to_owned(), vector))
+                let space = vector.space(embedder.model());
+                *self.0.space.lock().unwrap_or_else(PoisonError::into_inner) = Some(space.clone());
+                Some((space, vector))
             }
             Ok(Err(error)) => {
                 tracing::warn!(%error, "what was said could not be embedded; memory is searched by words");

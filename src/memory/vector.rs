@@ -30,6 +30,12 @@ impl Unit {
         self.0.len()
     }
 
+    /// What it can be compared with: vectors of the same model and as many dimensions, since a server may put another model
+    /// behind a name.
+    pub fn space(&self, model: &str) -> String {
+        format!("{model}/{}", self.dims())
+    }
+
     /// The cosine, from -1 to 1. Vectors of different lengths are not alike at all.
     pub fn likeness(&self, other: &Self) -> f32 {
         if self.dims() != other.dims() {

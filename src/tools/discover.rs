@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use super::ranking::{Fit, Query};
 use super::{LOOKUP_TIMEOUT, Ran, Tool, ToolError, Uses, World};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{Movie, Series};
+use crate::arr::{ArrError, Movie, Series};
 use crate::conversation::facts::Facts;
 use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
@@ -91,12 +91,8 @@ impl SearchMedia {
         let movies = self.library.movies_of(args.kind).get(..1).unwrap_or_default();
         let series = self.library.series_of(args.kind).get(..1).unwrap_or_default();
         let (movies, series) = tokio::join!(
-            ask_all(movies, LOOKUP_PATIENCE, |radarr| {
-                try_join_all(terms.iter().map(|term| radarr.lookup(term)))
-            }),
-            ask_all(series, LOOKUP_PATIENCE, |sonarr| {
-                try_join_all(terms.iter().map(|term| sonarr.lookup(term)))
-            }),
+            ask_all(movies, LOOKUP_PATIENCE, |radarr| { each_term(&terms, |term| radarr.lookup(term)) }),
+            ask_all(series, LOOKUP_PATIENCE, |sonarr| { each_term(&terms, |term| sonarr.lookup(term)) }),
         );
         let movies = movies.map(|(instance, hits)| {
             let mut hits = each_once(hits, |movie| movie.tmdb);
@@ -117,6 +113,28 @@ impl SearchMedia {
         };
         Ok(answer(found, sentence, &failed))
     }
+}
+
+/// What a query finds, and what it means to its person. Only the query itself has to be answered.
+async fn each_term<'a, T, Answer>(
+    terms: &'a [&'a str],
+    lookup: impl Fn(&'a str) -> Answer,
+) -> Result<Vec<Vec<T>>, ArrError>
+where
+    Answer: Future<Output = Result<Vec<T>, ArrError>>,
+{
+    let mut answers = join_all(terms.iter().map(|term| lookup(term))).await.into_iter();
+    let mut found = Vec::new();
+    if let Some(said) = answers.next() {
+        found.push(said?);
+    }
+    for meant in answers {
+        match meant {
+            Ok(hits) => found.push(hits),
+            Err(error) => tracing::warn!(%error, "what a name means could not be looked up"),
+        }
+    }
+    Ok(found)
 }
 
 impl Found {

@@ -17,6 +17,9 @@ use crate::conversation::facts::{
 };
 use crate::conversation::transcript::{Arguments, Audience, CallFailure, CallResult, Tier, ToolSpec};
 
+/// What a model may do that put it in words of its own.
+const IN_THEIR_WORDS: &str = "the user did not say so: use their own words, or ask them";
+
 pub struct Remember;
 pub struct Forget;
 
@@ -144,10 +147,10 @@ fn fact(arguments: &Arguments) -> Result<Fact, CallFailure> {
 fn note(fact: Fact, world: &World) -> Result<Ran, CallFailure> {
     let texts = world.said.iter().chain(&world.last_three).map(String::as_str);
     if !fact.stands_in(texts) {
-        return Err(refusal("not_said", json!({ "hint": "the user did not say so" }), None));
+        return Err(refusal("not_said", json!({ "hint": IN_THEIR_WORDS }), None));
     }
-    let known = world.facts.find(fact.kind, &fact.key);
-    if known.is_none() && world.facts.0.len() >= MOST_FACTS {
+    let replaces_one = world.facts.0.iter().any(|known| known.fact.is_about_the_same(&fact));
+    if !replaces_one && world.facts.0.len() >= MOST_FACTS {
         return Err(refusal(
             "too_many",
             json!({ "limit": MOST_FACTS }),

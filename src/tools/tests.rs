@@ -692,7 +692,7 @@ async fn a_fact_is_noted_only_as_far_as_its_person_said_it_and_there_is_room() {
     );
     assert_eq!(
         noted(json!({"kind": "like", "value": "horror"})).await,
-        r#"{"error":"not_said","hint":"the user did not say so"}"#
+        r#"{"error":"not_said","hint":"the user did not say so: use their own words, or ask them"}"#
     );
     let likes: Vec<String> = (0..40).map(|n| format!("office {n}")).collect();
     let likes: Vec<_> = likes.iter().map(|like| (FactKind::Like, None, like.as_str())).collect();

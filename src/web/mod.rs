@@ -131,6 +131,7 @@ pub fn console_router(console: Console) -> Router {
         .route("/memory/process", post(memory::process))
         .route("/memory/{id}/share", post(memory::share))
         .route("/memory/{id}/keep", post(memory::keep))
+        .route("/memory/{id}/forget", post(memory::forget))
         .route("/audit", get(audit::show))
         .route("/health-checks", get(checks::show).post(checks::test))
         // What follows surrounds the routes above it, and only those.

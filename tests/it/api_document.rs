@@ -169,6 +169,7 @@ async fn the_document_names_every_route() {
     GET /api/v1/memory/context
     POST /api/v1/memory/process-pending
     POST /api/v1/memory/responses
+    DELETE /api/v1/memory/responses/{id}
     GET /api/v1/memory/stats
     POST /api/v1/messages
     GET /api/v1/messages/{id}

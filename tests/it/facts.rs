@@ -45,10 +45,10 @@ async fn what_is_noted_is_told_listed_and_forgotten_by_its_number() {
         wants_four_k(),
         says("Got it."),
         remembers(json!({ "kind": "dislike", "value": "horror" })),
-        says("OK, no horror from me."),
+        says("OK, no horror from now on."),
     ]);
     assert_eq!(app.sms("I only want 4K").await, "Noted: 4K quality. Got it.");
-    assert_eq!(app.sms("and I hate horror").await, "OK, no horror from me.");
+    assert_eq!(app.sms("and I hate horror").await, "OK, no horror from now on.");
     let list = "1. 4K quality\n2. Dislikes horror\nText FORGET and the number to remove one.";
     assert_eq!(app.sms("what do you know about me?").await, list);
     assert_eq!(app.sms("forget 9").await, "I know nothing by number 9. Text WHAT DO YOU KNOW for the list.");
@@ -94,7 +94,10 @@ async fn what_the_person_did_not_say_is_not_noted() {
         says("Dune (2021) is a film."),
     ]);
     assert_eq!(app.sms("what is dune").await, "Dune (2021) is a film.");
-    assert_eq!(app.results()[1], r#"{"error":"not_said","hint":"the user did not say so"}"#);
+    assert_eq!(
+        app.results()[1],
+        r#"{"error":"not_said","hint":"the user did not say so: use their own words, or ask them"}"#
+    );
     assert_eq!(app.count("user_facts").await, 0);
 }
 
@@ -252,6 +255,20 @@ async fn a_title_is_looked_for_by_what_the_person_means_with_a_model_and_without
             assert_eq!(found["results"][0]["meant"], true);
         }
     }
+}
+
+#[tokio::test]
+async fn what_was_said_is_found_where_what_it_means_cannot_be_looked_up() {
+    let app = TestApp::start().await;
+    app.radarr().catalog(movie("Dune").year(2021));
+    app.radarr().catalog(movie("Blade Runner").year(1982));
+    known(&app, ANN, FactKind::Alias, Some("dune"), "Blade Runner").await;
+    app.radarr().spare_next();
+    app.radarr().fail_next(404);
+    app.model_plays([calls("search_media", json!({ "query": "dune", "type": "movie" })), says("This one?")]);
+    app.sms("dune").await;
+    let found: Value = serde_json::from_str(&app.results()[0]).unwrap();
+    assert_eq!((&found["total"], &found["results"][0]["title"]), (&json!(1), &json!("Dune")), "{found}");
 }
 
 #[tokio::test]

@@ -228,8 +228,60 @@ async fn the_operator_adds_what_everybody_finds_and_it_is_worked_on_once() {
     }
     let stats = program.get("/api/v1/memory/stats").await.json();
     assert_eq!(stats["by_scope"], json!([{ "name": "global", "count": 1 }]));
-    assert_eq!(stats["by_model"], json!([{ "name": "hashing-256", "count": 1 }]));
+    assert_eq!(stats["by_model"], json!([{ "name": "hashing-256/256", "count": 1 }]));
     assert_eq!(stats["vector_bytes"], json!(2 * 256 * 4));
+}
+
+#[tokio::test]
+async fn the_operator_takes_an_answer_back_that_everybody_found() {
+    let app = TestApp::start_without_model().await;
+    let program = app.program().await;
+    let says = json!({ "trigger": "where do i watch it", "response": "Open Plex on your TV." });
+    let looks = async || {
+        let path = "/api/v1/memory/context?user=1&query=where+do+i+watch";
+        program.get(path).await.json()["lines"].as_array().unwrap().len()
+    };
+    program.post("/api/v1/memory/responses", says.clone()).await;
+    app.app().engine.learn_now().await.unwrap();
+    assert_eq!(looks().await, 1);
+
+    let mut browser = app.browser().await;
+    assert!(browser.get("/memory").await.says().contains("What everybody may be told where do i watch it"));
+    let location = browser.submit("/memory/1/forget", &[]).await.location.unwrap();
+    let page = browser.get(&location).await.says();
+    assert!(page.contains("Nobody is told it any more.") && !page.contains("watch"), "{page}");
+    assert_eq!(looks().await, 0);
+    assert!(app.columns_with("Plex").await.is_empty());
+
+    program.post("/api/v1/memory/responses", says).await;
+    assert_eq!(looks().await, 1);
+    assert_eq!(program.delete("/api/v1/memory/responses/2").await.status, 204);
+    assert_eq!(looks().await, 0);
+    for gone in ["2", "9", "x"] {
+        assert_eq!(program.delete(&format!("/api/v1/memory/responses/{gone}")).await.problem().0, 404);
+    }
+    let erased: Vec<_> = app.audit().await.into_iter().filter(|line| line.contains("erased")).collect();
+    assert_eq!(erased, ["memory_erased household by console", "memory_erased household by key:1"]);
+}
+
+#[tokio::test]
+async fn notes_leave_half_of_the_days_budget_to_people() {
+    let app = TestApp::with(|settings| {
+        settings.notes = Notes::ByModel;
+        settings.budget.tokens = Some(1_000_000);
+    })
+    .await;
+    let below = "UPDATE usage SET tokens_in = 490000";
+    let above = "UPDATE usage SET tokens_in = 510000";
+    for (spent, by) in [(below, "model"), (above, "code")] {
+        ask(&app, ANN, &format!("where do I watch it by {by}"), "Open Plex on your TV.").await;
+        changes(&app, spent).await;
+        app.model_plays((by == "model").then(|| says(&reply("user").to_string())));
+        assert_eq!(learns(&app).await.learned, 1);
+        let noted =
+            app.lines("SELECT extracted_by AS line FROM agent_responses ORDER BY id DESC LIMIT 1").await;
+        assert_eq!(noted, [by]);
+    }
 }
 
 #[tokio::test]

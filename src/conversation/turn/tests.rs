@@ -170,8 +170,8 @@ fn a_fact_that_was_noted_is_told_whatever_the_model_says() {
     };
     log.steps[0].calls[0].state = CallState::Done(noted);
     assert_eq!(log.next(NOW, &LIMITS), model("Noted: 4K quality. All right."));
-    log.steps[1] = says("All right, 4k it is.");
-    assert_eq!(log.next(NOW, &LIMITS), model("All right, 4k it is."));
+    log.steps[1] = says("I will remember 4k.");
+    assert_eq!(log.next(NOW, &LIMITS), model("I will remember 4k."));
     log.steps[1] = ModelStep { stop: Stop::Refused, ..says("") };
     let refusal = format!("Noted: 4K quality. {}", Excuse::Refused.text());
     assert_eq!(log.next(NOW, &LIMITS), tools(&refusal));

@@ -17,9 +17,9 @@ const SUGGESTED: Written =
 /// Suggestions that are looked at; an admin who has so many open wants no more.
 const LOOKED_AT: i64 = 200;
 
-/// An answer that waits for an admin's word.
+/// An answer that waits for an admin's word, or that everybody may find.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Suggestion {
+pub struct General {
     pub id: i64,
     pub question: String,
     pub answer: String,
@@ -34,20 +34,35 @@ pub enum Settled {
     TooLate,
 }
 
-pub fn suggestions(conn: &mut Conn) -> QueryResult<Vec<Suggestion>> {
-    let rows: Vec<(i64, String, String, i64)> = agent_responses::table
-        .filter(SUGGESTED)
-        .order(agent_responses::id.desc())
-        .limit(LOOKED_AT)
-        .select((
-            agent_responses::id,
-            agent_responses::trigger_text,
-            agent_responses::response_text,
-            agent_responses::created_at,
-        ))
-        .load(conn)?;
-    let read = |(id, question, answer, at)| Ok(Suggestion { id, question, answer, said_at: time(at)? });
-    rows.into_iter().map(read).collect()
+pub fn suggestions(conn: &mut Conn) -> QueryResult<Vec<General>> {
+    let suggested = agent_responses::table.filter(SUGGESTED).order(agent_responses::id.desc());
+    read(suggested.limit(LOOKED_AT).select(COLUMNS).load(conn)?)
+}
+
+/// What everybody may find, the last changed first.
+pub fn shared(conn: &mut Conn) -> QueryResult<Vec<General>> {
+    let findable = agent_responses::state.eq_any(["pending", "done"]);
+    let shared = agent_responses::table
+        .filter(agent_responses::owner.eq(Owner::Everyone.key()).and(findable))
+        .order(agent_responses::revision.desc());
+    read(shared.limit(LOOKED_AT).select(COLUMNS).load(conn)?)
+}
+
+const COLUMNS: (
+    agent_responses::id,
+    agent_responses::trigger_text,
+    agent_responses::response_text,
+    agent_responses::created_at,
+) = (
+    agent_responses::id,
+    agent_responses::trigger_text,
+    agent_responses::response_text,
+    agent_responses::created_at,
+);
+
+fn read(rows: Vec<(i64, String, String, i64)>) -> QueryResult<Vec<General>> {
+    let general = |(id, question, answer, at)| Ok(General { id, question, answer, said_at: time(at)? });
+    rows.into_iter().map(general).collect()
 }
 
 /// Puts an answer before the admins. Where somebody else had asked the same and was answered in the same words, it is for

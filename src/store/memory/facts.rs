@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use diesel::dsl::count_star;
 use diesel::prelude::*;
 use jiff::Timestamp;
 
@@ -12,6 +13,11 @@ use crate::store::Conn;
 use crate::store::codec::{fact_kind, fact_kind_word, ms, number, time};
 use crate::store::schema::user_facts;
 use crate::store::written::Written;
+
+/// Facts are numbered up to this, then from 1 again.
+const NUMBERS: u32 = 99;
+/// Suggestions that one person has waiting; a newer one takes the place of the oldest.
+const MOST_SUGGESTED: usize = 5;
 
 const ACTIVE: Written = Written("user_facts.state = 'active'");
 const SUGGESTED: Written = Written("user_facts.state = 'suggested'");
@@ -70,20 +76,21 @@ pub fn note(
     now: Timestamp,
 ) -> QueryResult<Noting> {
     let mut active = active(conn, user)?;
-    for (id, _) in active.extract_if(.., |(_, known)| contradicts(&known.fact, fact)) {
+    if let Some((_, known)) = active.iter().find(|(_, known)| known.fact == *fact) {
+        return Ok(Noting::Known(known.number));
+    }
+    let gives_way = |known: &Known| known.fact.is_about_the_same(fact) || contradicts(&known.fact, fact);
+    let older: Vec<_> = active.extract_if(.., |(_, known)| gives_way(known)).collect();
+    let number = match older.first() {
+        // Whoever has the list before them still finds it where it stood.
+        Some((_, known)) => known.number,
+        None if active.len() >= MOST_FACTS => return Ok(Noting::Full),
+        None => free_number(conn, user, &active)?,
+    };
+    for (id, _) in older {
         supersede(conn, id, now)?;
     }
-    let older = active.iter().find(|(_, known)| same_matter(&known.fact, fact));
-    let number = match older {
-        Some((_, known)) if known.fact == *fact => return Ok(Noting::Known(known.number)),
-        // Whoever has the list before them still finds it where it stood.
-        Some((id, known)) => {
-            supersede(conn, *id, now)?;
-            known.number
-        }
-        None if active.len() >= MOST_FACTS => return Ok(Noting::Full),
-        None => free_number(&active),
-    };
+    end_suggestions(conn, user, fact, now)?;
     let (word, event) = match source {
         Source::Said(event) => ("said", event),
         Source::Operator => ("operator", None),
@@ -134,6 +141,9 @@ pub fn suggest(conn: &mut Conn, user: UserId, fact: &Fact, now: Timestamp) -> Qu
     if alike > 0 {
         return Ok(());
     }
+    for one in suggestions(conn, user)?.iter().rev().skip(MOST_SUGGESTED - 1) {
+        dismiss(conn, user, one.id, now)?;
+    }
     diesel::insert_into(user_facts::table)
         .values((
             user_facts::user_id.eq(user.0),
@@ -181,6 +191,14 @@ pub fn dismiss(conn: &mut Conn, user: UserId, id: i64, now: Timestamp) -> QueryR
     Ok(dismissed > 0)
 }
 
+/// What a person says settles what was suggested about the same.
+fn end_suggestions(conn: &mut Conn, user: UserId, fact: &Fact, now: Timestamp) -> QueryResult<()> {
+    for one in suggestions(conn, user)?.iter().filter(|one| one.fact.is_about_the_same(fact)) {
+        dismiss(conn, user, one.id, now)?;
+    }
+    Ok(())
+}
+
 /// Nothing is known of the person any more, and no word of it is left.
 pub fn erase(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     let theirs =
@@ -189,16 +207,23 @@ pub fn erase(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     empty(conn, &ids, now)
 }
 
-/// Erases the words of at most `limit` facts that ended before `before`; gives how many.
+/// Erases the words of at most `limit` facts that ended before `before`, and of as many that were suggested before it and
+/// never kept; gives the larger number.
 pub fn erase_ended(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> QueryResult<i64> {
-    let ids: Vec<i64> = user_facts::table
+    let ended: Vec<i64> = user_facts::table
         .filter(ENDED.and(user_facts::ended_at.lt(ms(before))))
         .order(user_facts::ended_at)
         .limit(limit)
         .select(user_facts::id)
         .load(conn)?;
-    empty(conn, &ids, now)?;
-    Ok(i64::try_from(ids.len()).unwrap_or(limit))
+    empty(conn, &ended, now)?;
+    let suggested: Vec<i64> = user_facts::table
+        .filter(SUGGESTED.and(user_facts::created_at.lt(ms(before))))
+        .limit(limit)
+        .select(user_facts::id)
+        .load(conn)?;
+    empty(conn, &suggested, now)?;
+    Ok(i64::try_from(ended.len().max(suggested.len())).unwrap_or(limit))
 }
 
 const ROW: (
@@ -228,10 +253,6 @@ fn active(conn: &mut Conn, user: UserId) -> QueryResult<Vec<(i64, Known)>> {
         Ok((id, Known { number: number(of_list.unwrap_or_default())?, fact, since: time(at)? }))
     };
     rows.into_iter().map(known).collect()
-}
-
-fn same_matter(one: &Fact, other: &Fact) -> bool {
-    (one.kind, &one.key) == (other.kind, &other.key)
 }
 
 /// Whether a newer fact of another key says otherwise: who likes it now does not dislike it, and a quality for everything
@@ -269,10 +290,17 @@ fn empty(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult<()> {
     Ok(())
 }
 
-/// The smallest that is free.
-fn free_number(active: &[(i64, Known)]) -> u32 {
+/// One that nothing has had for as long as there are numbers left: whoever has an older list before them forgets nothing
+/// else by it. So many were given as facts hold or were forgotten, since what is replaced hands its number on.
+fn free_number(conn: &mut Conn, user: UserId, active: &[(i64, Known)]) -> QueryResult<u32> {
+    let forgotten: i64 = user_facts::table
+        .filter(user_facts::user_id.eq(user.0).and(user_facts::state.eq("forgotten")))
+        .select(count_star())
+        .first(conn)?;
     let taken: BTreeSet<u32> = active.iter().map(|(_, known)| known.number).collect();
-    (1..).find(|number| !taken.contains(number)).unwrap_or(u32::MAX)
+    let given = active.len() + usize::try_from(forgotten).unwrap_or_default();
+    let numbers = (1..=NUMBERS).cycle().skip(given % NUMBERS as usize);
+    Ok(numbers.take(NUMBERS as usize).find(|number| !taken.contains(number)).unwrap_or(NUMBERS))
 }
 
 #[cfg(test)]
@@ -332,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_stays_with_its_fact_and_is_given_again_once_that_is_forgotten() {
+    fn a_number_stays_with_its_fact_and_is_not_given_to_the_next_once_that_is_forgotten() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         for (second, what) in [(1, "horror"), (2, "musicals"), (3, "westerns")] {
@@ -341,7 +369,26 @@ mod tests {
         assert_eq!(forget(&mut conn, ann, Which::Number(2), at(4)), Ok(Some(dislikes("musicals"))));
         assert_eq!(list(&mut conn, ann), ["1 Dislikes horror", "3 Dislikes westerns"]);
         assert_eq!(forget(&mut conn, ann, Which::Number(2), at(5)), Ok(None));
-        assert_eq!(say(&mut conn, ann, &quality("4K"), 6), Noting::Noted(2));
+        assert_eq!(forget(&mut conn, ann, Which::Number(3), at(5)), Ok(Some(dislikes("westerns"))));
+        assert_eq!(say(&mut conn, ann, &quality("4K"), 6), Noting::Noted(4));
+        let likes = Fact::new(FactKind::Like, None, "horror").unwrap();
+        assert_eq!(say(&mut conn, ann, &likes, 7), Noting::Noted(1));
+        assert_eq!(list(&mut conn, ann), ["1 Likes horror", "4 4K quality"]);
+    }
+
+    #[test]
+    fn numbers_begin_again_where_none_is_left_and_none_is_had_twice() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        say(&mut conn, ann, &quality("4K"), 0);
+        for second in 1..99 {
+            let Noting::Noted(number) = say(&mut conn, ann, &dislikes(&format!("film {second}")), second)
+            else {
+                panic!("not noted");
+            };
+            forget(&mut conn, ann, Which::Number(number), at(second)).unwrap();
+        }
+        assert_eq!(say(&mut conn, ann, &dislikes("horror"), 100), Noting::Noted(2));
     }
 
     #[test]
@@ -397,6 +444,24 @@ mod tests {
         }
         assert_eq!(suggestions(&mut conn, ann).unwrap(), []);
         assert_eq!(list(&mut conn, ann), ["1 4K quality"]);
+    }
+
+    #[test]
+    fn suggestions_are_few_and_what_is_said_or_old_ends_them() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        for second in 1..=7 {
+            suggest(&mut conn, ann, &dislikes(&format!("film {second}")), at(second)).unwrap();
+        }
+        let waiting = |conn: &mut Conn| {
+            let waiting = suggestions(conn, ann).unwrap();
+            waiting.into_iter().map(|one| one.fact.value).collect::<Vec<_>>()
+        };
+        assert_eq!(waiting(&mut conn), ["film 3", "film 4", "film 5", "film 6", "film 7"]);
+        say(&mut conn, ann, &dislikes("film 5"), 8);
+        assert_eq!(waiting(&mut conn), ["film 3", "film 4", "film 6", "film 7"]);
+        erase_ended(&mut conn, at(6), 10, at(20)).unwrap();
+        assert_eq!(waiting(&mut conn), ["film 6", "film 7"]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What somebody may find: every statement filters by owner before it ranks anything.
 
+use std::collections::HashSet;
+
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 
@@ -56,14 +58,16 @@ pub fn by_words(conn: &mut Conn, owners: &Owners, words: &[String], most: usize)
         (rare, _) => rare.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" OR "),
     };
     let sought = within(owners, &format!("({wanted})"));
+    // A text and what was noted of it stand in two rows, 2 * id and 2 * id + 1; notes count half.
     let rows: Vec<Id> = diesel::sql_query(
-        "SELECT rowid AS id FROM response_words WHERE response_words MATCH ? \
-         ORDER BY bm25(response_words, 0.0, 1.0, 1.0, 0.5, 0.5), rowid DESC LIMIT ?",
+        "SELECT rowid / 2 AS id FROM response_words WHERE response_words MATCH ? \
+         ORDER BY bm25(response_words, 0.0, 1.0, 1.0) / (1 + rowid % 2), rowid DESC LIMIT ?",
     )
     .bind::<Text, _>(sought)
-    .bind::<BigInt, _>(i64::try_from(most).unwrap_or(i64::MAX))
+    .bind::<BigInt, _>(i64::try_from(2 * most).unwrap_or(i64::MAX))
     .load(conn)?;
-    Ok(rows.into_iter().map(|row| row.id).collect())
+    let mut each = HashSet::new();
+    Ok(rows.into_iter().map(|row| row.id).filter(|id| each.insert(*id)).take(most).collect())
 }
 
 /// In how many of their answers a word stands, as far as that matters.
@@ -80,7 +84,7 @@ fn counted(conn: &mut Conn, owners: &Owners, word: &str) -> QueryResult<i64> {
 /// What is sought, in what these owners may find.
 fn within(owners: &Owners, sought: &str) -> String {
     let owners: Vec<String> = owners.0.iter().map(|owner| quoted(owner)).collect();
-    format!("owner:({}) AND {{trigger_text response_text summary keywords}}:{sought}", owners.join(" OR "))
+    format!("owner:({}) AND {{said told}}:{sought}", owners.join(" OR "))
 }
 
 /// A word as FTS5 takes it for nothing but a word.

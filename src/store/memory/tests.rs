@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
@@ -17,6 +19,7 @@ use crate::conversation::transcript::{PhoneNumber, UserId};
 use crate::memory::index::Index;
 use crate::memory::vector::Unit;
 use crate::store::privacy::erase_talk;
+use crate::store::privacy::sweep::{Swept, sweep};
 use crate::store::schema::agent_responses;
 use crate::store::users::{self, Newcomer};
 use crate::store::{Conn, scratch};
@@ -358,7 +361,6 @@ proptest! {
 
 #[test]
 fn retention_takes_old_answers_and_leaves_what_the_operator_added() {
-    use crate::store::privacy::sweep::sweep;
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
     own(&mut conn, 1, ann, ("walrus", "walrus"));
@@ -370,4 +372,66 @@ fn retention_takes_old_answers_and_leaves_what_the_operator_added() {
     let day = SignedDuration::from_hours(24);
     sweep(&mut conn, NOW + day, 100, NOW + day).unwrap();
     assert_eq!(found(&mut conn, ann, "walrus"), [added]);
+}
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
+/// In how many pages of the index of words these bytes stand. Words stand there without their endings.
+fn pages_with(conn: &mut Conn, bytes: &str) -> i64 {
+    let pages = "SELECT count(*) AS n FROM response_words_data WHERE instr(block, CAST(? AS BLOB)) > 0";
+    diesel::sql_query(pages).bind::<Text, _>(bytes).get_result::<Count>(conn).unwrap().n
+}
+
+#[test]
+fn what_much_was_said_of_is_not_found_at_once_and_overwritten_in_pieces() {
+    let mut conn = scratch();
+    let (ann, bob) = (user(&mut conn, 1), user(&mut conn, 2));
+    for n in 0..400 {
+        own(&mut conn, n, ann, ("qxwalrus", &format!("qxwalrus {n}")));
+    }
+    let bobs = own(&mut conn, 1_000, bob, ("qxzebra", "qxzebra"));
+    assert!(pages_with(&mut conn, "walru") > 0);
+
+    erase_talk(&mut conn, ann, NOW).unwrap();
+    assert_eq!(found(&mut conn, ann, "qxwalrus"), [0_i64; 0]);
+    assert!(pages_with(&mut conn, "walru") > 0, "nothing was left to be overwritten");
+    let mut pieces = 0;
+    while sweep(&mut conn, NOW, 100, NOW).unwrap() == Swept::More {
+        pieces += 1;
+        assert!(pieces < 100, "it never ends");
+    }
+    assert_eq!(pages_with(&mut conn, "walru"), 0);
+    assert_eq!(found(&mut conn, bob, "qxzebra"), [bobs]);
+
+    // From here on a word that goes is overwritten with its row again.
+    erase_talk(&mut conn, bob, NOW).unwrap();
+    assert_eq!(pages_with(&mut conn, "zebra"), 0);
+    conn.batch_execute("INSERT INTO response_words(response_words, rank) VALUES ('integrity-check', 1)")
+        .unwrap();
+}
+
+#[test]
+fn what_the_model_noted_is_found_by_its_own_words_until_it_is_forgotten() {
+    let mut conn = scratch();
+    let ann = user(&mut conn, 1);
+    let id = says(&mut conn, "turn:1", Owner::User(ann), Some(ann), ("where do I watch it", "Open Plex."));
+    let mut noted = learned("", "", MODEL);
+    noted.by = NotedBy::Model;
+    noted.extraction.keywords = vec!["television".to_owned()];
+    learning::complete(&mut conn, id, &noted, NOW).unwrap();
+    let by_words = |conn: &mut Conn, word: &str| {
+        let owners = search::owners(conn, ann).unwrap();
+        search::by_words(conn, &owners, &[word.to_owned()], 9).unwrap()
+    };
+    for word in ["television", "plex", "watch"] {
+        assert_eq!(by_words(&mut conn, word), [id], "{word}");
+    }
+    erase_talk(&mut conn, ann, NOW).unwrap();
+    assert_eq!(by_words(&mut conn, "television"), [0_i64; 0]);
+    conn.batch_execute("INSERT INTO response_words(response_words, rank) VALUES ('integrity-check', 1)")
+        .unwrap();
 }

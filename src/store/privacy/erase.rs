@@ -7,6 +7,7 @@ use diesel::sqlite::Sqlite;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::words;
 use crate::conversation::transcript::{Arguments, CallResult, UserId};
 use crate::store::conversations::{self as talk_rows, EndReason};
 use crate::store::memory::responses::{self, OPERATOR};
@@ -55,14 +56,16 @@ pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
     }
     notice_rows::put_aside(conn, user, now)?;
     let theirs = Scope::Person(user);
-    received(conn, theirs)?;
+    words::of_person(conn, user, now, |conn| {
+        received(conn, theirs)?;
+        sent(conn, theirs)?;
+        remembered(conn, theirs)
+    })?;
     turns(conn, theirs)?;
-    sent(conn, theirs)?;
     reactions(conn, theirs)?;
     requests(conn, theirs)?;
     titles(conn, theirs)?;
     notices(conn, theirs)?;
-    remembered(conn, theirs)?;
     groups::leave(conn, user)?;
     facts::erase(conn, user, now)?;
     diesel::delete(follows::table.filter(follows::user_id.eq(user.0))).execute(conn).map(drop)
@@ -136,14 +139,25 @@ pub(super) fn notices(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
 
 /// What was remembered to be found again. What the operator added goes with nobody's time.
 pub(super) fn remembered(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
-    let rows = agent_responses::id.eq_any(ids!(agent_responses, scope));
+    let rows = ids!(agent_responses, scope);
     let to_go = match scope {
-        Scope::Person(_) => rows.and(agent_responses::agent.ne("")),
-        Scope::Rows { .. } => rows.and(agent_responses::agent.ne(OPERATOR)),
+        Scope::Person(_) => rows,
+        Scope::Rows { .. } => rows.filter(agent_responses::agent.ne(OPERATOR)),
     };
+    answers(conn, to_go).map(drop)
+}
+
+/// One answer is not found again, by whoever might have. Gives whether there was any.
+pub fn erase_answer(conn: &mut Conn, id: i64) -> QueryResult<bool> {
+    let row = agent_responses::table.select(agent_responses::id).into_boxed::<Sqlite>();
+    Ok(answers(conn, row.filter(agent_responses::id.eq(id)))? > 0)
+}
+
+fn answers(conn: &mut Conn, ids: agent_responses::BoxedQuery<'_, Sqlite, BigInt>) -> QueryResult<usize> {
+    let to_go = agent_responses::id.eq_any(ids).and(agent_responses::state.ne("erased"));
     let revision = responses::next_revision(conn)?;
     let nothing = || None::<Vec<u8>>;
-    diesel::update(agent_responses::table.filter(to_go.and(agent_responses::state.ne("erased"))))
+    diesel::update(agent_responses::table.filter(to_go))
         .set((
             (
                 agent_responses::state.eq("erased"),
@@ -165,7 +179,6 @@ pub(super) fn remembered(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
             ),
         ))
         .execute(conn)
-        .map(drop)
 }
 
 /// Plans and answers of turns, with everything that models and tools said in them, and the names of their

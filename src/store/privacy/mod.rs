@@ -7,8 +7,9 @@ pub mod export;
 pub mod forget;
 mod rows;
 pub mod sweep;
+mod words;
 
-pub use erase::erase_talk;
+pub use erase::{erase_answer, erase_talk};
 
 #[cfg(test)]
 mod tests;

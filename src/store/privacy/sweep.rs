@@ -6,6 +6,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::erase::{self, Scope};
+use super::words;
 use crate::conversation::transcript::UserId;
 use crate::store::codec::{ms, time};
 use crate::store::memory::facts;
@@ -25,6 +26,10 @@ pub enum Swept {
 
 /// Erases words from before `before` in at most `limit` rows of each table.
 pub fn sweep(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> QueryResult<Swept> {
+    // Before anything else: these words are to be gone already.
+    if words::purge(conn, now)? == Swept::More {
+        return Ok(Swept::More);
+    }
     close_overdue(conn, before)?;
     let mut swept = forget_ended_follows(conn, before, limit)?;
     // Found by their ends too, since a fact may hold for years.
@@ -32,14 +37,14 @@ pub fn sweep(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> 
         swept = Swept::More;
     }
     for table in Table::ALL {
-        let after = last_id(conn, table)?;
+        let after = known(conn, table.name())?.unwrap_or(0);
         let rows = table.rows(conn, after, limit)?;
         // What is not over keeps those behind it waiting, so that nothing is passed over for good.
         let ready = rows.iter().take_while(|row| row.over_at.is_some_and(|at| at < ms(before)));
         let (count, last) = ready.fold((0, None), |(count, _), row| (count + 1, Some(row.id)));
         let Some(up_to) = last else { continue };
         table.erase(conn, Scope::Rows { after, up_to })?;
-        remember(conn, table, up_to, now)?;
+        remember(conn, table.name(), up_to, now)?;
         if count >= limit {
             swept = Swept::More;
         }
@@ -251,15 +256,14 @@ fn remembered(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> 
     Ok(rows.into_iter().map(|(id, at)| Row { id, over_at: Some(at) }).collect())
 }
 
-fn last_id(conn: &mut Conn, table: Table) -> QueryResult<i64> {
-    let known: Option<i64> =
-        sweeps::table.find(table.name()).select(sweeps::last_id).first(conn).optional()?;
-    Ok(known.unwrap_or(0))
+/// How far it has come by its last row.
+pub(super) fn known(conn: &mut Conn, name: &str) -> QueryResult<Option<i64>> {
+    sweeps::table.find(name).select(sweeps::last_id).first(conn).optional()
 }
 
-fn remember(conn: &mut Conn, table: Table, last: i64, now: Timestamp) -> QueryResult<()> {
+pub(super) fn remember(conn: &mut Conn, name: &str, last: i64, now: Timestamp) -> QueryResult<()> {
     diesel::insert_into(sweeps::table)
-        .values((sweeps::name.eq(table.name()), sweeps::last_id.eq(last), sweeps::updated_at.eq(ms(now))))
+        .values((sweeps::name.eq(name), sweeps::last_id.eq(last), sweeps::updated_at.eq(ms(now))))
         .on_conflict(sweeps::name)
         .do_update()
         .set((sweeps::last_id.eq(last), sweeps::updated_at.eq(ms(now))))

@@ -6,12 +6,13 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::{Body, Params};
+use super::extract::{Body, Id, Params};
 use super::unavailable;
 use super::users::{Person, find};
 use crate::conversation::extraction::ResponseType;
 use crate::conversation::recall::{self, Found, Scope};
 use crate::engine::learning::{AddedFor, Addition, Progress};
+use crate::store::memory::everyone::Settled;
 use crate::store::memory::stats::{self, stats};
 use crate::web::auth::Caller;
 use crate::web::console::Console;
@@ -237,6 +238,29 @@ pub(super) async fn add(
     let addition = Addition { found_by, question: question.to_owned(), answer: answer.to_owned() };
     let id = console.engine.add_answer(addition, caller.by()).await.map_err(unavailable)?;
     Ok((StatusCode::CREATED, Json(AddedResponse { id })))
+}
+
+/// Forget an answer
+#[utoipa::path(
+    delete,
+    path = "/memory/responses/{id}",
+    tag = "memory",
+    operation_id = "forget_memory_response",
+    params(("id" = i64, Path, description = "An answer's id")),
+    responses(
+        (status = 204, description = "Nobody is told it any more; its words and vectors are gone"),
+        (status = 404, description = "There is no such answer, or it was forgotten before"),
+    )
+)]
+pub(super) async fn forget(
+    State(console): State<Console>,
+    caller: Caller,
+    Id(id): Id,
+) -> Result<StatusCode, Problem> {
+    match console.engine.forget_answer(id, caller.by()).await.map_err(unavailable)? {
+        Settled::Done => Ok(StatusCode::NO_CONTENT),
+        Settled::TooLate => Err(Problem::new(StatusCode::NOT_FOUND, "there is no such answer")),
+    }
 }
 
 /// What came of working on answers.

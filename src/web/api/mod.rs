@@ -36,6 +36,7 @@ pub(super) fn router() -> Router<Console> {
         .routes(routes!(memory::context))
         .routes(routes!(memory::count))
         .routes(routes!(memory::add))
+        .routes(routes!(memory::forget))
         .routes(routes!(memory::process_pending))
         .routes(routes!(messages::send))
         .routes(routes!(messages::show))

@@ -18,7 +18,7 @@ use crate::web::auth::Operator;
 const FITS: usize = 50;
 
 /// The kinds of changes, in words.
-const KINDS: [(&str, &str); 40] = [
+const KINDS: [(&str, &str); 41] = [
     ("write", "Began a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Found a change made"),
@@ -57,6 +57,7 @@ const KINDS: [(&str, &str); 40] = [
     ("memory_added", "Added to memory"),
     ("memory_shared", "Shared an answer with everybody"),
     ("memory_kept", "Kept an answer private"),
+    ("memory_erased", "Took an answer out of memory"),
     ("key_made", "Made an API key"),
     ("key_revoked", "Revoked an API key"),
 ];

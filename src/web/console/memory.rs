@@ -14,7 +14,7 @@ use crate::conversation::recall::{Found, Recalled};
 use crate::conversation::transcript::UserId;
 use crate::engine::learning::Verdict;
 use crate::store::audit::By;
-use crate::store::memory::everyone::{self, Settled, Suggestion};
+use crate::store::memory::everyone::{self, General, Settled};
 use crate::store::memory::stats::{Stats, stats};
 use crate::store::{Conn, QueryResult, roster};
 use crate::web::auth::{Operator, SignedForm};
@@ -42,6 +42,8 @@ struct Memory {
     worked: Option<When>,
     waiting: i64,
     suggestions: Vec<Line>,
+    /// What everybody may find.
+    shared: Vec<Line>,
     people: Vec<(i64, String, bool)>,
     query: String,
     found: Option<Vec<Shelf>>,
@@ -68,9 +70,10 @@ pub(in crate::web) async fn show(
 ) -> Shown {
     let now = console.clock.now();
     let read = |conn: &mut Conn| -> QueryResult<_> {
-        Ok((stats(conn)?, everyone::suggestions(conn)?, roster::everyone(conn)?))
+        let (suggested, shared) = (everyone::suggestions(conn)?, everyone::shared(conn)?);
+        Ok((stats(conn)?, suggested, shared, roster::everyone(conn)?))
     };
-    let (stats, suggestions, people) = console.db.read(read).await?;
+    let (stats, suggested, shared, people) = console.db.read(read).await?;
     let found = match query.user.filter(|_| !query.query.trim().is_empty()) {
         Some(user) => Some(console.engine.recall(UserId(user), &query.query, None).await?),
         None => None,
@@ -83,7 +86,8 @@ pub(in crate::web) async fn show(
         sorts: sorts(&stats),
         worked: stats.last_worked_at.map(when),
         waiting: stats.by_state.get("pending").copied().unwrap_or(0),
-        suggestions: suggestions.into_iter().map(|row| line_of(row, &when)).collect(),
+        suggestions: suggested.into_iter().map(|row| line_of(row, &when)).collect(),
+        shared: shared.into_iter().map(|row| line_of(row, &when)).collect(),
         people: people
             .iter()
             .map(|person| (person.user.id.0, called(&person.user), Some(person.user.id.0) == query.user))
@@ -154,7 +158,7 @@ fn capital(word: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn line_of(row: Suggestion, when: &impl Fn(Timestamp) -> When) -> Line {
+fn line_of(row: General, when: &impl Fn(Timestamp) -> When) -> Line {
     Line { id: row.id, question: row.question, answer: row.answer, said: when(row.said_at) }
 }
 
@@ -199,6 +203,18 @@ pub(in crate::web) async fn keep(
     SignedForm(Nothing {}): SignedForm<Nothing>,
 ) -> Shown {
     settle(&console, id, Verdict::Keep).await
+}
+
+pub(in crate::web) async fn forget(
+    State(console): State<Console>,
+    Id(id): Id,
+    SignedForm(Nothing {}): SignedForm<Nothing>,
+) -> Shown {
+    let said = match console.engine.forget_answer(id, By::Console).await? {
+        Settled::Done => Said::AnswerForgotten,
+        Settled::TooLate => Said::TooLate,
+    };
+    Ok(back("/memory", said))
 }
 
 async fn settle(console: &Console, id: i64, verdict: Verdict) -> Shown {

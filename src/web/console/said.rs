@@ -77,6 +77,7 @@ outcomes! {
     Ending, Good, "ending", "It ends before its next effect. What was done is told.";
     Over, Warn, "over", "It was over already.";
     TurnResumed, Good, "goes-on", "It goes on from where it failed.";
+    AnswerForgotten, Good, "answer-forgotten", "Forgotten. Nobody is told it any more.";
     Processed, Good, "processed", "All that was due was worked on.";
     Shared, Good, "shared", "Everybody may be told that now.";
     KeptPrivate, Good, "kept-private", "It stays with whoever was answered.";

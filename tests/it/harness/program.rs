@@ -59,6 +59,10 @@ impl Program<'_> {
             .await
     }
 
+    pub(crate) async fn delete(&self, path: &str) -> Answered {
+        self.send(self.to(Method::DELETE, path), "").await
+    }
+
     /// Texts as somebody.
     pub(crate) async fn texts(&self, json: Value) -> Answered {
         self.post("/api/v1/messages", json).await
