@@ -157,10 +157,12 @@ async fn a_database_of_the_console_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_database_of_memory_goes_on() {
+async fn a_database_of_memory_goes_on_and_its_answers_are_found_by_their_words() {
     let world = check(MEMORY, &[WAITED, HEAT, ANSWER]).await;
     lets_sam_in(&world).await;
     has_added_heat(&world).await;
+    let found = "SELECT told AS line FROM response_words WHERE response_words MATCH 'dune' ORDER BY rowid";
+    assert_eq!(world.lines(found).await[0], "Dune is there.");
 }
 
 #[test]
