@@ -42,7 +42,7 @@ struct Inner {
     /// The labels that a tool call can have.
     tools: Vec<&'static str>,
     texts_received: Counted<1>,
-    texts_sent: Counted<1>,
+    texts_sent: Counted<2>,
     segments_sent: Counter,
     text_retries: Counter,
     turns: Counted<2>,
@@ -111,12 +111,16 @@ impl Metrics {
             TextKind::ConfirmPrompt => "question",
             TextKind::Notice => "notice",
         };
-        self.0.texts_sent.get_or_create(&[("kind", kind)]).inc();
-        match way {
-            // The carrier wants to be paid for them.
-            Way::Carrier => drop(self.0.segments_sent.inc_by(segments.into())),
-            Way::Terminal | Way::Console => {}
-        }
+        let channel = match way {
+            Way::Carrier => {
+                // It wants to be paid for them.
+                self.0.segments_sent.inc_by(segments.into());
+                "phone"
+            }
+            Way::Console => "console",
+            Way::Terminal => "terminal",
+        };
+        self.0.texts_sent.get_or_create(&[("kind", kind), ("channel", channel)]).inc();
     }
 
     pub fn text_tried_again(&self) {
@@ -224,7 +228,8 @@ impl Inner {
         let texts = self.texts_received.clone();
         registry.register("dialarr_texts_received", "Texts taken in, by channel", texts);
         let texts = self.texts_sent.clone();
-        registry.register("dialarr_texts_sent", "Texts that were taken for delivery, by kind", texts);
+        let help = "Texts that were taken for delivery, by kind and channel; in the console and the terminal they are shown";
+        registry.register("dialarr_texts_sent", help, texts);
         let segments = self.segments_sent.clone();
         registry.register("dialarr_text_segments_sent", "Segments of the texts sent by phone", segments);
         let retries = self.text_retries.clone();

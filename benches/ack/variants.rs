@@ -100,7 +100,8 @@ impl Variant {
             Self::Program => {
                 let app = program(path).await?;
                 let router = web::webhook_router(app.webhooks.clone());
-                let server = tokio::spawn(serving::serve(listener, router, Limits::USUAL, stop.clone()));
+                // Its connections are kept as those of the other variants are: compared is the way to the disk.
+                let server = tokio::spawn(serving::serve(listener, router, Limits::PAGES, stop.clone()));
                 (server, Running::App(Box::new(app)))
             }
             Self::Admission => {

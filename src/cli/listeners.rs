@@ -37,10 +37,10 @@ impl Bound {
     pub(super) fn serve(self, app: &App) -> Serving {
         let stop = CancellationToken::new();
         let webhooks = web::webhook_router(app.webhooks.clone());
-        let mut servers = vec![tokio::spawn(serve(self.webhooks, webhooks, Limits::USUAL, stop.clone()))];
+        let mut servers = vec![tokio::spawn(serve(self.webhooks, webhooks, Limits::WEBHOOKS, stop.clone()))];
         if let Some(listener) = self.console {
             let console = web::console_router(app.console.clone());
-            servers.push(tokio::spawn(serve(listener, console, Limits::USUAL, stop.clone())));
+            servers.push(tokio::spawn(serve(listener, console, Limits::PAGES, stop.clone())));
         }
         Serving { stop, servers }
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::spending::tokens_in;
 use super::text::clean_words;
-use super::transcript::{CallResult, MediaKind};
+use super::transcript::{Brain, CallResult, MediaKind};
 use super::words::{contains_words, plain_title, without_article};
 
 /// Facts that are kept of one person.
@@ -270,10 +270,12 @@ impl Facts {
         self.0.iter().find(is_told).or_else(|| alike.next().filter(|_| alike.next().is_none()))
     }
 
-    /// What a person is told who asks what is known of them.
-    pub fn list(&self) -> String {
-        if self.0.is_empty() {
-            return NOTHING_KNOWN.to_owned();
+    /// What a person is told who asks what is known of them. Only a model can note what they say.
+    pub fn list(&self, listener: Brain) -> String {
+        match (self.0.is_empty(), listener) {
+            (true, Brain::Model) => return format!("{NOTHING_KNOWN} {HOW_TO_TELL}"),
+            (true, Brain::Keyword) => return NOTHING_KNOWN.to_owned(),
+            (false, _) => {}
         }
         let line = |known: &Known| format!("{}. {}\n", known.number, known.fact.told());
         let lines: String = self.0.iter().map(line).collect();
@@ -285,8 +287,9 @@ impl Facts {
 pub const REMEMBER: &str = "remember";
 pub const FORGET: &str = "forget";
 
-const NOTHING_KNOWN: &str = "I know nothing about you yet. Tell me what should hold, such as: I want movies in 4K. \
-    Or: by the office I mean The Office (UK).";
+const NOTHING_KNOWN: &str = "I know nothing about you yet.";
+const HOW_TO_TELL: &str =
+    "Tell me what should hold, such as: I want movies in 4K. Or: by the office I mean The Office (UK).";
 const HOW_TO_FORGET: &str = "Text FORGET and the number to remove one.";
 
 pub fn noted(fact: &Fact) -> String {
@@ -628,10 +631,13 @@ mod tests {
     #[test]
     fn the_list_says_how_to_remove_one() {
         assert_eq!(
-            facts(vec![fact(FactKind::Quality, None, "4K"), fact(FactKind::Dislike, None, "horror")]).list(),
+            facts(vec![fact(FactKind::Quality, None, "4K"), fact(FactKind::Dislike, None, "horror")])
+                .list(Brain::Keyword),
             "1. 4K quality\n2. Dislikes horror\nText FORGET and the number to remove one."
         );
-        assert!(NOTHING_KNOWN.is_ascii() && NOTHING_KNOWN.len() <= 160, "{}", NOTHING_KNOWN.len());
+        assert_eq!(Facts::default().list(Brain::Keyword), "I know nothing about you yet.");
+        let how_to_tell = Facts::default().list(Brain::Model);
+        assert!(how_to_tell.is_ascii() && how_to_tell.len() <= 160, "{}", how_to_tell.len());
     }
 
     fn anything() -> impl Strategy<Value = Vec<(usize, Option<String>, String)>> {

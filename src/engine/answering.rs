@@ -23,8 +23,8 @@ const OLD_TOGETHER: i64 = 5_000;
 const FORGOTTEN: &str = "OK, I forgot what we said. I still know your number and what you may do.";
 
 impl Beginning<'_> {
-    pub(super) fn skip(&mut self, event: &InboundEvent, reason: &str) -> QueryResult<Begun> {
-        ledger::skip(self.conn, event.id, reason, self.now)?;
+    pub(super) fn skip(&mut self, event: &InboundEvent, reason: &'static str) -> QueryResult<Begun> {
+        ledger::end(self.conn, event.id, Outcome::Skipped(reason), self.now)?;
         Ok(Begun::Answered)
     }
 
@@ -112,12 +112,12 @@ impl Beginning<'_> {
         let since = many[0].sent_at - rate.within;
         if ledger::told_of_limit(self.conn, user.id, &many[0], since)? {
             for event in many {
-                ledger::skip(self.conn, event.id, "rate_limited", self.now)?;
+                self.skip(event, "rate_limited")?;
             }
             return Ok(Begun::Answered);
         }
         for event in &many[1..] {
-            ledger::skip(self.conn, event.id, "rate_limited", self.now)?;
+            self.skip(event, "rate_limited")?;
         }
         self.answer_dropping(user, scene, &many[..1], &orders::too_fast(rate))
     }

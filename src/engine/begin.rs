@@ -15,7 +15,7 @@ use crate::conversation::transcript::{Brain, InboundEvent, Status, User, UserId}
 use crate::conversation::turn::Excuse;
 use crate::conversation::words;
 use crate::failpoint;
-use crate::store::ledger;
+use crate::store::ledger::{self, Outcome};
 use crate::store::pending::{self, Closing};
 use crate::store::reactions::{self, Received};
 use crate::store::turns::{Kind, Live, Plan, Triage};
@@ -74,7 +74,7 @@ pub(super) fn count_failed_beginning(
     if failures < tries {
         return Ok(());
     }
-    ledger::give_up(conn, event.id, now)?;
+    ledger::end(conn, event.id, Outcome::FailedNotified, now)?;
     let user = users::get(conn, user)?;
     if user.status == Status::Active && !user.opted_out {
         let text = WayBack::without_turn(&user, &event).reply(Excuse::WentWrong.text().to_owned());
@@ -99,8 +99,7 @@ impl Beginning<'_> {
         let mut user = users::get(self.conn, user)?;
         if waiting[1..].iter().any(route::opts_out) {
             // Whatever it asks, nothing may be sent any more.
-            ledger::skip(self.conn, first.id, route::Skip::OptedOut.reason(), self.now)?;
-            return Ok(Begun::Answered);
+            return self.skip(first, route::Skip::OptedOut.reason());
         }
         // Also of someone who has not opted out, as far as we know: the word may have been overtaken.
         if route::lifts_opt_out(first) {

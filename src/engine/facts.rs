@@ -16,7 +16,7 @@ impl Beginning<'_> {
         scene: &Scene,
         events: &[InboundEvent],
     ) -> QueryResult<Begun> {
-        let list = facts::known(self.conn, user.id)?.list();
+        let list = facts::known(self.conn, user.id)?.list(self.model);
         self.answer_dropping(user, scene, events, &list)
     }
 

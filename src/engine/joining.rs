@@ -10,8 +10,9 @@ use crate::conversation::transcript::{Address, InboundEvent, Status, User};
 use crate::store::approvals::{self, End, Matter, NewApproval};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::conversations::EndReason;
+use crate::store::ledger::{self, Outcome};
 use crate::store::pending::{self, Closing};
-use crate::store::{Conn, QueryResult, conversations, joining, ledger, outbox, requests, turns, users};
+use crate::store::{Conn, QueryResult, conversations, joining, outbox, requests, turns, users};
 
 impl Beginning<'_> {
     pub(super) fn receive_stranger(&mut self, user: &User, event: &InboundEvent) -> QueryResult<Begun> {
@@ -38,7 +39,7 @@ impl Beginning<'_> {
         joining::asked_name(self.conn, user.id, self.now)?;
         let text = WayBack::without_turn(user, event).reply(text.to_owned());
         outbox::queue(self.conn, &text, self.now)?;
-        ledger::answered(self.conn, event.id, self.now)?;
+        ledger::end(self.conn, event.id, Outcome::Replied, self.now)?;
         Ok(Begun::Answered)
     }
 

@@ -20,17 +20,22 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const PAGE: i64 = 1_000;
 
 impl Engine {
-    /// The lines for a turn's prompt. A memory that cannot be read costs the turn nothing but its lines.
+    /// The lines for a turn's prompt. A memory that cannot be read costs the turn nothing but its lines, and one that is
+    /// taken back needs none.
     pub(super) async fn remembered(&self, scene: &Scene) -> Vec<String> {
         let query = scene.turn.texts.join(" ");
-        if scene.plan.brain == Brain::Keyword || !extraction::has_meaning(&query) {
+        let nobody_reads = scene.plan.brain == Brain::Keyword || scene.turn.cancel_requested;
+        if nobody_reads || !extraction::has_meaning(&query) {
             return Vec::new();
         }
         let conversation = scene.live.conversation;
-        let shown = self.0.parts.db.read(move |conn| history::oldest_shown(conn, conversation)).await;
-        let found = match shown {
-            Ok(shown) => self.recall(scene.user.id, &query, shown).await,
-            Err(error) => Err(error),
+        let search = async {
+            let shown = self.0.parts.db.read(move |conn| history::oldest_shown(conn, conversation)).await?;
+            self.recall(scene.user.id, &query, shown).await
+        };
+        let found = tokio::select! {
+            found = search => found,
+            () = self.taken_back(scene) => return Vec::new(),
         };
         match found {
             Ok(recalled) => recall::lines(&recalled, &self.0.parts.settings.zone),

@@ -146,6 +146,10 @@ fn carrier_word(word: Option<OptWord>) -> Option<&'static str> {
 }
 
 impl Row {
+    fn read_all(rows: Vec<Self>) -> QueryResult<Vec<InboundEvent>> {
+        rows.into_iter().map(Self::read).collect()
+    }
+
     fn read(self) -> QueryResult<InboundEvent> {
         let channel = channel(&self.channel)?;
         Ok(InboundEvent {
@@ -172,15 +176,13 @@ impl Row {
 
 /// A user's texts that no turn has taken up, in the order they were sent; at most `limit`.
 pub fn waiting(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<InboundEvent>> {
-    inbound_events::table
+    let rows = inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(PENDING))
         .order((inbound_events::provider_at, inbound_events::id))
         .limit(limit)
         .select(Row::as_select())
-        .load(conn)?
-        .into_iter()
-        .map(Row::read)
-        .collect()
+        .load(conn)?;
+    Row::read_all(rows)
 }
 
 /// The texts that the user's next work is about, in the order they were sent; at most `limit`. Each way is answered by
@@ -194,19 +196,17 @@ pub fn due(conn: &mut Conn, user: UserId, limit: i64, now: Timestamp) -> QueryRe
         .first(conn)
         .optional()?;
     let Some(next) = next.map(Row::read).transpose()? else { return Ok(Vec::new()) };
-    match next.wants {
-        Wants::NoAnswer => Ok(vec![next]),
-        Wants::AnAnswer => inbound_events::table
-            .filter(inbound_events::user_id.eq(user.0).and(PENDING))
-            .filter(inbound_events::to_addr.eq(next.to.as_str()).and(inbound_events::wants_answer.eq(1)))
-            .order((inbound_events::provider_at, inbound_events::id))
-            .limit(limit)
-            .select(Row::as_select())
-            .load(conn)?
-            .into_iter()
-            .map(Row::read)
-            .collect(),
+    if next.wants == Wants::NoAnswer {
+        return Ok(vec![next]);
     }
+    let rows = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .filter(inbound_events::to_addr.eq(next.to.as_str()).and(inbound_events::wants_answer.eq(1)))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .limit(limit)
+        .select(Row::as_select())
+        .load(conn)?;
+    Row::read_all(rows)
 }
 
 /// When the first of the user's waiting texts may begin.
@@ -250,31 +250,6 @@ pub fn take(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Timestamp) -
         .map(drop)
 }
 
-/// Ends a text that gets no answer.
-pub fn skip(conn: &mut Conn, event: EventId, reason: &str, now: Timestamp) -> QueryResult<()> {
-    diesel::update(inbound_events::table.find(event.0))
-        .set((
-            inbound_events::state.eq("completed"),
-            inbound_events::outcome.eq("skipped"),
-            inbound_events::outcome_reason.eq(reason),
-            inbound_events::updated_at.eq(ms(now)),
-        ))
-        .execute(conn)
-        .map(drop)
-}
-
-/// Ends a text that was answered without a turn.
-pub fn answered(conn: &mut Conn, event: EventId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(inbound_events::table.find(event.0))
-        .set((
-            inbound_events::state.eq("completed"),
-            inbound_events::outcome.eq("replied"),
-            inbound_events::updated_at.eq(ms(now)),
-        ))
-        .execute(conn)
-        .map(drop)
-}
-
 /// Counts a failed beginning of work on the user's next text, and tells which text that is and how often it failed.
 pub fn count_failure(
     conn: &mut Conn,
@@ -290,18 +265,6 @@ pub fn count_failure(
         .returning(inbound_events::attempts)
         .get_result(conn)?;
     Ok(Some((event, attempts)))
-}
-
-/// Ends a text that cannot be worked on; its sender is told.
-pub fn give_up(conn: &mut Conn, event: EventId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(inbound_events::table.find(event.0))
-        .set((
-            inbound_events::state.eq("failed"),
-            inbound_events::outcome.eq("failed_notified"),
-            inbound_events::updated_at.eq(ms(now)),
-        ))
-        .execute(conn)
-        .map(drop)
 }
 
 /// When the user's texts before `event` were sent that came the same way and counted towards the limit, newest first;
@@ -352,7 +315,7 @@ pub fn told_of_limit(
     Ok(last.is_some_and(|(_, at)| at > ms(since)))
 }
 
-/// How the texts of a turn ended.
+/// How a text ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Replied,
@@ -360,40 +323,53 @@ pub enum Outcome {
     Reacted,
     /// Nothing was to be answered.
     Remembered,
-    /// The turn failed, and the user was told so.
+    /// It could not be worked on, and the user was told so.
     FailedNotified,
     Skipped(&'static str),
 }
 
-pub fn end_events_of(conn: &mut Conn, turn: TurnId, outcome: Outcome, now: Timestamp) -> QueryResult<()> {
-    let (state, word, reason) = match outcome {
-        Outcome::Replied => ("completed", "replied", None),
-        Outcome::Reacted => ("completed", "skipped", Some("reacted")),
-        Outcome::Remembered => ("completed", "skipped", Some("remembered")),
-        Outcome::FailedNotified => ("failed", "failed_notified", None),
-        Outcome::Skipped(reason) => ("completed", "skipped", Some(reason)),
-    };
-    diesel::update(inbound_events::table.filter(inbound_events::turn_id.eq(turn.0)))
-        .set((
-            inbound_events::state.eq(state),
-            inbound_events::outcome.eq(word),
-            inbound_events::outcome_reason.eq(reason),
-            inbound_events::updated_at.eq(ms(now)),
-        ))
-        .execute(conn)
-        .map(drop)
+#[derive(AsChangeset)]
+#[diesel(table_name = inbound_events)]
+struct Ending {
+    state: &'static str,
+    outcome: &'static str,
+    outcome_reason: Option<&'static str>,
+    updated_at: i64,
+}
+
+impl Ending {
+    fn of(outcome: Outcome, now: Timestamp) -> Self {
+        let (state, outcome, outcome_reason) = match outcome {
+            Outcome::Replied => ("completed", "replied", None),
+            Outcome::Reacted => ("completed", "skipped", Some("reacted")),
+            Outcome::Remembered => ("completed", "skipped", Some("remembered")),
+            Outcome::FailedNotified => ("failed", "failed_notified", None),
+            Outcome::Skipped(reason) => ("completed", "skipped", Some(reason)),
+        };
+        Self { state, outcome, outcome_reason, updated_at: ms(now) }
+    }
+}
+
+/// Ends a text that no turn took up.
+pub fn end(conn: &mut Conn, event: EventId, outcome: Outcome, now: Timestamp) -> QueryResult<()> {
+    let ending = Ending::of(outcome, now);
+    diesel::update(inbound_events::table.find(event.0)).set(ending).execute(conn).map(drop)
+}
+
+/// Ends the texts of a turn.
+pub fn end_of_turn(conn: &mut Conn, turn: TurnId, outcome: Outcome, now: Timestamp) -> QueryResult<()> {
+    let (texts, ending) = (inbound_events::turn_id.eq(turn.0), Ending::of(outcome, now));
+    diesel::update(inbound_events::table.filter(texts)).set(ending).execute(conn).map(drop)
 }
 
 /// The texts of a turn, in the order they were sent.
 pub fn of_turn(conn: &mut Conn, turn: TurnId) -> QueryResult<Vec<InboundEvent>> {
-    inbound_events::table
+    let rows = inbound_events::table
         .filter(inbound_events::turn_id.eq(turn.0))
         .order((inbound_events::provider_at, inbound_events::id))
         .select(Row::as_select())
-        .load(conn)?
-        .into_iter()
-        .map(Row::read)
-        .collect()
+        .load(conn)?;
+    Row::read_all(rows)
 }
 
 /// A user's last texts up to and with `last`, newest first; all of them where it is not given.
@@ -471,7 +447,7 @@ mod tests {
             let now = Timestamp::from_millisecond(at).unwrap();
             let texts = due(&mut conn, user, 9, now).unwrap();
             for text in &texts {
-                skip(&mut conn, text.id, "seen", now).unwrap();
+                end(&mut conn, text.id, Outcome::Skipped("seen"), now).unwrap();
             }
             taken.push(texts.into_iter().map(|text| text.body).collect::<Vec<_>>().join(" + "));
         }

@@ -259,7 +259,7 @@ pub fn finish(conn: &mut Conn, end: &End<'_>, now: Timestamp) -> QueryResult<()>
     if let (Outcome::Replied, Some(answer)) = (end.outcome, end.answer) {
         responses::remember_turn(conn, end.turn, answer, now)?;
     }
-    ledger::end_events_of(conn, end.turn, end.outcome, now)
+    ledger::end_of_turn(conn, end.turn, end.outcome, now)
 }
 
 /// Asks a running turn to end between two effects.

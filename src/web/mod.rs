@@ -28,7 +28,7 @@ use bytes::Bytes;
 use secrecy::SecretString;
 use tower::ServiceExt;
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::timeout::TimeoutLayer;
+use tower_http::timeout::{RequestBodyDeadlineLayer, TimeoutLayer};
 
 use crate::clock::Clock;
 use crate::engine::Engine;
@@ -48,6 +48,8 @@ use health::Health;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
 /// Largest body that the console takes.
 const LARGEST_FORM: usize = 64 * 1024;
+/// Longest time that it may take to come.
+const SLOWEST_FORM: Duration = Duration::from_secs(10);
 
 /// What the webhooks work with.
 #[derive(Clone)]
@@ -136,6 +138,7 @@ pub fn console_router(console: Console) -> Router {
         .route("/health-checks", get(checks::show).post(checks::test))
         // What follows surrounds the routes above it, and only those.
         .layer(DefaultBodyLimit::max(LARGEST_FORM))
+        .layer(RequestBodyDeadlineLayer::new(SLOWEST_FORM))
         .layer(from_fn_with_state(console.clone(), auth::gate::pass))
         .layer(CatchPanicLayer::new())
         .layer(map_response(auth::headers::add))

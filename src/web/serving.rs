@@ -21,10 +21,28 @@ pub struct Limits {
     /// From the opening of a connection, or from the last answer on it, to the end of the next request's header. What is
     /// slower is cut off, and so is a connection that rests for as long.
     pub header: Duration,
+    /// How long what was written may wait to be read. Where the system cannot tell, it may wait for ever.
+    pub unread: Duration,
+    pub reuse: Reuse,
+}
+
+/// Whether a connection is for more than one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reuse {
+    Many,
+    /// A proxy keeps connections for longer than we do, and one that hands a text to a connection which we end in that
+    /// moment loses it: so none is kept.
+    One,
 }
 
 impl Limits {
-    pub const USUAL: Self = Self { connections: 512, header: Duration::from_secs(10) };
+    pub const PAGES: Self = Self {
+        connections: 512,
+        header: Duration::from_secs(10),
+        unread: Duration::from_secs(60),
+        reuse: Reuse::Many,
+    };
+    pub const WEBHOOKS: Self = Self { reuse: Reuse::One, ..Self::PAGES };
 }
 
 /// Serves until `stop`, then lets requests under way end. Dropping it drops its connections.
@@ -35,7 +53,10 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> io::Result<()> {
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(limits.header);
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header)
+        .keep_alive(limits.reuse == Reuse::Many);
     let mut connections = JoinSet::new();
     loop {
         while let Some(ended) = connections.try_join_next() {
@@ -47,6 +68,7 @@ pub async fn serve(
             Some(ended) = connections.join_next(), if !has_room => note(ended),
             // What goes wrong with accepting is logged by axum, which waits where files have run out.
             (stream, _) = Listener::accept(&mut listener), if has_room => {
+                prepare(&stream, limits);
                 connections.spawn(attend(stream, router.clone(), builder.clone(), stop.clone()));
             }
         }
@@ -59,11 +81,23 @@ pub async fn serve(
     Ok(())
 }
 
-async fn attend(stream: TcpStream, router: Router, builder: http1::Builder, stop: CancellationToken) {
+fn prepare(stream: &TcpStream, limits: Limits) {
     // With Nagle's algorithm small answers can wait 40 ms.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "could not set TCP_NODELAY");
     }
+    // A client that does not read, or is gone without a word, would keep its connection for a quarter of an hour or for
+    // ever.
+    #[cfg(target_os = "linux")]
+    {
+        let unread = u32::try_from(limits.unread.as_millis()).unwrap_or(u32::MAX);
+        if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(stream, unread) {
+            tracing::debug!(%error, "could not set TCP_USER_TIMEOUT");
+        }
+    }
+}
+
+async fn attend(stream: TcpStream, router: Router, builder: http1::Builder, stop: CancellationToken) {
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
@@ -100,7 +134,7 @@ mod tests {
     use tokio::time::timeout;
     use tokio_util::sync::CancellationToken;
 
-    use super::{Limits, serve};
+    use super::{Limits, Reuse, serve};
 
     /// Nothing here takes this long unless it hangs.
     const PATIENCE: Duration = Duration::from_secs(20);
@@ -169,7 +203,7 @@ mod tests {
 
     #[tokio::test]
     async fn half_a_header_is_not_waited_for_and_a_resting_connection_neither() {
-        let limits = Limits { header: Duration::from_millis(50), ..Limits::USUAL };
+        let limits = Limits { header: Duration::from_millis(50), ..Limits::PAGES };
         let served = Served::within(counting(), limits).await;
         let mut slow = served.connect().await;
         slow.writes("GET / HTTP/1.1\r\nHost: he").await;
@@ -185,7 +219,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_beyond_the_bound_waits_until_another_ends() {
-        let limits = Limits { connections: 2, header: LONG };
+        let limits = Limits { connections: 2, header: LONG, ..Limits::PAGES };
         let served = Served::within(counting(), limits).await;
         let (mut first, mut second) = (served.connect().await, served.connect().await);
         first.asks().await;
@@ -214,7 +248,7 @@ mod tests {
                 "1"
             })
         };
-        let limits = Limits { header: LONG, ..Limits::USUAL };
+        let limits = Limits { header: LONG, ..Limits::PAGES };
         let served = Served::within(Router::new().route("/", slow), limits).await;
         let mut resting = served.connect().await;
         let mut busy = served.connect().await;
@@ -224,6 +258,29 @@ mod tests {
         assert_eq!(resting.is_cut_off().await, "");
         release.notify_one();
         assert_eq!(busy.is_told().await, "1");
+        served.stops().await;
+    }
+    #[tokio::test]
+    async fn a_client_that_does_not_read_what_it_asked_for_is_given_up() {
+        let much = get(|| async { vec![b'.'; 64 << 20] });
+        let limits = Limits { unread: Duration::from_millis(200), ..Limits::PAGES };
+        let served = Served::within(Router::new().route("/", much), limits).await;
+        let mut deaf = served.connect().await;
+        deaf.asks().await;
+        let mut first = [0];
+        deaf.0.read_exact(&mut first).await.unwrap();
+        // The server waits for whatever is under way.
+        served.stops().await;
+    }
+
+    #[tokio::test]
+    async fn where_connections_are_not_kept_an_answer_says_so_and_ends_its_own() {
+        let limits = Limits { reuse: Reuse::One, header: LONG, ..Limits::PAGES };
+        let served = Served::within(counting(), limits).await;
+        let mut proxy = served.connect().await;
+        proxy.asks().await;
+        let told = proxy.is_cut_off().await;
+        assert!(told.contains("\r\nconnection: close\r\n") && told.ends_with("\r\n\r\n1"), "{told}");
         served.stops().await;
     }
 }

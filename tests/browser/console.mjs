@@ -225,6 +225,23 @@ async function watchWithoutConnection() {
   await who.close();
 }
 
+/** Whose session ends while they watch is led to the sign-in, and from there back. */
+async function watchAfterSignOut() {
+  const who = await person("phone", "light");
+  const { page } = who;
+  who.expected.push("net::ERR_FAILED", "MIME type");
+  await signIn(who);
+  await page.goto(`${BASE}/conversations`);
+  await page.route("**/live?**", (route) => route.abort());
+  await page.locator(".talk").first().click();
+  await page.locator("#lost").waitFor({ timeout: 15_000 });
+  const watched = new URL(page.url()).pathname;
+  await page.context().clearCookies();
+  await page.unroute("**/live?**");
+  await page.waitForURL(`${BASE}/sign-in?next=${encodeURIComponent(watched)}`, { timeout: 15_000 });
+  await who.close();
+}
+
 async function useKeyboard() {
   const who = await person("desktop", "light");
   const { page } = who;
@@ -249,6 +266,7 @@ const steps = [
   ["desktop, light", async () => { const who = await person("desktop", "light"); await signIn(who); await lookAround(who); await who.close(); }],
   ["without script", useWithoutScript],
   ["lost connection", watchWithoutConnection],
+  ["ended session", watchAfterSignOut],
   ["failed turn", resumeRiddle],
 ];
 for (const [name, step] of steps) {

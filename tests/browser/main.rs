@@ -69,7 +69,7 @@ async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
     let base = format!("http://{}", listener.local_addr()?);
     let stop = CancellationToken::new();
     let router = web::console_router(app.console.clone());
-    let server = tokio::spawn(serve(listener, router, Limits::USUAL, stop.clone()));
+    let server = tokio::spawn(serve(listener, router, Limits::PAGES, stop.clone()));
     let mut script = Command::new("node");
     script
         .arg("tests/browser/console.mjs")

@@ -1,14 +1,19 @@
 //! Who is let in to the console and the API, and who is not.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::path::Path;
 
+use axum::body::Body;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, SET_COOKIE};
+use dialarr::web;
+use http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, REFERER, SET_COOKIE};
 use http::request::Builder;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Version};
+use tower::ServiceExt;
 
 use crate::harness::browser::{Browser, CONSOLE, Page};
+use crate::harness::world::World;
 use crate::harness::{Setup, TestApp};
 
 const PASSWORD: &str = "correct horse battery";
@@ -511,6 +516,21 @@ async fn an_open_console_refuses_whom_a_proxy_lets_through_and_asks_programs_for
 }
 
 #[tokio::test]
+async fn an_open_console_refuses_what_a_proxy_lets_through_without_a_word() {
+    let app = Setup::default().keyword_brain().open_console().start().await;
+    let page = || to(Method::GET, "/users");
+    let form = || to(Method::POST, "/resume").header("sec-fetch-site", "same-origin");
+    assert_eq!(status(&app, page().version(Version::HTTP_10)).await, 403);
+    assert_eq!(status(&app, page().header(REFERER, "https://dialarr.example/")).await, 403);
+    assert_eq!(status(&app, form().header(ORIGIN, "https://dialarr.example")).await, 403);
+
+    assert_eq!(status(&app, page()).await, 200);
+    assert_eq!(status(&app, page().header(REFERER, format!("{CONSOLE}/"))).await, 200);
+    let link = page().header("sec-fetch-site", "cross-site").header(REFERER, "https://start.example/");
+    assert_eq!(status(&app, link).await, 200);
+}
+
+#[tokio::test]
 async fn an_open_console_asks_nobody_to_sign_in_and_still_believes_no_other_site() {
     let app = Setup::default().keyword_brain().open_console().start().await;
     let mut browser = app.stranger_at_the_console();
@@ -648,4 +668,15 @@ async fn the_listener_of_the_webhooks_serves_nothing_of_the_console() {
         let request = Request::get(path).header(HOST, "localhost:3000").body(Bytes::new()).unwrap();
         assert_eq!(app.request(request).await.status(), StatusCode::NOT_FOUND, "{path}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_form_that_does_not_arrive_is_not_waited_for() {
+    let world = World::start().await;
+    let never = Body::from_stream(futures_util::stream::pending::<Result<Bytes, Infallible>>());
+    let request = to(Method::POST, "/api/v1/messages").header(ORIGIN, CONSOLE);
+    let request = request.header(CONTENT_TYPE, "application/json").body(never).unwrap();
+    let asked = tokio::time::Instant::now();
+    let answer = web::console_router(world.console()).oneshot(request).await.unwrap();
+    assert_eq!((answer.status().as_u16(), asked.elapsed().as_secs()), (400, 10));
 }

@@ -3,6 +3,7 @@
 use dialarr::arr::fake::item::movie;
 use dialarr::conversation::orders;
 use dialarr::conversation::prompt::Message;
+use dialarr::store::privacy::forget::Forgetting;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -205,6 +206,45 @@ async fn a_repeat_with_the_same_key_gets_the_first_answer_and_texts_nothing() {
         (400, "Idempotency-Key has 1 to 255 characters of printable ASCII".to_owned())
     );
     assert_eq!(app.texts_stored().await, ["say it"]);
+}
+
+#[tokio::test]
+async fn a_repeat_after_the_words_were_erased_texts_nothing_and_tells_nothing() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Once.")]);
+    let program = app.program().await;
+    let key = ("idempotency-key", "order-1");
+    let first = program.texts_with(key, as_ann("say it")).await;
+    app.settle().await;
+    app.sms("forget all").await;
+
+    let again = program.texts_with(key, as_ann("say it")).await;
+
+    assert_eq!((again.status, content(&again)), (200, String::new()));
+    assert_eq!(again.json()["message_id"], first.json()["message_id"]);
+    assert_eq!(app.count("inbound_events").await, 2);
+}
+
+#[tokio::test]
+async fn a_repeat_after_its_person_was_forgotten_finds_nobody_and_later_texts_as_who_has_the_number_then() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.model_plays([says("Once.")]);
+    let program = app.program().await;
+    let (key, as_bob) = (("idempotency-key", "order-1"), json!({ "user": BOB, "text": "say it" }));
+    program.texts_with(key, as_bob.clone()).await;
+    app.settle().await;
+    assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+
+    for user in [json!(BOB), json!(2)] {
+        let again = program.texts_with(key, json!({ "user": user, "text": "say it" })).await;
+        assert_eq!(again.problem(), (404, "nobody is known by this id or number".to_owned()));
+    }
+
+    app.knows(BOB, Has::AddRight).await;
+    app.model_plays([says("Hello, whoever you are.")]);
+    let other = program.texts_with(key, as_bob).await;
+    assert_eq!(content(&other), "Hello, whoever you are.");
 }
 
 #[tokio::test]

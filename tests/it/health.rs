@@ -1,6 +1,8 @@
 //! What is told to whoever restarts the program or watches it: the truth, and nothing that costs much.
 
 use bytes::Bytes;
+use dialarr::arr::fake::item::movie;
+use dialarr::conversation::quiet::Quiet;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use http::Request;
@@ -107,6 +109,23 @@ async fn texts_that_nobody_takes_are_told() {
     app.pass(1000);
     let told = vec!["texts to send: 1 to send, the oldest for 16 minutes".to_owned()];
     assert_eq!(wrong(&app, "/ready").await, (503, told));
+}
+
+#[tokio::test]
+async fn a_notice_that_waits_for_the_morning_is_no_text_that_nobody_takes() {
+    let setup = Setup::default().keyword_brain().with(|settings| settings.quiet = Quiet::new(21, 7));
+    let app = setup.start().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.radarr().add(movie("Dune").year(2021).tmdb(438_631));
+    app.awaits_movie(BOB, 438_631).await;
+    app.later(0).await;
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+
+    app.later(9 * 60 * 60).await;
+
+    assert_eq!(app.lines("SELECT state AS line FROM outbox").await, ["queued"]);
+    assert_eq!(wrong(&app, "/ready").await, (200, vec![]));
 }
 
 #[tokio::test]

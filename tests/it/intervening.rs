@@ -1,8 +1,12 @@
 //! The operator ends a turn that runs, and has one begun again that failed.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use dialarr::arr::fake::item::movie;
 use dialarr::conversation::transcript::TurnId;
 use dialarr::engine::intervening::{Cancellation, Resumption};
+use dialarr::llm::embeddings::{EmbedError, Embedder};
 use dialarr::store::audit::By;
 use dialarr::store::resuming::Hindrance;
 use serde_json::json;
@@ -72,6 +76,33 @@ async fn a_model_that_is_asked_whether_to_answer_at_all_is_dropped_at_once_too()
     assert_eq!(world.said(), ["Hello Ann."]);
 }
 
+/// Never answers.
+struct Absent;
+
+#[async_trait]
+impl Embedder for Absent {
+    fn model(&self) -> &str {
+        "absent"
+    }
+
+    async fn embed(&self, _: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_said_before_is_not_looked_for_any_longer() {
+    let mut world = World::start().await;
+    world.is_started_with(Arc::new(Absent)).await;
+    world.texts("which spy show was it?").await;
+    world.passes(1).await;
+    assert_eq!(world.turns().await, ["1 CREATED live"]);
+    assert_eq!(world.cancels(1).await, Cancellation::Requested);
+    world.passes_ms(100).await;
+    assert_eq!(world.turns().await, ["1 CANCELED"]);
+    assert_eq!(world.said(), Vec::<String>::new());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_read_under_way_is_killed_at_once() {
     let world = World::start().await;
@@ -108,6 +139,23 @@ async fn a_write_under_way_is_waited_for_and_told_and_the_next_is_not_begun() {
     assert_eq!(world.calls().await[2..], ["add_movie complete 1", "add_movie canceled 0"]);
     assert_eq!(world.said(), ["Added Heat (1995)."]);
     assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![heat], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_write_that_cannot_be_settled_it_is_said_that_nobody_knows() {
+    let world = World::start().await;
+    let heat = world.radarr().catalog(movie("Heat").year(1995));
+    world.model_plays(adds_movie("heat", heat));
+    world.radarr().lose_next_write_answer();
+    world.texts("add heat").await;
+    world.passes(5).await;
+    assert_eq!(world.calls().await, ["search_media complete 1", "add_movie running 1"]);
+    assert_eq!(world.cancels(1).await, Cancellation::Requested);
+    world.radarr().down(true);
+    world.passes(120).await;
+    assert_eq!(world.calls().await, ["search_media complete 1", "add_movie error 1"]);
+    assert_eq!(world.said(), ["I could not find out whether that worked. Please have a look."]);
+    assert_eq!(world.radarr().posts(), 1);
 }
 
 #[tokio::test(start_paused = true)]

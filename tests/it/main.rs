@@ -36,6 +36,7 @@ mod privacy;
 mod queued;
 mod quotas;
 mod recommend;
+mod reconnects;
 mod release;
 mod replay;
 mod requests;

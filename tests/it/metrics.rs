@@ -28,6 +28,16 @@ async fn samples_of(world: &World, names: &[&str]) -> String {
     among(&world.console().metrics.render(&backlog, now).unwrap(), names)
 }
 
+/// What turns have taken altogether, in tens of seconds.
+async fn seconds_spent(world: &World) -> String {
+    let spent = samples_of(world, &["dialarr_turn_seconds_sum"]).await;
+    let tens = |line: &str| {
+        let (name, seconds) = line.rsplit_once(' ').unwrap();
+        format!("{name} {:.0}0", seconds.parse::<f64>().unwrap() / 10.0)
+    };
+    spent.lines().map(tens).collect::<Vec<_>>().join("\n")
+}
+
 fn among(told: &str, names: &[&str]) -> String {
     let wanted = |line: &&str| names.iter().any(|name| line.starts_with(name));
     let mut lines: Vec<&str> = told.lines().filter(wanted).collect();
@@ -57,8 +67,9 @@ async fn what_happened_is_what_is_counted() {
     dialarr_text_segments_sent_total 5
     dialarr_texts_received_total{channel="console"} 1
     dialarr_texts_received_total{channel="phone"} 3
-    dialarr_texts_sent_total{kind="question"} 1
-    dialarr_texts_sent_total{kind="reply"} 3
+    dialarr_texts_sent_total{kind="question",channel="phone"} 1
+    dialarr_texts_sent_total{kind="reply",channel="console"} 1
+    dialarr_texts_sent_total{kind="reply",channel="phone"} 2
     dialarr_texts_unsent 0
     dialarr_texts_waiting 0
     dialarr_tool_calls_total{tool="find_in_library",outcome="complete"} 1
@@ -106,7 +117,7 @@ async fn a_text_that_only_a_status_report_proves_counts_once_however_often_it_is
     world.passes(300).await;
     insta::assert_snapshot!(samples_of(&world, &["dialarr_texts_sent", "dialarr_text_segments"]).await, @r#"
     dialarr_text_segments_sent_total 1
-    dialarr_texts_sent_total{kind="reply"} 1
+    dialarr_texts_sent_total{kind="reply",channel="phone"} 1
     "#);
 }
 
@@ -131,14 +142,25 @@ async fn a_resumed_turn_counts_once_and_the_time_until_then_is_nobody_s_work() {
     dialarr_turns_total{kind="chat",outcome="failed"} 1
     "#);
     // Four answers of the model, and moments of everything else.
-    let spent = samples_of(&world, &["dialarr_turn_seconds_sum"]).await;
-    let tens = |line: &str| {
-        let (name, seconds) = line.rsplit_once(' ').unwrap();
-        format!("{name} {:.0}0", seconds.parse::<f64>().unwrap() / 10.0)
-    };
-    let spent: Vec<String> = spent.lines().map(tens).collect();
-    insta::assert_snapshot!(spent.join("\n"), @r#"
+    insta::assert_snapshot!(seconds_spent(&world).await, @r#"
     dialarr_turn_seconds_sum{part="model"} 100
+    dialarr_turn_seconds_sum{part="own"} 00
+    dialarr_turn_seconds_sum{part="tools"} 00
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_for_which_the_program_was_down_is_no_time_of_a_turn() {
+    let mut world = World::start_with(Slow::playing(20, [says("Hello.")])).await;
+    world.texts("hello there, who are you?").await;
+    world.passes(10).await;
+    world.is_killed().await;
+    world.passes(3_600).await;
+    world.is_started().await;
+    world.passes(60).await;
+    assert_eq!(world.said(), ["Hello."]);
+    insta::assert_snapshot!(seconds_spent(&world).await, @r#"
+    dialarr_turn_seconds_sum{part="model"} 20
     dialarr_turn_seconds_sum{part="own"} 00
     dialarr_turn_seconds_sum{part="tools"} 00
     "#);

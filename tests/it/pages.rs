@@ -6,7 +6,7 @@ use dialarr::store::audit::{self, By, Entry, Subject};
 use serde_json::{Value, json};
 
 use crate::harness::browser::Page;
-use crate::harness::model::{calls, finds, says};
+use crate::harness::model::{Holding, calls, finds, says};
 use crate::harness::{ANN, BOB, Has, TestApp};
 
 const SAM: &str = "+15550100009";
@@ -146,6 +146,29 @@ async fn a_wish_whose_code_is_dead_can_still_be_approved_by_button() {
     presses(&app, "/wishes/1/approve", &[]).await;
 
     assert_eq!(app.radarr().removals(), [dune]);
+}
+
+#[tokio::test]
+async fn a_wish_whose_approval_came_to_nothing_is_approved_again_under_a_fresh_code() {
+    let (mut app, dune) = app_with_a_wish("Dune").await;
+    let model = Holding::closed();
+    app.restart_with(|setup| setup.holding(&model)).await;
+    app.post(app.text(ANN, "hold on, what was that?")).await;
+    model.holds().await;
+    let in_vain = app.browser().await.submit("/wishes/1/approve", &[]).await;
+    assert_eq!(in_vain.location.as_deref(), Some("/?said=approved"));
+    app.pass(1);
+    app.post(app.text(ANN, "STOP")).await;
+    app.settle().await;
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+    app.sms("START").await;
+
+    let (location, _) = presses(&app, "/wishes/1/approve", &[]).await;
+
+    assert_eq!(location, "/?said=approved");
+    assert_eq!(app.radarr().removals(), [dune]);
+    let codes = "SELECT code || ' ' || state AS line FROM approvals ORDER BY id";
+    assert_eq!(app.lines(codes).await, ["4747 replaced", "4748 approved"]);
 }
 
 #[tokio::test]
@@ -465,6 +488,38 @@ async fn the_spend_of_a_month_is_drawn_and_told_in_numbers() {
         &["Texts per day", "Tokens per day", "Segments per day", "What became of our texts", "Ann 1"],
     );
     assert!(page.html.contains("aria-label=\"Texts per day: 1 received, 1 sent.\""), "{}", page.html);
+}
+
+#[tokio::test]
+async fn what_is_said_in_the_console_and_over_the_api_is_no_text_of_the_day() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Hello."), says("Hello tester."), says("Hello program.")]);
+    app.sms("hello, who are you?").await;
+    let mut browser = app.browser().await;
+    browser.submit("/conversations/new", &[]).await;
+    browser.types(2, "hello there, can you hear me?").await;
+    app.program().await.texts(json!({ "user": ANN, "text": "and what about me?" })).await;
+    app.settle().await;
+
+    let page = browser.get("/spend").await;
+
+    for label in [
+        "Texts per day: 1 received, 1 sent.",
+        "What became of our texts: 0 delivered, 1 sent, 0 waiting, 0 failed, 0 put aside.",
+    ] {
+        assert!(page.html.contains(&format!("aria-label=\"{label}\"")), "{label}: {}", page.html);
+    }
+}
+
+#[tokio::test]
+async fn a_browser_that_kept_style_and_script_of_another_version_asks_again() {
+    let app = TestApp::start_without_model().await;
+    let version = env!("CARGO_PKG_VERSION");
+    let (page, sign_in) =
+        (app.browser().await.get("/").await, app.stranger_at_the_console().get("/sign-in").await);
+    for (html, asset) in [(&page.html, "style.css"), (&page.html, "live.js"), (&sign_in.html, "style.css")] {
+        assert!(html.contains(&format!("\"/assets/{asset}?v={version}\"")), "{asset}: {html}");
+    }
 }
 
 #[tokio::test]

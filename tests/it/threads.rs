@@ -1,10 +1,12 @@
 //! Conversations in the console: listed, searched, watched, tried out, answered and opened again.
 
 use dialarr::arr::fake::item::movie;
+use dialarr::engine::console::{Answered, Verdict};
 use futures_util::future::join;
 
 use crate::harness::model::{Holding, calls, finds, removes_movie, says};
 use crate::harness::threads::Tab;
+use crate::harness::world::World;
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
@@ -201,6 +203,27 @@ async fn a_button_of_a_question_that_was_replaced_answers_nothing() {
     app.settle().await;
     assert_eq!(app.radarr().removals(), NONE);
     assert!(browser.get("/conversations/1").await.says().contains("Delete Heat (1995)"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_button_says_is_told_to_no_turn_of_the_user() {
+    let late = "That question is closed. Dune (2021) is kept. Ask again to delete.";
+    for verdict in [Verdict::Approve, Verdict::Reject] {
+        let world = World::start().await;
+        let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+        world.model_plays(removes_movie("dune", dune));
+        assert_eq!(world.sms("delete dune").await, [QUESTION]);
+        world.knows_an_admin(BOB).await;
+        world.sms_from(BOB, "pause").await;
+        world.texts("do we have heat and alien?").await;
+        assert_eq!(world.engine().answer_question(1, verdict).await.unwrap(), Answered::Taken);
+        world.model_plays([says("Neither of them.")]);
+        world.sms_from(BOB, "resume").await;
+
+        assert!(world.model_was_told().ends_with("\ndo we have heat and alien?"), "{verdict:?}");
+        assert_eq!(world.heard_by(ANN)[1..], ["Neither of them.", late], "{verdict:?}");
+        assert_eq!(world.radarr().removals(), NONE);
+    }
 }
 
 #[tokio::test]

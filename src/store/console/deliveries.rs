@@ -12,6 +12,7 @@ use crate::store::schema::{outbox, turns, users};
 use crate::store::written::Written;
 use crate::store::{Conn, QueryResult, outbox as texts, resending};
 
+/// Not those that the carrier calls canceled: it says so of texts for later alone, and none of ours is one.
 const FAILED: Written = Written("(outbox.state = 'failed' OR outbox.delivery IN ('undelivered','failed'))");
 
 /// Which texts are listed.

@@ -9,9 +9,10 @@ use super::erase::erase_talk;
 use crate::conversation::transcript::{PhoneNumber, Role, Status, UserId};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::codec::{ms, role_word, status_word};
+use crate::store::ledger::{self, Outcome};
 use crate::store::outbox::OPEN;
 use crate::store::schema::{audit_log, outbox, users};
-use crate::store::{Conn, QueryResult, approvals, ledger, outbox as outbox_rows, turns, users as people};
+use crate::store::{Conn, QueryResult, approvals, outbox as outbox_rows, turns, users as people};
 
 /// What came of the wish to forget someone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub fn forget(conn: &mut Conn, user: UserId, by: By, now: Timestamp) -> QueryRes
     outbox_rows::withdraw(conn, &format!("told:{user}"), now)?;
     // All of them: a person's waiting texts are few, since each is taken up or skipped as it comes.
     for text in ledger::waiting(conn, user, i64::MAX)? {
-        ledger::skip(conn, text.id, "forgotten", now)?;
+        ledger::end(conn, text.id, Outcome::Skipped("forgotten"), now)?;
     }
     put_aside_texts(conn, user, now)?;
     erase_talk(conn, user, now)?;

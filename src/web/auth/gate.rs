@@ -3,7 +3,7 @@
 
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
-use axum::http::{Method, StatusCode, Uri};
+use axum::http::{Method, StatusCode, Uri, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use jiff::{SignedDuration, Timestamp};
@@ -74,7 +74,7 @@ pub(in crate::web) async fn pass(
         return unknown_host();
     }
     let area = Area::of(request.uri().path());
-    let (visitor, renewed) = match recognise(&console, area, request.headers()).await {
+    let (visitor, renewed) = match recognise(&console, area, request.version(), request.headers()).await {
         Ok(recognised) => recognised,
         Err(error) => {
             tracing::error!(%error, "who asks could not be looked up");
@@ -117,6 +117,7 @@ pub(in crate::web) async fn pass(
 async fn recognise(
     console: &Console,
     area: Area,
+    version: Version,
     headers: &HeaderMap,
 ) -> Result<(Visitor, Option<String>), DbError> {
     if area == Area::Api
@@ -126,7 +127,7 @@ async fn recognise(
         return Ok((by_key(console, key).await?, None));
     }
     match console.access.rules.sign_in {
-        SignIn::Open if origin::is_forwarded(headers) => return Ok((Visitor::Forwarded, None)),
+        SignIn::Open if origin::is_forwarded(version, headers) => return Ok((Visitor::Forwarded, None)),
         SignIn::Open => {
             let form_token = console.access.seed.of_forms();
             return Ok((Visitor::Operator { form_token }, None));

@@ -1,10 +1,11 @@
 //! Whether a request that changes something was made by one of our own pages. A browser says where it comes from, and a
 //! foreign page cannot make it say otherwise.
 
-use axum::http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
-use axum::http::{Method, Uri};
+use axum::http::header::{HOST, HeaderMap, HeaderName, ORIGIN, REFERER};
+use axum::http::{Method, Uri, Version};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// A method that may change something.
 pub(super) fn is_unsafe(method: &Method) -> bool {
@@ -14,27 +15,45 @@ pub(super) fn is_unsafe(method: &Method) -> bool {
 /// A browser tells the site only where the connection is safe from eavesdroppers; on plain HTTP inside the network
 /// there is only the origin.
 pub(super) fn is_ours(headers: &HeaderMap) -> bool {
-    let value = |name| headers.get(name).and_then(|value: &axum::http::HeaderValue| value.to_str().ok());
-    match (value(&SEC_FETCH_SITE), value(&ORIGIN)) {
+    match (value(headers, &SEC_FETCH_SITE), value(headers, &ORIGIN)) {
         (Some(site), _) => matches!(site, "same-origin" | "none"),
-        (None, Some(origin)) => value(&HOST).is_some_and(|host| is_at(origin, host)),
+        (None, Some(origin)) => value(headers, &HOST).is_some_and(|host| is_at(origin, host)),
         (None, None) => false,
     }
 }
 
 /// Whether the request came over TLS, which in front of us somebody else ends.
 pub(super) fn is_encrypted(headers: &HeaderMap) -> bool {
-    let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let first = value("x-forwarded-proto").split(',').next().unwrap_or_default();
-    first.trim().eq_ignore_ascii_case("https") || value("origin").starts_with("https://")
+    let text = |name: &HeaderName| value(headers, name).unwrap_or_default();
+    let first = text(&FORWARDED_PROTO).split(',').next().unwrap_or_default();
+    first.trim().eq_ignore_ascii_case("https") || text(&ORIGIN).starts_with("https://")
 }
 
-/// Whether somebody between the browser and us says that they passed the request on. The browser may then be anywhere,
-/// whatever the Host header says: a proxy can rewrite it.
-pub(super) fn is_forwarded(headers: &HeaderMap) -> bool {
+/// Whether somebody between the browser and us passed the request on, as far as that can be told. The browser may then be
+/// anywhere, whatever the Host header says: a proxy can rewrite it.
+pub(super) fn is_forwarded(version: Version, headers: &HeaderMap) -> bool {
     let tells =
         |name: &str| matches!(name, "forwarded" | "via" | "x-real-ip") || name.starts_with("x-forwarded-");
-    headers.keys().any(|name| tells(name.as_str()))
+    // No browser speaks the old version, and nginx does where it is not told otherwise.
+    version < Version::HTTP_11
+        || headers.keys().any(|name| tells(name.as_str()))
+        || is_known_by_another_name(headers)
+}
+
+/// Whether the browser is at a page of ours whose address is not the one that we are asked by: somebody rewrote it. It
+/// also names a page of somebody else's that has a link to ours, and then says so.
+fn is_known_by_another_name(headers: &HeaderMap) -> bool {
+    if matches!(value(headers, &SEC_FETCH_SITE), Some("cross-site" | "same-site")) {
+        return false;
+    }
+    let Some(host) = value(headers, &HOST) else { return false };
+    let told = [ORIGIN, REFERER].into_iter().filter_map(|name| headers.get(name));
+    told.map(|page| page.to_str().unwrap_or_default()).any(|page| page != "null" && !is_at(page, host))
+}
+
+/// `None` also where it is no text.
+fn value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
 }
 
 fn is_at(origin: &str, host: &str) -> bool {
@@ -44,8 +63,8 @@ fn is_at(origin: &str, host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderMap;
     use axum::http::header::{HeaderName, HeaderValue};
+    use axum::http::{HeaderMap, Version};
 
     use super::{is_encrypted, is_forwarded, is_ours};
 
@@ -85,13 +104,39 @@ mod tests {
     #[test]
     fn a_proxy_that_says_so_is_noticed() {
         for name in ["forwarded", "x-forwarded-for", "x-forwarded-proto", "x-real-ip", "via"] {
-            assert!(is_forwarded(&headers(&[("host", "localhost"), (name, "")])), "{name}");
+            assert!(is_forwarded(Version::HTTP_11, &headers(&[("host", "localhost"), (name, "")])), "{name}");
         }
-        assert!(!is_forwarded(&headers(&[
-            ("host", "localhost"),
-            ("x-api-key", "1"),
-            ("origin", "http://localhost")
-        ])));
+        let direct = headers(&[("host", "localhost"), ("x-api-key", "1"), ("origin", "http://localhost")]);
+        assert!(!is_forwarded(Version::HTTP_11, &direct));
+    }
+
+    #[test]
+    fn a_proxy_that_says_nothing_is_known_by_its_version_or_by_the_page_that_the_browser_is_at() {
+        let host = ("host", "localhost:3001");
+        let (fetch, here) =
+            (("sec-fetch-site", "same-origin"), ("referer", "http://localhost:3001/users?a=1"));
+        assert!(is_forwarded(Version::HTTP_10, &headers(&[host])));
+        for there in ["https://dialarr.example/users", "http://localhost/", "about:blank", "/users"] {
+            assert!(is_forwarded(Version::HTTP_11, &headers(&[host, ("referer", there)])), "{there}");
+            assert!(
+                is_forwarded(Version::HTTP_11, &headers(&[host, fetch, here, ("origin", there)])),
+                "{there}"
+            );
+        }
+        assert!(!is_forwarded(
+            Version::HTTP_11,
+            &headers(&[host, fetch, here, ("origin", "http://localhost:3001")])
+        ));
+        assert!(!is_forwarded(Version::HTTP_11, &headers(&[host, fetch, ("origin", "null")])));
+    }
+
+    #[test]
+    fn a_link_on_somebody_elses_page_is_no_proxy() {
+        for site in ["cross-site", "same-site"] {
+            let followed =
+                [("host", "localhost:3001"), ("sec-fetch-site", site), ("referer", "http://localhost:80/")];
+            assert!(!is_forwarded(Version::HTTP_11, &headers(&followed)), "{site}");
+        }
     }
 
     #[test]

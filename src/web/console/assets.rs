@@ -1,7 +1,10 @@
-//! Style and script of the pages, compiled in. A page names them by their content, so a browser may keep them for good.
+//! Style and script of the pages, compiled in. A page names them with the version of the program, so that a browser that
+//! kept those of another one asks again.
 
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
+
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(in crate::web) async fn style() -> Response {
     asset("text/css; charset=utf-8", include_str!("assets/style.css"))

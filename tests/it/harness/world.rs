@@ -18,6 +18,7 @@ use dialarr::engine::joining::Blocking;
 use dialarr::engine::{self, Engine, Settings};
 use dialarr::http::Http;
 use dialarr::llm::Model;
+use dialarr::llm::embeddings::Embedder;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::simulation::{self, Peers};
@@ -46,6 +47,8 @@ pub(crate) struct World {
     peers: Peers,
     script: Arc<Scripted>,
     model: Arc<dyn Model>,
+    /// In place of the usual one.
+    embedder: Option<Arc<dyn Embedder>>,
     routing: Routing,
     folder: tempfile::TempDir,
 }
@@ -66,6 +69,13 @@ impl World {
         Self::build(Arc::new(Scripted::new(Vec::new())), model, Routing::Ai).await
     }
 
+    /// What turns texts into vectors is another from here on.
+    pub(crate) async fn is_started_with(&mut self, embedder: Arc<dyn Embedder>) {
+        self.embedder = Some(embedder);
+        self.is_killed().await;
+        self.is_started().await;
+    }
+
     /// On a database that an earlier program left behind, at a time, with what the libraries hold by then.
     pub(crate) async fn upgraded(at: &str, leave: impl FnOnce(&Path), fill: impl FnOnce(&Peers)) -> Self {
         let script = Arc::new(Scripted::new(Vec::new()));
@@ -81,7 +91,7 @@ impl World {
         let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
         let peers = Peers::new(clock, radarr, sonarr, PUBLIC_URL);
         let folder = tempfile::tempdir().unwrap();
-        Self { app: None, peers, script, model, routing, folder }
+        Self { app: None, peers, script, model, embedder: None, routing, folder }
     }
 
     async fn build(script: Arc<Scripted>, model: Arc<dyn Model>, routing: Routing) -> Self {
@@ -131,6 +141,9 @@ impl World {
         let mut blueprint = self.peers.blueprint(db, settings, Some(self.model.clone())).unwrap();
         blueprint.report_secret = Some(SECRET.into());
         blueprint.missed = Some(self.peers.missed());
+        if let Some(embedder) = &self.embedder {
+            blueprint.embedder = Some(embedder.clone());
+        }
         // Who is let in is not what is simulated here.
         blueprint.console.sign_in = SignIn::Open;
         self.app = Some(App::start(blueprint).await.unwrap());

@@ -33,8 +33,13 @@ function follow() {
     // A stream that ends by itself is back in a moment; only what lasts is worth a line.
     late ||= setTimeout(() => { lost.hidden = false; }, 4000);
     // Closed for good, as by an answer that was no stream: the browser does not come back by itself.
-    if (source.readyState === EventSource.CLOSED) { setTimeout(follow, pause); pause = Math.min(pause * 2, 30000); }
+    if (source.readyState === EventSource.CLOSED) { setTimeout(comeBack, pause); pause = Math.min(pause * 2, 30000); }
   };
+}
+async function comeBack() {
+  // The page itself leads elsewhere once the session has ended: to the sign-in.
+  const page = await fetch(location.pathname, { method: "HEAD", redirect: "manual" }).catch(() => null);
+  if (page?.type === "opaqueredirect") location.reload(); else follow();
 }
 if (thread) follow();
 document.getElementById("text")?.addEventListener("keydown", (event) => {

@@ -1,0 +1,170 @@
+//! Clients of a stream over real sockets, which cut off and come back hundreds of times, also while the program starts
+//! anew: each is told the whole log, in its order, once.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use dialarr::app::App;
+use dialarr::web;
+use dialarr::web::serving::{Limits, serve};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::harness::model::{calls, says};
+use crate::harness::{Setup, TestApp};
+
+/// Texts before anybody looks, before the program starts anew, and after.
+const TEXTS: usize = 6;
+/// After how many events each client cuts off: again and again.
+const PACES: [&[usize]; 4] = [&[1], &[1, 3, 2], &[2, 1, 5, 1], &[3, 1]];
+/// Nothing here takes this long unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The console's listener, as long as one run of the program.
+struct Served {
+    stop: CancellationToken,
+    server: JoinHandle<std::io::Result<()>>,
+}
+
+impl Served {
+    async fn open(app: &App, addresses: &watch::Sender<SocketAddr>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let router = web::console_router(app.console.clone());
+        let server = tokio::spawn(serve(listener, router, Limits::PAGES, stop.clone()));
+        addresses.send_replace(address);
+        Self { stop, server }
+    }
+
+    /// As if killed: whoever is being told something is cut off in it.
+    async fn dies(self) {
+        self.stop.cancel();
+        self.server.abort();
+        assert!(self.server.await.is_err_and(|ended| ended.is_cancelled()));
+    }
+}
+
+/// Where the log ends, once it does.
+type End = watch::Receiver<Option<i64>>;
+
+/// A client and what it was told.
+struct Client {
+    addresses: watch::Receiver<SocketAddr>,
+    end: End,
+    /// The numbers of the events, with their names.
+    told: Vec<(i64, String)>,
+    connections: usize,
+}
+
+impl Client {
+    fn new(addresses: &watch::Sender<SocketAddr>, end: &End) -> Self {
+        Self { addresses: addresses.subscribe(), end: end.clone(), told: Vec::new(), connections: 0 }
+    }
+
+    fn place(&self) -> i64 {
+        self.told.last().map_or(0, |(number, _)| *number)
+    }
+
+    fn is_at_the_end(&self) -> bool {
+        *self.end.borrow() == Some(self.place())
+    }
+
+    /// Reads up to the end of the log, and cuts itself off after each of these counts of events.
+    async fn follows(mut self, paces: &[usize]) -> Self {
+        let mut end = self.end.clone();
+        for events in paces.iter().cycle() {
+            end.mark_unchanged();
+            if self.is_at_the_end() {
+                break;
+            }
+            self.connections += 1;
+            tokio::select! {
+                read = self.reads(*events) => match read {
+                    Ok(()) => {}
+                    // The program is down, and will be somewhere else.
+                    Err(_) => self.addresses.changed().await.unwrap(),
+                },
+                changed = end.changed() => changed.unwrap(),
+            }
+        }
+        self
+    }
+
+    /// That many events of one connection, or fewer at the end of the log.
+    async fn reads(&mut self, most: usize) -> std::io::Result<()> {
+        let address = *self.addresses.borrow_and_update();
+        let mut stream = TcpStream::connect(address).await?;
+        let request = format!(
+            "GET /api/v1/conversations/1/events HTTP/1.1\r\nHost: localhost:3001\r\nLast-Event-ID: {}\r\n\r\n",
+            self.place()
+        );
+        stream.write_all(request.as_bytes()).await?;
+        let enough = self.told.len() + most;
+        let (mut read, mut piece) = (String::new(), [0; 512]);
+        loop {
+            let length = stream.read(&mut piece).await?;
+            if length == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            read.push_str(std::str::from_utf8(&piece[..length]).unwrap());
+            while let Some((event, rest)) = read.split_once("\n\n") {
+                self.told.extend(told(event));
+                read = rest.to_owned();
+                if self.told.len() == enough || self.is_at_the_end() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// The number and the name of an event. What marks the place between what was missed and what comes is none of the log.
+fn told(event: &str) -> Option<(i64, String)> {
+    let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
+    let (name, number) = (field("event: ")?, field("id: ")?);
+    (name != "caught_up").then(|| (number.parse().unwrap(), name.to_owned()))
+}
+
+async fn texts(app: &TestApp) {
+    for number in 0..TEXTS {
+        app.pass(60);
+        app.model_plays([calls("check_status", json!({})), says("Nothing is downloading.")]);
+        app.sms(&format!("what is going on, for the {number}th time?")).await;
+    }
+}
+
+#[tokio::test]
+async fn who_comes_back_hundreds_of_times_also_over_a_restart_is_told_the_whole_log_once() {
+    let mut app = Setup::default().open_console().start().await;
+    texts(&app).await;
+    let (addresses, _) = watch::channel(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let (ended, end) = watch::channel(None);
+    let served = Served::open(app.app(), &addresses).await;
+    let clients = PACES.map(|paces| tokio::spawn(Client::new(&addresses, &end).follows(paces)));
+    texts(&app).await;
+    served.dies().await;
+    app.restart().await;
+    let served = Served::open(app.app(), &addresses).await;
+    texts(&app).await;
+
+    let log = app.lines("SELECT seq AS line FROM stream_events WHERE conversation_id = 1 ORDER BY seq").await;
+    let log: Vec<i64> = log.iter().map(|number| number.parse().unwrap()).collect();
+    ended.send_replace(log.last().copied());
+    let at_once = [log.len()];
+    let whole = timeout(PATIENCE, Client::new(&addresses, &end).follows(&at_once)).await.unwrap();
+    assert_eq!(whole.told.iter().map(|(number, _)| *number).collect::<Vec<_>>(), log);
+    let mut connections = 0;
+    for client in clients {
+        let client = timeout(PATIENCE, client).await.unwrap().unwrap();
+        assert_eq!(client.told, whole.told);
+        connections += client.connections;
+    }
+    assert!(connections > 500, "{connections} connections are none too many");
+    served.dies().await;
+}
