@@ -22,7 +22,7 @@ COPY LICENSE-MIT LICENSE-APACHE /usr/share/doc/dialarr/
 
 # The database and, if there is one, `.env` are in the working directory. The console is meant to be published on an
 # address of the host that only you reach.
-ENV PUID=1000 PGID=1000 UMASK=077 HOST=0.0.0.0 PORT=3000 CONSOLE_BIND=0.0.0.0:3001
+ENV PUID=1000 PGID=1000 HOST=0.0.0.0 PORT=3000 CONSOLE_BIND=0.0.0.0:3001
 WORKDIR /config
 VOLUME /config
 EXPOSE 3000 3001

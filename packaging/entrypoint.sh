@@ -2,7 +2,6 @@
 # Runs dialarr as PUID:PGID, to whom /config then belongs. Started as another user than root, it runs as that one.
 set -eu
 
-umask "${UMASK:-077}"
 if [ "$(id -u)" != 0 ]; then
     exec dialarr "$@"
 fi

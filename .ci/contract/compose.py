@@ -10,7 +10,7 @@ dialarr = services["dialarr"]
 
 with open(".env.example") as example:
     known = {line.split("=")[0] for line in example if "=" in line and not line.startswith("#")}
-unknown = set(dialarr["environment"]) - known - {"PUID", "PGID", "UMASK"}
+unknown = set(dialarr["environment"]) - known - {"PUID", "PGID"}
 assert not unknown, f"not in .env.example: {unknown}"
 
 outside = {name for name, service in services.items() if "outside" in service.get("networks", [])}
