@@ -172,6 +172,7 @@ impl fmt::Debug for Http {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
+    use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
     use super::*;
 
@@ -211,5 +212,17 @@ mod tests {
         let silent = Http::in_process(Arc::new(|_| std::future::pending().boxed()));
         let sent = silent.send(Request::new(Bytes::new()), Duration::from_secs(3)).await;
         assert_eq!(sent.unwrap_err().to_string(), "get an answer within 3 s");
+    }
+
+    #[tokio::test]
+    async fn a_redirect_is_an_answer_and_no_way() {
+        let (elsewhere, leading) = (MockServer::start().await, MockServer::start().await);
+        let redirect = ResponseTemplate::new(307).insert_header("location", elsewhere.uri().as_str());
+        Mock::given(matchers::any()).respond_with(redirect).mount(&leading).await;
+        install_tls();
+        let request = Request::get(leading.uri()).header("x-api-key", "a-key").body(Bytes::new()).unwrap();
+        let answer = Http::network().unwrap().send(request, Duration::from_secs(20)).await.unwrap();
+        assert_eq!(answer.status(), 307);
+        assert_eq!(elsewhere.received_requests().await.unwrap().len(), 0);
     }
 }

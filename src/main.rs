@@ -4,8 +4,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use dialarr::cli;
+use rustix::fs::Mode;
+use rustix::process::umask;
 
 fn main() -> ExitCode {
+    // What is written holds people's words and numbers: nobody else on this machine is to read it.
+    umask(Mode::RWXG | Mode::RWXO);
     dialarr::http::install_tls();
     let arguments = cli::Arguments::parse();
     match cli::run(&arguments) {
@@ -15,7 +19,7 @@ fn main() -> ExitCode {
             for cause in error.chain().skip(1) {
                 eprintln!("  caused by: {cause}");
             }
-            ExitCode::FAILURE
+            ExitCode::from(cli::exit_code(&error))
         }
     }
 }

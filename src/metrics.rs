@@ -271,7 +271,7 @@ impl Inner {
         let started = Seconds::default();
         started.set(seconds(started_at.as_millisecond()));
         registry.register("process_start_time_seconds", "Start of the program since the epoch", started);
-        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        let build = Info::new([("version", env!("DIALARR_VERSION"))]);
         registry.register("dialarr_build", "The version of the program", build);
     }
 }

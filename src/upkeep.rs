@@ -12,12 +12,14 @@ use crate::engine::Engine;
 use crate::store::db::{Db, DbError};
 use crate::store::privacy::sweep::{Swept, sweep};
 use crate::store::stream::forgetting::{self, Forgotten};
-use crate::store::{access, arr_events, notices};
+use crate::store::{access, arr_events, notices, upgrade};
 
 /// How long events are kept after they were logged and their turn has ended.
 const EVENTS_KEPT: SignedDuration = SignedDuration::from_hours(1);
 /// How long a report is kept that everyone was told of; its history is read no farther back.
 const REPORTS_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// How long a copy is kept that was made before an upgrade: by then nobody goes back to the program before it.
+const COPIES_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 const EVERY: Duration = Duration::from_mins(10);
 /// Rows of each table in one transaction: few, since texts that come in wait for its end.
 const ROWS_SWEPT: i64 = 50;
@@ -64,6 +66,9 @@ impl Upkeep {
         if let Err(error) = self.erase_old_words().await {
             tracing::warn!(%error, "old words could not be erased");
         }
+        if let Err(error) = self.forget_copies().await {
+            tracing::warn!(%error, "copies from before an upgrade could not be looked for");
+        }
     }
 
     /// A piece at a time, until nothing is left or the program stops.
@@ -92,6 +97,11 @@ impl Upkeep {
             arr_events::forget(conn, reported)
         };
         self.db.write(forget).await.map(drop)
+    }
+
+    async fn forget_copies(&self) -> Result<(), DbError> {
+        let before = self.clock.now() - COPIES_KEPT;
+        self.db.read(move |conn| upgrade::forget_copies(conn, before)).await
     }
 
     /// Until nothing is left or the program stops; the next round goes on where this one ends.

@@ -5,6 +5,7 @@ mod console;
 mod demo;
 mod doctor;
 mod eval;
+mod health;
 mod listeners;
 mod serve;
 mod setup;
@@ -15,8 +16,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 
-use crate::config::{Config, Log, LogFormat};
-use crate::store::db;
+use crate::config::{Config, Log, LogFormat, Problems};
+use crate::store::db::{self, OpenError};
+use crate::store::upgrade::UpgradeError;
 use crate::telemetry;
 
 /// What a demo shows of its log.
@@ -28,7 +30,7 @@ const BLOCKING_THREADS: usize = 8;
 
 /// Text a phone number, get things done on your Sonarr and Radarr
 #[derive(Debug, Parser, PartialEq, Eq)]
-#[command(version)]
+#[command(version = env!("DIALARR_VERSION"))]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -44,6 +46,8 @@ pub enum Command {
     Chat,
     /// Check everything that has to work, and tell what to do about what does not
     Doctor(doctor::Doctor),
+    /// Ask the running service whether it works, as a container does
+    Health,
     /// Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
     Setup(setup::Setup),
     /// List, change, export and forget the people who text, also while the service runs
@@ -70,7 +74,19 @@ pub struct Demo {
     pub no_prompt: bool,
 }
 
-/// Does what was asked for; an error is for standard error and exit code 1.
+/// What no further start mends, so that none should be tried: EX_CONFIG of sysexits.h.
+const NOT_MENDED_BY_A_RESTART: u8 = 78;
+
+/// What the process ends with after an error.
+pub fn exit_code(error: &anyhow::Error) -> u8 {
+    let lasts = error.chain().any(|cause| {
+        let newer = matches!(cause.downcast_ref(), Some(OpenError::Upgrade(UpgradeError::Newer { .. })));
+        newer || cause.is::<Problems>()
+    });
+    if lasts { NOT_MENDED_BY_A_RESTART } else { 1 }
+}
+
+/// Does what was asked for; an error is for standard error and [`exit_code`].
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -89,6 +105,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 telemetry::start(&Log { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;
                 doctor::run(Config::load(), asked).await
             }
+            Command::Health => health::run(&Config::load()?).await,
             Command::Setup(asked) => setup::run(&configured()?, asked).await,
             Command::Users(command) => users::run(&configured()?, command),
             Command::Backup { file } => backup(&configured()?, file),

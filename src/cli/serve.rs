@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::wiring;
 
 pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
+    tracing::info!(version = env!("DIALARR_VERSION"), "starting");
     // From here on a signal ends the program in order, however far its start is.
     let mut signals = Signals::listen()?;
     let webhooks = TcpListener::bind(config.listen)

@@ -43,13 +43,17 @@ fn database(path: &Path) -> Vec<Finding> {
 }
 
 fn state(shown: &str, examined: &Examined) -> Vec<Finding> {
-    let version = match examined.tables {
+    let version = match &examined.tables {
         Tables::AsHere => Finding::ok(format!("database: {shown} opens and is of this version")),
-        Tables::Older => Finding::warning(
-            format!("database: {shown} was written by an older version"),
-            "the next start of dialarr serve brings it up to date; dialarr backup FILE copies it before",
+        Tables::None => Finding::warning(
+            format!("database: {shown} is empty"),
+            "the next start of dialarr serve gives it its tables",
         ),
-        Tables::Newer => Finding::failure(
+        Tables::Older { .. } => Finding::warning(
+            format!("database: {shown} was written by an older version"),
+            "the next start of dialarr serve puts a copy beside it and brings it up to date",
+        ),
+        Tables::Newer { .. } => Finding::failure(
             format!("database: {shown} was written by a newer version"),
             "use that version, or restore a backup from before it",
         ),

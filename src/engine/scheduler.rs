@@ -105,8 +105,9 @@ impl Engine {
         self.0.tasks.spawn(async move {
             let stopped = engine.0.aborting.clone();
             let left = tokio::select! {
-                left = engine.attend(user) => left,
+                biased;
                 () = stopped.cancelled() => Left::Stopped,
+                left = engine.attend(user) => left,
             };
             // One that retired may have a successor already.
             if left == Left::Stopped {
@@ -154,9 +155,11 @@ impl Engine {
     }
 
     async fn attend(&self, user: UserId) -> Left {
+        // Of an engine that has opened and is being stopped both hold, and nothing more begins.
         tokio::select! {
-            () = self.0.open.cancelled() => {}
+            biased;
             () = self.0.draining.cancelled() => return Left::Stopped,
+            () = self.0.open.cancelled() => {}
         }
         loop {
             let look = std::panic::AssertUnwindSafe(self.look(user)).catch_unwind().await;

@@ -678,6 +678,17 @@ mod tests {
         assert_eq!(ask(&model(&base)).await.0, Err(ModelError::Unavailable("no connection".to_owned())));
     }
 
+    #[tokio::test]
+    async fn a_server_that_leads_elsewhere_gets_no_second_request() {
+        let elsewhere = server(|_| sse(&[])).await;
+        let there = format!("{}/chat/completions", elsewhere.uri());
+        let leading =
+            server(move |_| ResponseTemplate::new(307).insert_header("location", there.as_str())).await;
+        assert!(ask(&model(&leading.uri())).await.0.is_err());
+        assert_eq!(leading.received_requests().await.unwrap().len(), 1);
+        assert_eq!(elsewhere.received_requests().await.unwrap().len(), 0);
+    }
+
     #[test]
     fn debug_output_keeps_the_key() {
         let settings = OpenAiSettings {

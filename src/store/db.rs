@@ -8,19 +8,16 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
-use diesel::migration::MigrationSource;
 use diesel::prelude::*;
 use diesel::result::Error as QueryError;
-use diesel::sqlite::Sqlite;
-use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::Conn;
 use super::stream::watch::{Announcer, Watch, Watched};
+use super::upgrade::{self, UpgradeError};
+use super::{Conn, examine};
 use crate::conversation::transcript::ConversationId;
 use crate::conversation::trouble::Trouble;
 
-pub(super) const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 /// Jobs that share one commit, and so one disk sync.
 const BATCH: usize = 256;
 /// Jobs that may wait for the writer; past it a webhook is told to come back.
@@ -61,8 +58,8 @@ pub enum OpenError {
     Connect { path: String, source: ConnectionError },
     #[error("prepare {path}")]
     Prepare { path: String, source: QueryError },
-    #[error("migrate {path}")]
-    Migrate { path: String, source: Box<dyn std::error::Error + Send + Sync> },
+    #[error(transparent)]
+    Upgrade(#[from] UpgradeError),
     #[error("start the writer")]
     Thread(#[source] std::io::Error),
 }
@@ -236,6 +233,8 @@ pub enum VisitError {
     Missing(String),
     #[error(transparent)]
     Open(#[from] OpenError),
+    #[error(transparent)]
+    Upgrade(#[from] UpgradeError),
     #[error("use {0}: the running service is of another version; hint: use its own program, or restart it")]
     Differs(String),
     #[error("query the database")]
@@ -264,33 +263,14 @@ fn enter(path: &str) -> Result<(Conn, Option<File>), VisitError> {
         Err(OpenError::InUse { .. }) => None,
         Err(error) => return Err(error.into()),
     };
+    upgrade::refuse_newer(path)?;
     let mut conn = connect(path, WRITER_PRAGMAS)?;
     if lock.is_some() {
-        migrate(&mut conn, path)?;
-    } else if !is_as_here(&mut conn).map_err(|source| unmigrated(path, source))? {
+        upgrade::bring_up_to_date(&mut conn, path)?;
+    } else if !examine::is_as_here(&mut conn)? {
         return Err(VisitError::Differs(path.to_owned()));
     }
     Ok((conn, lock))
-}
-
-/// Whether the tables are those that this program knows, no more and no less.
-fn is_as_here(conn: &mut Conn) -> diesel::migration::Result<bool> {
-    let known = MigrationSource::<Sqlite>::migrations(&MIGRATIONS)?;
-    let mut known: Vec<String> =
-        known.iter().map(|migration| migration.name().version().to_string()).collect();
-    let applied = conn.applied_migrations()?;
-    let mut applied: Vec<String> = applied.iter().map(ToString::to_string).collect();
-    known.sort_unstable();
-    applied.sort_unstable();
-    Ok(known == applied)
-}
-
-fn migrate(conn: &mut Conn, path: &str) -> Result<(), OpenError> {
-    conn.run_pending_migrations(MIGRATIONS).map(drop).map_err(|source| unmigrated(path, source))
-}
-
-fn unmigrated(path: &str, source: Box<dyn std::error::Error + Send + Sync>) -> OpenError {
-    OpenError::Migrate { path: path.to_owned(), source }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -321,8 +301,9 @@ pub fn backup(path: &str, to: &str) -> Result<(), BackupError> {
 
 fn prepare(path: &str) -> Result<(Conn, File, Readers), OpenError> {
     let lock = lock(path)?;
+    upgrade::refuse_newer(path)?;
     let mut writer = connect(path, WRITER_PRAGMAS)?;
-    migrate(&mut writer, path)?;
+    upgrade::bring_up_to_date(&mut writer, path)?;
     let free = (0..READERS).map(|_| connect(path, READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
     let readers = Readers { permits: Arc::new(Semaphore::new(READERS)), free: Arc::new(Mutex::new(free)) };
     Ok((writer, lock, readers))
@@ -365,7 +346,9 @@ fn write_until_closed(mut pen: Pen, mut queue: mpsc::Receiver<Job>, closing: &At
             queue.close();
         }
     }
-    if let Err(error) = pen.conn.batch_execute("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
+    // Whoever copies the file as it changes reads it all the time, and is not waited for: the next start reads the log.
+    let fold_in = "PRAGMA busy_timeout=500; PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);";
+    if let Err(error) = pen.conn.batch_execute(fold_in) {
         tracing::warn!(%error, "could not fold in the write-ahead log");
     }
 }
@@ -423,8 +406,10 @@ fn undo_on_panic<R>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult
 #[cfg(test)]
 mod tests {
     use diesel::sql_types::BigInt;
+    use diesel_migrations::MigrationHarness;
 
     use super::*;
+    use crate::store::upgrade::MIGRATIONS;
 
     #[derive(QueryableByName)]
     struct Count {

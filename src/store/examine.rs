@@ -1,30 +1,17 @@
 //! What a file on disk is, seen from beside a service that may be using it. Neither migrates nor locks.
 
-use std::collections::BTreeSet;
-
-use diesel::migration::MigrationSource;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use diesel::sqlite::Sqlite;
 use jiff::{SignedDuration, Timestamp};
 
 use super::codec::ms;
-use super::db::MIGRATIONS;
 use super::ledger::PENDING;
 use super::memory::stats::{Stats, stats};
 use super::outbox::OPEN;
 use super::schema::{inbound_events, outbox};
+pub use super::upgrade::Tables;
+use super::upgrade::tables;
 use super::{Conn, QueryResult};
-
-/// The tables of a file, compared with those that this program works on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tables {
-    AsHere,
-    /// To be brought up to date.
-    Older,
-    /// It has some that this program does not know.
-    Newer,
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum ExamineError {
@@ -32,8 +19,6 @@ pub enum ExamineError {
     Open(#[from] ConnectionError),
     #[error("query it: {0}")]
     Query(#[from] diesel::result::Error),
-    #[error("list the known migrations: {0}")]
-    Known(String),
 }
 
 /// What a look at a file showed.
@@ -66,12 +51,6 @@ pub struct Backlog {
 const A_WHILE: SignedDuration = SignedDuration::from_mins(10);
 
 #[derive(QueryableByName)]
-struct Applied {
-    #[diesel(sql_type = Text)]
-    version: String,
-}
-
-#[derive(QueryableByName)]
 struct Checked {
     #[diesel(sql_type = Text)]
     quick_check: String,
@@ -90,37 +69,14 @@ pub fn examine(path: &str, now: Timestamp) -> Result<Examined, ExamineError> {
             let backlog = backlog(&mut conn, now - A_WHILE)?;
             Some(Contents { backlog, memory: stats(&mut conn)? })
         }
-        Tables::Older | Tables::Newer => None,
+        Tables::None | Tables::Older { .. } | Tables::Newer { .. } => None,
     };
     Ok(Examined { tables, damage, contents })
 }
 
 /// Whether the tables are those that this program works on.
 pub fn is_as_here(conn: &mut Conn) -> QueryResult<bool> {
-    match tables(conn) {
-        Ok(tables) => Ok(tables == Tables::AsHere),
-        Err(ExamineError::Query(error)) => Err(error),
-        Err(ExamineError::Open(_) | ExamineError::Known(_)) => Ok(false),
-    }
-}
-
-fn tables(conn: &mut Conn) -> Result<Tables, ExamineError> {
-    let known = MigrationSource::<Sqlite>::migrations(&MIGRATIONS)
-        .map_err(|error| ExamineError::Known(error.to_string()))?;
-    let known: BTreeSet<String> =
-        known.iter().map(|migration| migration.name().version().to_string()).collect();
-    let applied = diesel::sql_query("SELECT version FROM __diesel_schema_migrations")
-        .load::<Applied>(conn)?
-        .into_iter()
-        .map(|row| row.version)
-        .collect::<BTreeSet<_>>();
-    Ok(if applied == known {
-        Tables::AsHere
-    } else if applied.is_subset(&known) {
-        Tables::Older
-    } else {
-        Tables::Newer
-    })
+    Ok(tables(conn)? == Tables::AsHere)
 }
 
 fn backlog(conn: &mut Conn, before: Timestamp) -> QueryResult<Backlog> {
@@ -146,9 +102,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.db");
         let path = path.to_str().unwrap();
-        assert!(examine(path, NOW).is_err());
-        let _used = Db::open(path).unwrap();
         let mut told = vec![examine(path, NOW).unwrap().tables];
+        let _used = Db::open(path).unwrap();
+        told.push(examine(path, NOW).unwrap().tables);
         for change in [
             "INSERT INTO __diesel_schema_migrations (version) VALUES ('99999999999999')",
             "DELETE FROM __diesel_schema_migrations WHERE version >= '20261121'",
@@ -156,7 +112,9 @@ mod tests {
             Conn::establish(path).unwrap().batch_execute(change).unwrap();
             told.push(examine(path, NOW).unwrap().tables);
         }
-        assert_eq!(told, [Tables::AsHere, Tables::Newer, Tables::Older]);
+        let newer = Tables::Newer { to: "99999999999999".to_owned() };
+        let older = Tables::Older { from: "20261121000000".to_owned() };
+        assert_eq!(told, [Tables::None, Tables::AsHere, newer, older]);
     }
 
     #[test]

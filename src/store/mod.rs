@@ -42,6 +42,7 @@ pub mod steps;
 pub mod stream;
 pub mod testing;
 pub mod turns;
+pub mod upgrade;
 pub mod users;
 #[cfg(test)]
 mod way_back;
@@ -68,6 +69,6 @@ fn scratch() -> Conn {
 
     let mut conn = Conn::establish(":memory:").unwrap();
     conn.batch_execute("PRAGMA foreign_keys=ON").unwrap();
-    diesel_migrations::MigrationHarness::run_pending_migrations(&mut conn, db::MIGRATIONS).unwrap();
+    diesel_migrations::MigrationHarness::run_pending_migrations(&mut conn, upgrade::MIGRATIONS).unwrap();
     conn
 }

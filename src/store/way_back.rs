@@ -6,7 +6,7 @@ use diesel::sql_types::Text;
 use diesel_migrations::MigrationHarness;
 
 use super::Conn;
-use super::db::MIGRATIONS;
+use super::upgrade::MIGRATIONS;
 
 const CONSOLE: &str = "20261121180000";
 

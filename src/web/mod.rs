@@ -85,6 +85,7 @@ pub fn webhook_router(webhooks: Webhooks) -> Router {
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, REQUEST_TIMEOUT))
         .layer(CatchPanicLayer::new())
         .layer(from_fn_with_state(webhooks.metrics.clone(), metrics::count))
+        .layer(map_response(auth::headers::add))
         .with_state(webhooks)
 }
 

@@ -1,8 +1,6 @@
 //! Who is let in to the console and the API, and who is not.
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::path::Path;
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -18,16 +16,6 @@ use crate::harness::{Setup, TestApp};
 
 const PASSWORD: &str = "correct horse battery";
 const WEEK: i64 = 7 * 24 * 3600;
-/// What everyone may see.
-const OPEN: [&str; 7] = [
-    "/assets/style.css",
-    "/assets/live.js",
-    "/assets/icon.svg",
-    "/sign-in",
-    "/sign-in/link",
-    "/health",
-    "/ready",
-];
 
 async fn with_password() -> TestApp {
     Setup::default().keyword_brain().console_password(PASSWORD).start().await
@@ -587,87 +575,6 @@ async fn who_cannot_be_written_into_the_audit_log_does_not_come_in() {
     assert_eq!(try_password(&mut browser, PASSWORD).await.status, 503);
     assert_eq!(use_link(&mut browser, &link).await, 503);
     assert_eq!((browser.cookie(), app.count("sessions").await), (None, 0));
-}
-
-#[tokio::test]
-async fn every_answer_of_the_console_tells_the_browser_what_to_keep_from() {
-    let app = TestApp::start_without_model().await;
-    let browser = app.browser().await;
-    let cookie = browser.cookie().unwrap();
-    let requests = [
-        to(Method::GET, "/").header(COOKIE, cookie),
-        to(Method::GET, "/nothing").header(COOKIE, cookie),
-        to(Method::GET, "/"),
-        to(Method::GET, "/sign-in"),
-        to(Method::GET, "/api/v1/users"),
-        to(Method::POST, "/keys"),
-        Request::get("/").header(HOST, "evil.example"),
-    ];
-    for request in requests {
-        let answer = ask(&app, request).await;
-        let told: Vec<&str> = [
-            "content-security-policy",
-            "x-content-type-options",
-            "referrer-policy",
-            "cross-origin-opener-policy",
-            "cache-control",
-        ]
-        .iter()
-        .map(|name| answer.headers()[*name].to_str().unwrap())
-        .collect();
-        assert_eq!(
-            told,
-            [
-                "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-                "nosniff",
-                "same-origin",
-                "same-origin",
-                "no-store",
-            ]
-        );
-    }
-}
-
-/// The paths in the source of the routers: of the webhooks, and of the console.
-fn routes() -> (BTreeSet<String>, BTreeSet<String>) {
-    let source =
-        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/web/mod.rs")).unwrap();
-    let of = |name: &str| {
-        let start = source.find(&format!("fn {name}(")).unwrap();
-        let body = source[start..].split("\n}\n").next().unwrap();
-        let routes =
-            body.split(".route(").skip(1).filter_map(|rest| rest.trim().strip_prefix('"')?.split('"').next());
-        routes.map(|path| path.replace("{id}", "1")).collect::<BTreeSet<String>>()
-    };
-    (of("webhook_router"), of("console_router"))
-}
-
-#[tokio::test]
-async fn no_page_and_no_answer_of_the_api_is_for_strangers() {
-    let app = TestApp::start_without_model().await;
-    let (_, mut console) = routes();
-    assert!(console.contains("/keys/1/revoke"), "{console:?}");
-    console
-        .extend(["/api/v1/conversations", "/api/v1/openapi.json", "/metrics", "/nothing"].map(str::to_owned));
-    console.retain(|path| !OPEN.contains(&path.as_str()));
-    for path in &console {
-        let expected = if path.starts_with("/api/") || path == "/metrics" { 401 } else { 303 };
-        for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE] {
-            let request = to(method.clone(), path).header(ORIGIN, CONSOLE);
-            assert_eq!(status(&app, request).await, expected, "{method} {path}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn the_listener_of_the_webhooks_serves_nothing_of_the_console() {
-    let app = TestApp::start_without_model().await;
-    let (webhooks, console) = routes();
-    assert_eq!(webhooks, ["/health", "/ready", "/webhook/{library}"].map(str::to_owned).into());
-    for path in console.iter().filter(|path| !webhooks.contains(*path)) {
-        let request = Request::get(path).header(HOST, "localhost:3000").body(Bytes::new()).unwrap();
-        assert_eq!(app.request(request).await.status(), StatusCode::NOT_FOUND, "{path}");
-    }
 }
 
 #[tokio::test(start_paused = true)]

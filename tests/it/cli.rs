@@ -39,6 +39,7 @@ fn help_names_the_commands() {
       serve         Answer texts: listen for webhooks and finish what a crash left open
       chat          Talk in the terminal, with the real configuration and libraries
       doctor        Check everything that has to work, and tell what to do about what does not
+      health        Ask the running service whether it works, as a container does
       setup         Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
       users         List, change, export and forget the people who text, also while the service runs
       backup        Write a consistent copy of the database, also while the service runs
@@ -57,7 +58,7 @@ fn every_configuration_problem_is_told_at_once_and_no_secret() {
     let environment =
         [("PORT", "many"), ("LLM_API_KEY", "hush hush"), ("SONARR_API_KEY", "sesame"), ("TZ", "Moon/Base")];
     let ended = Cli::new().run(&["serve"], &environment);
-    assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""));
+    assert_eq!((ended.code, ended.output.as_str()), (Some(78), ""));
     insta::assert_snapshot!(ended.errors, @r"
     error: failed to read the configuration
       PORT: not a port from 0 to 65535, e.g. PORT=3000
@@ -86,6 +87,17 @@ fn it_serves_while_nobody_else_does_and_ends_when_asked() {
     assert_eq!(code, Some(0));
     assert!(took < Duration::from_secs(10), "{took:?}");
     assert_eq!(cli.serve(&NOBODY_THERE).terminate().0, Some(0));
+}
+
+#[test]
+fn nobody_else_on_the_machine_may_read_what_it_writes() {
+    let cli = Cli::new();
+    let served = cli.serve(&NOBODY_THERE);
+    assert_eq!(cli.run(&["backup", "copy.db"], &[]).code, Some(0));
+    for name in ["dialarr.db", "dialarr.db-wal", "copy.db"] {
+        assert_eq!(cli.mode(name), 0o600, "{name}");
+    }
+    served.terminate();
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What every response of the console tells the browser to keep from doing.
+//! What every response of both listeners tells a browser to keep from doing.
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,

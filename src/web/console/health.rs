@@ -94,7 +94,7 @@ async fn health(
     let file = console.db.read(file::of).await?;
     Ok(Health {
         frame: Frame::new(operator, Place::Health, "Health"),
-        version: env!("CARGO_PKG_VERSION"),
+        version: env!("DIALARR_VERSION"),
         database_size: size(file.bytes),
         disk: Line::of(house::disk(Path::new(&file.path))),
         checks: console.health.ready().await.checks,

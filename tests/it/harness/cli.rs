@@ -29,6 +29,15 @@ impl Cli {
         std::fs::read(self.folder.path().join(name)).unwrap()
     }
 
+    /// The files of the folder.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let files = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
     /// Who may read and write a file, as `ls` has it in numbers.
     pub(crate) fn mode(&self, name: &str) -> u32 {
         std::fs::metadata(self.folder.path().join(name)).unwrap().permissions().mode() & 0o777
@@ -108,7 +117,7 @@ fn ended(output: &Output) -> Ended {
 
 /// A program that serves. Dropping it kills it.
 pub(crate) struct Served {
-    address: String,
+    pub(crate) address: String,
     child: Child,
     log: BufReader<ChildStderr>,
 }

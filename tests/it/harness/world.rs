@@ -1,7 +1,7 @@
 //! The words for what happens around a program: it is killed, started, told of late. Time stands still but when it is
 //! let pass, so that hours cost nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +32,8 @@ use dialarr::store::privacy::sweep::{Swept, sweep};
 use dialarr::store::users::{self, Newcomer};
 use dialarr::store::{Conn, QueryResult};
 use dialarr::web::auth::SignIn;
-use dialarr::web::{self, console::Console};
+use dialarr::web::console::Console;
+use dialarr::web::{self, Webhooks};
 use http::Request;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -76,12 +77,26 @@ impl World {
         self.is_started().await;
     }
 
-    async fn build(script: Arc<Scripted>, model: Arc<dyn Model>, routing: Routing) -> Self {
-        let clock = Clock::runtime("2026-11-20T21:04:00Z".parse().unwrap());
+    /// On a database that an earlier program left behind, at a time, with what the libraries hold by then.
+    pub(crate) async fn upgraded(at: &str, leave: impl FnOnce(&Path), fill: impl FnOnce(&Peers)) -> Self {
+        let script = Arc::new(Scripted::new(Vec::new()));
+        let mut world = Self::down(script.clone(), script, Routing::Heuristic, at);
+        leave(&world.database());
+        fill(&world.peers);
+        world.is_started().await;
+        world
+    }
+
+    fn down(script: Arc<Scripted>, model: Arc<dyn Model>, routing: Routing, at: &str) -> Self {
+        let clock = Clock::runtime(at.parse().unwrap());
         let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
         let peers = Peers::new(clock, radarr, sonarr, PUBLIC_URL);
         let folder = tempfile::tempdir().unwrap();
-        let mut world = Self { app: None, peers, script, model, embedder: None, routing, folder };
+        Self { app: None, peers, script, model, embedder: None, routing, folder }
+    }
+
+    async fn build(script: Arc<Scripted>, model: Arc<dyn Model>, routing: Routing) -> Self {
+        let mut world = Self::down(script, model, routing, "2026-11-20T21:04:00Z");
         world.is_started().await;
         world.knows_ann().await;
         world.passes(1).await;
@@ -147,6 +162,10 @@ impl World {
         self.app.as_ref().unwrap().console.clone()
     }
 
+    pub(crate) fn webhooks(&self) -> Webhooks {
+        self.app.as_ref().unwrap().webhooks.clone()
+    }
+
     /// Rows whose state is not the last that was told of them.
     pub(crate) async fn untold(&self) -> Vec<String> {
         stored::lines(&self.app.as_ref().unwrap().db, stored::UNTOLD).await
@@ -190,6 +209,11 @@ impl World {
             Message::Assistant { .. } | Message::ToolResult { .. } => None,
         };
         requests.last().and_then(|request| request.messages.iter().rev().find_map(said)).unwrap_or_default()
+    }
+
+    /// The words of the last request to the model, history and all.
+    pub(crate) fn model_was_told_in_full(&self) -> String {
+        self.script.requests().last().map(super::model::said).unwrap_or_default()
     }
 
     /// What a tool told the model last.
@@ -335,6 +359,11 @@ impl World {
         assert_eq!(self.bring(report("radarr", &ill, SECRET)).await, 200);
         self.passes(800).await;
         app.keep_up_once().await;
+    }
+
+    /// A round of what is done every ten minutes.
+    pub(crate) async fn keeps_up(&self) {
+        self.app.as_ref().unwrap().keep_up_once().await;
     }
 
     /// As the upkeep does once everything so far is old.

