@@ -20,6 +20,7 @@ use crate::conversation::way::Way;
 use crate::llm::ModelError;
 use crate::store::account::{Account, CallEnd, Ended};
 use crate::store::backlog::{Backlog, Queue};
+use crate::store::deliveries::Fate;
 use crate::store::outbox::{Acceptance, TextKind};
 use crate::store::turns::Kind;
 
@@ -45,6 +46,7 @@ struct Inner {
     texts_sent: Counted<2>,
     segments_sent: Counter,
     text_retries: Counter,
+    text_fates: Counted<1>,
     turns: Counted<2>,
     turns_resumed: Counted<1>,
     turn_seconds: Timed,
@@ -76,6 +78,7 @@ impl Metrics {
             texts_sent: Family::default(),
             segments_sent: Counter::default(),
             text_retries: Counter::default(),
+            text_fates: Family::default(),
             turns: Family::default(),
             turns_resumed: Family::default(),
             turn_seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
@@ -121,6 +124,20 @@ impl Metrics {
             Way::Terminal => "terminal",
         };
         self.0.texts_sent.get_or_create(&[("kind", kind), ("channel", channel)]).inc();
+    }
+
+    /// The carrier will not have a text.
+    pub fn text_refused(&self) {
+        self.0.text_fates.get_or_create(&[("outcome", "refused")]).inc();
+    }
+
+    /// The carrier tells what became of a text that it took.
+    pub fn text_over(&self, fate: Fate) {
+        let outcome = match fate {
+            Fate::Delivered => "delivered",
+            Fate::NotDelivered => "undelivered",
+        };
+        self.0.text_fates.get_or_create(&[("outcome", outcome)]).inc();
     }
 
     pub fn text_tried_again(&self) {
@@ -232,6 +249,9 @@ impl Inner {
         registry.register("dialarr_texts_sent", help, texts);
         let segments = self.segments_sent.clone();
         registry.register("dialarr_text_segments_sent", "Segments of the texts sent by phone", segments);
+        let fates = self.text_fates.clone();
+        let help = "Texts by phone that are over, by what the carrier tells of them";
+        registry.register("dialarr_text_outcomes", help, fates);
         let retries = self.text_retries.clone();
         registry.register("dialarr_text_retries", "Attempts at sending a text after its first", retries);
         let turns = self.turns.clone();

@@ -1,3 +1,8 @@
+-- The program before does not know of words that are only marked.
+INSERT INTO words_in(words_in) VALUES ('delete-all');
+INSERT INTO words_in(rowid, body) SELECT id, body FROM inbound_events WHERE turn_id IS NOT NULL;
+INSERT INTO words_out(words_out) VALUES ('rebuild');
+DELETE FROM sweeps WHERE name IN ('words_in','words_out','response_words');
 DROP INDEX ix_fact_suggested_at;
 DROP TRIGGER index_response;
 DROP TRIGGER reindex_response;

@@ -16,6 +16,8 @@ use crate::store::{Conn, QueryResult, history};
 
 /// Somebody waits for the answer: without vectors by then, words alone are searched.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Rows that are looked at by each ranking: as many as count, and those of a whole window, which are left out.
+const LOOKED_AT: usize = RANKED + 20;
 /// Changed rows that are read at once, so that a long memory is never read in one piece.
 const PAGE: i64 = 1_000;
 
@@ -64,12 +66,12 @@ impl Engine {
                 Some((model, vector)) => {
                     let mut index = engine.0.index.lock().unwrap_or_else(PoisonError::into_inner);
                     catch_up(&mut index, conn, &owners, model)?;
-                    let likest = index.likest(owners.keys(), vector, RANKED, floor);
+                    let likest = index.likest(owners.keys(), vector, LOOKED_AT, floor);
                     [likest.triggers, likest.responses].concat()
                 }
                 None => Vec::new(),
             };
-            let by_words = search::by_words(conn, &owners, &content_words(&query), RANKED)?;
+            let by_words = search::by_words(conn, &owners, &content_words(&query), LOOKED_AT)?;
             ids.extend(&by_words);
             let sought = sought.as_ref().map(|(model, vector)| Sought { model, vector });
             let candidates = search::candidates(conn, &owners, &ids, sought, but_from)?;
@@ -114,12 +116,12 @@ fn catch_up(index: &mut Index, conn: &mut Conn, owners: &Owners, model: &str) ->
             let is_last = i64::try_from(changes.len()).is_ok_and(|count| count < PAGE);
             if !changes.is_empty() {
                 index.apply(owner, model, changes);
+                index.make_room(owners.keys());
             }
             if is_last {
                 break;
             }
         }
-        index.make_room(owners.keys());
     }
     Ok(())
 }

@@ -292,7 +292,9 @@ impl Relay {
                 self.parts
                     .db
                     .write(move |conn| outbox::fail(conn, id, &Failed { code, meaning: &meaning }, now))
-                    .await
+                    .await?;
+                self.parts.metrics.text_refused();
+                Ok(())
             }
         }
     }

@@ -29,11 +29,18 @@ pub struct Report {
     pub error_code: Option<u32>,
 }
 
+/// What became of a text that was taken, as far as the carrier can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Delivered,
+    NotDelivered,
+}
+
 /// Whether a report said something that was not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
-    /// With what it proves of the text itself.
-    New(Acceptance),
+    /// With what it proves of the text itself, and what became of it, if this is the first that tells.
+    New(Acceptance, Option<Fate>),
     Known,
 }
 
@@ -60,27 +67,36 @@ pub fn record(conn: &mut Conn, report: &Report, terms: &Terms, now: Timestamp) -
         }
         None => Acceptance::Known,
     };
-    advance(conn, &report.sid, &report.status, now)?;
-    Ok(Recorded::New(acceptance))
+    let fate = advance(conn, &report.sid, &report.status, now)?;
+    Ok(Recorded::New(acceptance, fate))
 }
 
-/// Moves a text's delivery state, never backwards.
-pub(super) fn advance(conn: &mut Conn, sid: &str, status: &str, now: Timestamp) -> QueryResult<()> {
-    let Some(rank) = rank(status) else { return Ok(()) };
+/// Moves a text's delivery state, never backwards. Tells what became of the text once it is over.
+pub(super) fn advance(conn: &mut Conn, sid: &str, status: &str, now: Timestamp) -> QueryResult<Option<Fate>> {
+    let Some(rank) = rank(status) else { return Ok(None) };
     let row: Option<(i64, Option<String>)> = rows::table
         .filter(rows::provider_sid.eq(sid))
         .select((rows::id, rows::delivery))
         .first(conn)
         .optional()?;
-    let Some((id, known)) = row else { return Ok(()) };
-    if known.as_deref().and_then(self::rank).is_some_and(|known| known >= rank) {
-        return Ok(());
+    let Some((id, known)) = row else { return Ok(None) };
+    let known = known.as_deref().and_then(self::rank);
+    if known.is_some_and(|known| known >= rank) {
+        return Ok(None);
     }
     diesel::update(rows::table.find(id))
         .set((rows::delivery.eq(status), rows::updated_at.eq(ms(now))))
-        .execute(conn)
-        .map(drop)
+        .execute(conn)?;
+    Ok(match status {
+        _ if known.is_some_and(|known| known >= OVER) => None,
+        "delivered" | "read" => Some(Fate::Delivered),
+        "undelivered" | "failed" | "canceled" => Some(Fate::NotDelivered),
+        _ => None,
+    })
 }
+
+/// The rank from which on nothing but a reader's look can come.
+const OVER: u8 = 4;
 
 /// How far along a status is; `None` for a word we do not know.
 fn rank(status: &str) -> Option<u8> {
@@ -89,7 +105,7 @@ fn rank(status: &str) -> Option<u8> {
         "queued" => Some(1),
         "sending" => Some(2),
         "sent" => Some(3),
-        "delivered" | "undelivered" | "failed" | "canceled" => Some(4),
+        "delivered" | "undelivered" | "failed" | "canceled" => Some(OVER),
         "read" => Some(5),
         _ => None,
     }

@@ -37,7 +37,12 @@ async fn record(webhooks: &Webhooks, request: Request) -> Result<(), Refusal> {
     let recorded =
         webhooks.db.write_or_busy(move |conn| deliveries::record(conn, &report, &terms, now)).await;
     match recorded {
-        Ok(Recorded::New(acceptance)) => webhooks.metrics.text_accepted(acceptance),
+        Ok(Recorded::New(acceptance, fate)) => {
+            webhooks.metrics.text_accepted(acceptance);
+            if let Some(fate) = fate {
+                webhooks.metrics.text_over(fate);
+            }
+        }
         Ok(Recorded::Known) => {}
         Err(error) => {
             tracing::error!(%error, "a status callback could not be stored");

@@ -47,6 +47,10 @@ const MODULES: &str = "DIALARR_NODE_MODULES";
 async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
     let modules = env::var(MODULES).with_context(|| format!("failed to read {MODULES}"))?;
     let shots = env::current_dir()?.join("target/browser");
+    // Pictures of an earlier run would pass for this one's.
+    if shots.exists() {
+        fs::remove_dir_all(&shots)?;
+    }
     fs::create_dir_all(&shots)?;
     install_tls();
     let (radarr, sonarr) = demo_library(Clock::System.now());

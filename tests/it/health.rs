@@ -62,6 +62,25 @@ async fn a_full_disk_is_told_until_there_is_room_again() {
 }
 
 #[tokio::test]
+async fn who_may_come_in_sees_what_is_wrong_while_nothing_can_be_written() {
+    let app = TestApp::start_without_model().await;
+    let (mut browser, program) = (app.browser().await, app.program().await);
+    assert!(browser.get("/").await.says().contains("Nothing needs you."));
+    app.pass(2 * 60 * 60);
+    for event in ["INSERT ON offsets", "UPDATE ON sessions", "UPDATE ON api_keys"] {
+        let full = "database or disk is full";
+        let (name, table) = event.split_once(" ON ").unwrap();
+        let trigger =
+            format!("CREATE TRIGGER {table}_{name} BEFORE {event} BEGIN SELECT RAISE(ABORT, '{full}'); END");
+        app.app().db.write(move |conn| conn.batch_execute(&trigger)).await.unwrap();
+    }
+
+    let home = browser.get("/").await;
+    assert!(home.says().contains("Not ready writing the database refuses it"), "{}", home.says());
+    assert_eq!(program.get("/metrics").await.status, 200);
+}
+
+#[tokio::test]
 async fn a_database_that_somebody_else_holds_is_neither_alive_nor_ready() {
     let app = TestApp::start_without_model().await;
     let mut other = SqliteConnection::establish(&app.database_path()).unwrap();

@@ -115,7 +115,9 @@ async fn a_text_that_only_a_status_report_proves_counts_once_however_often_it_is
         assert_eq!(world.bring(report).await, 204);
     }
     world.passes(300).await;
-    insta::assert_snapshot!(samples_of(&world, &["dialarr_texts_sent", "dialarr_text_segments"]).await, @r#"
+    let names = ["dialarr_texts_sent", "dialarr_text_segments", "dialarr_text_outcomes"];
+    insta::assert_snapshot!(samples_of(&world, &names).await, @r#"
+    dialarr_text_outcomes_total{outcome="delivered"} 1
     dialarr_text_segments_sent_total 1
     dialarr_texts_sent_total{kind="reply",channel="phone"} 1
     "#);

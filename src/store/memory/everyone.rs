@@ -14,6 +14,7 @@ use crate::store::{Conn, QueryResult};
 
 const SUGGESTED: Written =
     Written("agent_responses.for_everyone = 'suggested' AND agent_responses.state = 'done'");
+const DONE: Written = Written("agent_responses.state = 'done'");
 /// Suggestions that are looked at; an admin who has so many open wants no more.
 const LOOKED_AT: i64 = 200;
 
@@ -68,7 +69,19 @@ fn read(rows: Vec<(i64, String, String, i64)>) -> QueryResult<Vec<General>> {
 /// Puts an answer before the admins. Where somebody else had asked the same and was answered in the same words, it is for
 /// everybody from here on.
 pub(super) fn suggest(conn: &mut Conn, id: i64, question: &str, answer: &str) -> QueryResult<()> {
-    let user: Option<i64> = agent_responses::table.find(id).select(agent_responses::user_id).first(conn)?;
+    let (user, likeness): (Option<i64>, i64) = agent_responses::table
+        .find(id)
+        .select((agent_responses::user_id, agent_responses::likeness))
+        .first(conn)?;
+    let same_words = DONE.and(agent_responses::likeness.eq(likeness));
+    let refused: i64 = agent_responses::table
+        .filter(same_words.and(agent_responses::for_everyone.eq("refused")))
+        .count()
+        .get_result(conn)?;
+    // An admin's word holds for these words, whoever hears them again.
+    if refused > 0 {
+        return Ok(());
+    }
     let others: Vec<(Option<i64>, String, String)> = agent_responses::table
         .filter(SUGGESTED.and(agent_responses::id.ne(id)))
         .order(agent_responses::id.desc())

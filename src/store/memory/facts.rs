@@ -122,10 +122,17 @@ pub fn forget(conn: &mut Conn, user: UserId, which: Which<'_>, now: Timestamp) -
     else {
         return Ok(None);
     };
-    let under_its_key = user_facts::table
+    let of_its_kind: Vec<Row> = user_facts::table
         .filter(user_facts::user_id.eq(user.0).and(user_facts::state.ne("forgotten")))
-        .filter(user_facts::kind.eq(fact_kind_word(fact.kind)).and(user_facts::key.eq(&fact.key)));
-    let ids = under_its_key.select(user_facts::id).load(conn)?;
+        .filter(user_facts::kind.eq(fact_kind_word(fact.kind)))
+        .select(ROW)
+        .load(conn)?;
+    let mut ids = Vec::new();
+    for (id, _, _, key, value, _) in of_its_kind {
+        if fact.is_about_the_same(&(Fact { kind: fact.kind, key, value })) {
+            ids.push(id);
+        }
+    }
     empty(conn, &ids, now)?;
     Ok(Some(fact))
 }
@@ -407,6 +414,18 @@ mod tests {
         erase(&mut conn, bob, at(4)).unwrap();
         assert_eq!(rows(&mut conn), ["forgotten ="; 4]);
         assert_eq!(known(&mut conn, bob).unwrap(), Facts::default());
+    }
+
+    #[test]
+    fn what_a_name_meant_before_goes_with_it_whatever_its_article() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        for (second, name, title) in [(1, "office", "The Office (US)"), (2, "the office", "The Office (UK)")]
+        {
+            say(&mut conn, ann, &Fact::new(FactKind::Alias, Some(name), title).unwrap(), second);
+        }
+        forget(&mut conn, ann, Which::Number(1), at(3)).unwrap();
+        assert_eq!(rows(&mut conn), ["forgotten ="; 2]);
     }
 
     #[test]

@@ -244,6 +244,15 @@ fn two_people_who_ask_the_same_and_are_told_the_same_make_it_everybodys() {
         everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(),
         [3, 2]
     );
+    // What an admin keeps private stays so, whoever is told it again.
+    suggest(&mut conn, 5, ann, "where is the remote");
+    assert_eq!(everyone::refuse(&mut conn, 5).unwrap(), everyone::Settled::Done);
+    suggest(&mut conn, 6, bob, "where is the remote");
+    suggest(&mut conn, 7, cal, "where is the remote?");
+    assert_eq!(
+        everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(),
+        [3, 2]
+    );
 }
 
 #[test]
@@ -382,7 +391,8 @@ struct Count {
 
 /// In how many pages of the index of words these bytes stand. Words stand there without their endings.
 fn pages_with(conn: &mut Conn, bytes: &str) -> i64 {
-    let pages = "SELECT count(*) AS n FROM response_words_data WHERE instr(block, CAST(? AS BLOB)) > 0";
+    let pages = "SELECT count(*) AS n FROM (SELECT block AS bytes FROM response_words_data \
+                 UNION ALL SELECT term FROM response_words_idx) WHERE instr(bytes, CAST(? AS BLOB)) > 0";
     diesel::sql_query(pages).bind::<Text, _>(bytes).get_result::<Count>(conn).unwrap().n
 }
 
@@ -391,7 +401,8 @@ fn what_much_was_said_of_is_not_found_at_once_and_overwritten_in_pieces() {
     let mut conn = scratch();
     let (ann, bob) = (user(&mut conn, 1), user(&mut conn, 2));
     for n in 0..400 {
-        own(&mut conn, n, ann, ("qxwalrus", &format!("qxwalrus {n}")));
+        let many: Vec<String> = (0..28).map(|at| format!("qxwalrus{}", (n * 28 + at) * 7)).collect();
+        own(&mut conn, n, ann, ("qxwalrus", &many.join(" ")));
     }
     let bobs = own(&mut conn, 1_000, bob, ("qxzebra", "qxzebra"));
     assert!(pages_with(&mut conn, "walru") > 0);
@@ -399,11 +410,7 @@ fn what_much_was_said_of_is_not_found_at_once_and_overwritten_in_pieces() {
     erase_talk(&mut conn, ann, NOW).unwrap();
     assert_eq!(found(&mut conn, ann, "qxwalrus"), [0_i64; 0]);
     assert!(pages_with(&mut conn, "walru") > 0, "nothing was left to be overwritten");
-    let mut pieces = 0;
-    while sweep(&mut conn, NOW, 100, NOW).unwrap() == Swept::More {
-        pieces += 1;
-        assert!(pieces < 100, "it never ends");
-    }
+    while sweep(&mut conn, NOW, 100, NOW).unwrap() == Swept::More {}
     assert_eq!(pages_with(&mut conn, "walru"), 0);
     assert_eq!(found(&mut conn, bob, "qxzebra"), [bobs]);
 

@@ -27,7 +27,7 @@ pub enum Swept {
 /// Erases words from before `before` in at most `limit` rows of each table.
 pub fn sweep(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> QueryResult<Swept> {
     // Before anything else: these words are to be gone already.
-    if words::purge(conn, now)? == Swept::More {
+    if words::purge(conn)? == Swept::More {
         return Ok(Swept::More);
     }
     close_overdue(conn, before)?;

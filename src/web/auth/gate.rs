@@ -153,9 +153,15 @@ async fn by_session(
     if now.duration_since(seen) < SESSION_NOTED {
         return Ok((visitor, None));
     }
-    console.db.write(move |conn| access::prolong_session(conn, hash, now, now + SESSION)).await?;
-    // By its name of before: a request that only reads may not tell that it came over TLS.
-    Ok((visitor, Some(cookie::give(token, care))))
+    // Who may come in may do so where nothing can be written: that is when they look what is wrong.
+    match console.db.write(move |conn| access::prolong_session(conn, hash, now, now + SESSION)).await {
+        // By its name of before: a request that only reads may not tell that it came over TLS.
+        Ok(()) => Ok((visitor, Some(cookie::give(token, care)))),
+        Err(error) => {
+            tracing::warn!(%error, "a session could not be kept for longer");
+            Ok((visitor, None))
+        }
+    }
 }
 
 async fn by_key(console: &Console, presented: &str) -> Result<Visitor, DbError> {
@@ -168,7 +174,10 @@ async fn by_key(console: &Console, presented: &str) -> Result<Visitor, DbError> 
     };
     let now: Timestamp = console.clock.now();
     if key.last_used_at.is_none_or(|last| now.duration_since(last) >= KEY_NOTED) {
-        console.db.write(move |conn| access::key_used(conn, key.id, now)).await?;
+        let used = console.db.write(move |conn| access::key_used(conn, key.id, now)).await;
+        if let Err(error) = used {
+            tracing::warn!(%error, "the use of an API key could not be noted");
+        }
     }
     Ok(Visitor::Program(key.id))
 }

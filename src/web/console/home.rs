@@ -24,6 +24,7 @@ use crate::store::console::{NEWEST, deliveries};
 use crate::store::household::Change;
 use crate::store::spend::Day;
 use crate::web::auth::{Operator, SignedForm};
+use crate::web::health::{Check, Report};
 
 /// How long failures are told of here.
 const LATELY: SignedDuration = SignedDuration::from_hours(72);
@@ -122,17 +123,31 @@ pub(in crate::web) async fn show(
         })
     });
     let Read { needs, failed, today, spent, talks } = read.await?;
+    let ill = console.health.ready().await;
     let wishes = needs.wishes.iter().filter_map(|(wish, about)| Wish::of(wish, about));
     Ok(page(&Home {
         frame: Frame::new(&operator, Place::Home, "Home").saying(query.said),
         paused_since: needs.paused_since.map(|at| console.when(at)),
         newcomers: needs.newcomers.iter().map(Newcomer::of).collect(),
         wishes: wishes.collect(),
-        troubles: troubles(&needs, &failed, &console),
+        troubles: ill_health(&ill).chain(troubles(&needs, &failed, &console)).collect(),
         more_failed: failed.len() > FAILED_TEXTS,
         figures: figures_of(&today, spent),
         talks: talks.iter().map(|talk| TalkLine::of(talk, &console)).collect(),
     }))
+}
+
+/// What `/ready` finds wrong.
+fn ill_health(report: &Report) -> impl Iterator<Item = Trouble> {
+    let trouble = |check: &Check| Trouble {
+        what: "Not ready",
+        who: None,
+        about: check.name.to_owned(),
+        why: check.detail.clone(),
+        at: None,
+        path: "/health-checks".to_owned(),
+    };
+    report.checks.iter().filter(|check| !check.ok).map(trouble)
 }
 
 fn beginning_of_day(now: Timestamp, console: &Console) -> Timestamp {

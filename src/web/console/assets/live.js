@@ -2,8 +2,9 @@
 "use strict";
 const thread = document.querySelector("#thread[data-live]"), root = document.documentElement;
 const STOPS = "a,button,summary", ANSWERS = ".ours:not(.partial) .spoken";
+const asks = (at) => at?.querySelector("[name=question]")?.value;
 const all = (at, what) => (at ? [...at.querySelectorAll(what)] : []);
-let after = thread?.dataset.after, pause = 500, late = 0;
+let after = thread?.dataset.after, pause = 500, late = 0, source;
 function place(next) {
   const entries = [...thread.children], at = Number(next.dataset.at);
   // An entry from before this page begins belongs to an older page.
@@ -18,14 +19,18 @@ function show(event) {
   const atEnd = innerHeight + scrollY >= root.scrollHeight - 80, held = all(old, STOPS).indexOf(document.activeElement);
   all(next, "details").forEach((one, number) => { one.open = was[number]?.open || false; });
   if (old) old.replaceWith(next); else place(next);
-  if (held >= 0) all(next, STOPS)[held]?.focus({ preventScroll: true });
+  // Another question in the same place: whoever was about to press a button has not read it.
+  if (asks(next) !== asks(old)) all(next, "button").forEach((one) => { one.disabled = true; setTimeout(() => { one.disabled = false; }, 1000); });
+  else if (held >= 0) all(next, STOPS)[held]?.focus({ preventScroll: true });
   const said = all(next, ANSWERS);
   if (said.length > all(old, ANSWERS).length) document.getElementById("announce").textContent = said.at(-1).textContent;
   if (atEnd) scrollTo(0, root.scrollHeight);
   if (event.lastEventId) after = event.lastEventId;
 }
 function follow() {
-  const source = new EventSource(`${thread.dataset.live}?after=${after}`), lost = document.getElementById("lost");
+  const lost = document.getElementById("lost");
+  source?.close();
+  source = new EventSource(`${thread.dataset.live}?after=${after}`);
   source.onopen = () => { clearTimeout(late); late = 0; lost.hidden = true; pause = 500; };
   for (const name of ["turn", "head"]) source.addEventListener(name, show);
   source.addEventListener("reset", () => { source.close(); location.reload(); });
@@ -42,6 +47,8 @@ async function comeBack() {
   if (page?.type === "opaqueredirect") location.reload(); else follow();
 }
 if (thread) follow();
+// A browser keeps but a few connections to one server: pages that nobody looks at leave theirs to others.
+if (thread) addEventListener("visibilitychange", () => { if (document.hidden) source.close(); else if (source.readyState === EventSource.CLOSED) follow(); });
 document.getElementById("text")?.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); event.target.form.requestSubmit(); }
 });
