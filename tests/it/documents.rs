@@ -84,6 +84,7 @@ fn samples() -> BTreeMap<String, BTreeSet<String>> {
     let metrics = Metrics::new(vec!["add_movie"], now);
     metrics.text_received(ChannelKind::Twilio);
     metrics.text_accepted(Acceptance::First { kind: TextKind::Reply, way: Way::Carrier, segments: 1 });
+    metrics.text_refused();
     metrics.text_tried_again();
     for run in [1, 2] {
         let calls = vec![("add_movie".to_owned(), CallEnd::Complete)];

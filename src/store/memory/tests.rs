@@ -397,7 +397,7 @@ fn pages_with(conn: &mut Conn, bytes: &str) -> i64 {
 }
 
 #[test]
-fn what_much_was_said_of_is_not_found_at_once_and_overwritten_in_pieces() {
+fn what_much_was_said_of_is_found_no_more_at_once_and_soon_gone() {
     let mut conn = scratch();
     let (ann, bob) = (user(&mut conn, 1), user(&mut conn, 2));
     for n in 0..400 {
