@@ -237,10 +237,13 @@ pub fn failed(of: &str, service: &str) -> News {
 }
 
 pub fn ill(message: &str, service: &str) -> News {
-    let message = text::clean_words(message, MESSAGE_UNITS);
-    let message = message.trim_end_matches(['.', ',', ' ']);
+    let message = text::clean_words(message, MESSAGE_UNITS).unwrap_or_default();
+    let what = match message.trim_end_matches(['.', ',', ' ']) {
+        "" => String::new(),
+        message => format!(": {message}"),
+    };
     News {
-        sentence: format!("{service} has a problem: {message}. See System, Status there."),
+        sentence: format!("{service} has a problem{what}. See System, Status there."),
         phrase: format!("{service} itself"),
     }
 }

@@ -46,9 +46,10 @@ pub fn quoted<'t>(reaction: &Reaction<'_>, mut recent: impl Iterator<Item = &'t 
         Target::Text(target) => {
             let place = recent.position(|text| {
                 let text = text.trim();
-                match target.strip_suffix('\u{2026}') {
-                    Some(start) if !start.is_empty() => text == target || text.starts_with(start.trim_end()),
-                    _ => text == target.trim(),
+                let target = target.trim();
+                match target.strip_suffix('\u{2026}').map(str::trim_end) {
+                    Some(start) if !start.is_empty() => text == target || text.starts_with(start),
+                    Some(_) | None => text == target,
                 }
             });
             place.map_or(Quoted::Nothing, Quoted::Text)
@@ -243,7 +244,9 @@ mod tests {
     fn a_quote_of_nothing_recent_is_a_persons_own_words() {
         let reaction = read("Loved “Dune”").unwrap();
         assert_eq!(quoted(&reaction, ["Added Heat (1995)."].into_iter()), Quoted::Nothing);
-        let cut_to_nothing = read("Liked “…”").unwrap();
+        let blank_first = read("Loved “\u{2001}Added Heat…”").unwrap();
+        assert_eq!(quoted(&blank_first, ["\u{2001}Added Heat (1995)."].into_iter()), Quoted::Text(0));
+        let cut_to_nothing = read("Liked “\u{2001}…”").unwrap();
         assert_eq!(quoted(&cut_to_nothing, ["Added Heat (1995)."].into_iter()), Quoted::Nothing);
     }
 

@@ -12,6 +12,8 @@ const TITLE_UNITS: usize = 60;
 /// The last line of a page that is not the last.
 pub const MORE_OFFER: &str = "Reply MORE";
 const CUT: &str = "...";
+/// What a title is called of which nothing is left.
+const UNTITLED: &str = "(untitled)";
 
 /// Whether emoji stay in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,17 +75,17 @@ pub fn asks(text: &str) -> bool {
 
 /// A title fit to stand in a question: nothing in it can pass for our own words.
 pub fn clean_title(title: &str) -> String {
-    clean_words(title, TITLE_UNITS)
+    clean_words(title, TITLE_UNITS).unwrap_or_else(|| UNTITLED.to_owned())
 }
 
-/// The same for other words of strangers.
-pub fn clean_words(words: &str, limit: usize) -> String {
+/// The same for other words of strangers; `None` where nothing is left of them.
+pub fn clean_words(words: &str, limit: usize) -> Option<String> {
     let characters = plain_characters(words, Emoji::Keep);
     let kept = characters.lines().flat_map(sentences).filter(|sentence| !instructs(sentence));
     let joined = kept.collect::<Vec<_>>().join(" ").replace('`', "'");
     let title = shortened(&without_links(&joined), limit, CUT);
     // An instruction may have been spread over several lines or around a link.
-    if title.is_empty() || instructs(&title) { "(untitled)".to_owned() } else { title }
+    (!title.is_empty() && !instructs(&title)).then_some(title)
 }
 
 /// Bytes as disks are sold: decimal, at most one digit after the point.
