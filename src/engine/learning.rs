@@ -194,7 +194,7 @@ impl Engine {
         let now = self.now();
         let forget = move |conn: &mut _| {
             let asked_by = everyone::asked_by(conn, id)?;
-            if !erase_answer(conn, id)? {
+            if !erase_answer(conn, id, now)? {
                 return Ok(Settled::TooLate);
             }
             let subject = asked_by.map_or(Subject::Household, Subject::User);

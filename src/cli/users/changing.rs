@@ -64,7 +64,7 @@ pub(super) fn block(config: &Config, number: &PhoneNumber) -> anyhow::Result<()>
 pub(super) fn forget(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
     let now = Clock::System.now();
     let forgotten = db::visit(database(config)?, |conn| {
-        with_person(conn, number, |conn, user| forget::forget(conn, user, By::Shell, now))
+        with_person(conn, number, |conn, user| forget::forget_for_good(conn, user, By::Shell, now))
     })?;
     match forgotten.with_context(|| unknown(number))? {
         Forgetting::Forgotten => {}

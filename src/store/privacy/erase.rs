@@ -148,8 +148,9 @@ pub(super) fn remembered(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
 }
 
 /// One answer is not found again, by whoever might have. Gives whether there was any.
-pub fn erase_answer(conn: &mut Conn, id: i64) -> QueryResult<bool> {
+pub fn erase_answer(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<bool> {
     let row = agent_responses::table.select(agent_responses::id).into_boxed::<Sqlite>();
+    words::of_answer(conn, now)?;
     Ok(answers(conn, row.filter(agent_responses::id.eq(id)))? > 0)
 }
 

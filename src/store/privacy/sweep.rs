@@ -27,7 +27,7 @@ pub enum Swept {
 /// Erases words from before `before` in at most `limit` rows of each table.
 pub fn sweep(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> QueryResult<Swept> {
     // Before anything else: these words are to be gone already.
-    if words::purge(conn)? == Swept::More {
+    if words::purge(conn, now)? == Swept::More {
         return Ok(Swept::More);
     }
     close_overdue(conn, before)?;
@@ -44,6 +44,9 @@ pub fn sweep(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> 
         let (count, last) = ready.fold((0, None), |(count, _), row| (count + 1, Some(row.id)));
         let Some(up_to) = last else { continue };
         table.erase(conn, Scope::Rows { after, up_to })?;
+        if table.is_indexed() {
+            words::of_old_texts(conn, now)?;
+        }
         remember(conn, table.name(), up_to, now)?;
         if count >= limit {
             swept = Swept::More;
@@ -145,6 +148,14 @@ impl Table {
             Self::Titles => asked_for(conn, after, limit),
             Self::Notices => noticed(conn, after, limit),
             Self::Remembered => remembered(conn, after, limit),
+        }
+    }
+
+    /// Whether its rows can be found by their words.
+    fn is_indexed(self) -> bool {
+        match self {
+            Self::Received | Self::Sent | Self::Remembered => true,
+            Self::Turns | Self::Reactions | Self::Requests | Self::Titles | Self::Notices => false,
         }
     }
 

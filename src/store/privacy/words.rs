@@ -1,21 +1,24 @@
-//! The indexes of words. What is taken out of one is overwritten word by word, which takes milliseconds a text. Where much
-//! goes at once it is only marked, so that nobody waits for it; it cannot be found from there on, and is gone once
-//! [`purge`] has written the index anew.
+//! The indexes of words. What is taken out of one is overwritten word by word, which takes milliseconds a text, but single
+//! words may stay where the index keeps the order of its pages. Where much goes at once it is only marked, so that nobody
+//! waits for it. Either way it cannot be found from there on, and is gone once [`purge`] has written the index anew.
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::sweep::{self, Swept};
 use crate::conversation::transcript::UserId;
+use crate::store::codec::ms;
 use crate::store::schema::{agent_responses, inbound_events, outbox, sweeps};
 use crate::store::{Conn, QueryResult};
 
-const INDEXES: [&str; 3] = ["words_in", "words_out", "response_words"];
+const INDEXES: [&str; 3] = ["words_in", "words_out", ANSWERS];
+/// What answers can be found by.
+const ANSWERS: &str = "response_words";
 /// Texts that are overwritten while a person waits for it.
 const FEW: i64 = 300;
-/// A row of `sweeps` says that an index has words that are only marked.
-const MARKED: i64 = 0;
+/// What goes because its time is over is overwritten; for single words that stay nothing is written anew more often.
+const SELDOM: SignedDuration = SignedDuration::from_hours(24);
 
 /// Takes a person's words out of the indexes by `erase`.
 pub(super) fn of_person(
@@ -25,12 +28,29 @@ pub(super) fn of_person(
     erase: impl FnOnce(&mut Conn) -> QueryResult<()>,
 ) -> QueryResult<()> {
     if are_few(conn, user)? {
-        return erase(conn);
+        erase(conn)?;
+    } else {
+        overwriting(conn, "0")?;
+        erase(conn)?;
+        overwriting(conn, "1")?;
     }
-    overwriting(conn, "0")?;
-    erase(conn)?;
-    overwriting(conn, "1")?;
-    INDEXES.iter().try_for_each(|index| sweep::remember(conn, index, MARKED, now))
+    INDEXES.iter().try_for_each(|index| write_anew(conn, index, now, now))
+}
+
+/// An answer was taken out of what can be found.
+pub(super) fn of_answer(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    write_anew(conn, ANSWERS, now, now)
+}
+
+/// Texts went because their time was over.
+pub(super) fn of_old_texts(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    INDEXES.iter().try_for_each(|index| write_anew(conn, index, now + SELDOM, now))
+}
+
+/// An index is written anew once it is `due`, or earlier if it was to be. Its row of `sweeps` says when.
+fn write_anew(conn: &mut Conn, index: &str, due: Timestamp, now: Timestamp) -> QueryResult<()> {
+    let known = sweep::known(conn, index)?;
+    sweep::remember(conn, index, known.map_or(ms(due), |known| known.min(ms(due))), now)
 }
 
 fn are_few(conn: &mut Conn, user: UserId) -> QueryResult<bool> {
@@ -54,11 +74,11 @@ fn overwriting(conn: &mut Conn, on: &str) -> QueryResult<()> {
     })
 }
 
-/// Writes an index anew where words of it were only marked, so that none of them is left. One index a time: texts that
-/// come in wait for its end, about 0.03 ms for each text that there is.
-pub(super) fn purge(conn: &mut Conn) -> QueryResult<Swept> {
+/// Writes an index anew that is due, so that nothing of what went is left in it. One index a time: texts that come in wait
+/// for its end, about 0.03 ms for each text that there is.
+pub(super) fn purge(conn: &mut Conn, now: Timestamp) -> QueryResult<Swept> {
     for index in INDEXES {
-        if sweep::known(conn, index)?.is_some() {
+        if sweep::known(conn, index)?.is_some_and(|due| due <= ms(now)) {
             conn.batch_execute(anew(index))?;
             diesel::delete(sweeps::table.find(index)).execute(conn)?;
             return Ok(Swept::More);
