@@ -14,6 +14,7 @@ use crate::conversation::facts::Fact;
 use crate::conversation::prompt;
 use crate::conversation::spending::{Charge, Estimate};
 use crate::conversation::transcript::UserId;
+use crate::llm::ModelError;
 use crate::llm::embeddings::{EmbedError, Embedder};
 use crate::memory::vector::Unit;
 use crate::store::audit::{self, By, Entry, Subject};
@@ -96,6 +97,8 @@ enum Unnoted {
     NoRoom,
     /// The reply is of no use, or the server will not have the request.
     Failed(String),
+    /// It may be this request that takes so long: the try counts.
+    TooSlow,
     /// The same may succeed in a while.
     Passing(String),
 }
@@ -145,7 +148,7 @@ impl Engine {
             let Some(row) = taken.first() else { break };
             match self.learn_one(row, &names, &mut progress).await? {
                 Going::On => {}
-                Going::NoFurther => return Ok(progress),
+                Going::NoFurther => break,
             }
         }
         if let Some(embedder) = &self.0.parts.embedder {
@@ -226,13 +229,18 @@ impl Engine {
                 progress.failed += 1;
                 return Ok(Going::On);
             }
+            Err(Unnoted::TooSlow) if row.attempt < MAX_TRIES => {
+                tracing::warn!(row = id, attempt = row.attempt, "no notes in time, answers are noted later");
+                progress.failed += 1;
+                return Ok(Going::NoFurther);
+            }
             Err(Unnoted::Passing(why)) => {
                 tracing::warn!(row = id, why, "answers are noted later");
                 self.0.parts.db.write(move |conn| learning::give_back(conn, id, now)).await?;
                 progress.failed += 1;
                 return Ok(Going::NoFurther);
             }
-            Err(Unnoted::Failed(_) | Unnoted::NoRoom) => {
+            Err(Unnoted::Failed(_) | Unnoted::TooSlow | Unnoted::NoRoom) => {
                 (extraction::by_code(&row.question, &row.answer, row.done), NotedBy::Code)
             }
         };
@@ -300,11 +308,11 @@ impl Engine {
                     noted.ok_or_else(|| Unnoted::Failed("the reply is not what was asked for".to_owned()));
                 (noted, self.charge(&step, estimate))
             }
+            Ok(Err(ModelError::Timeout)) | Err(_) => (Err(Unnoted::TooSlow), Charge::Input),
             Ok(Err(error)) if error.trouble().retriable => {
                 (Err(Unnoted::Passing(error.to_string())), Charge::Input)
             }
             Ok(Err(error)) => (Err(Unnoted::Failed(error.to_string())), Charge::Input),
-            Err(_) => (Err(Unnoted::Passing("no reply in time".to_owned())), Charge::Input),
         };
         self.0.parts.db.write(move |conn| spend::settle(conn, turn, charge)).await?;
         Ok(noted)
