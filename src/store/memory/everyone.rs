@@ -10,7 +10,7 @@ use crate::conversation::words::plain_title;
 use crate::store::codec::time;
 use crate::store::schema::agent_responses;
 use crate::store::written::Written;
-use crate::store::{Conn, QueryResult};
+use crate::store::{Conn, QueryResult, users};
 
 const SUGGESTED: Written =
     Written("agent_responses.for_everyone = 'suggested' AND agent_responses.state = 'done'");
@@ -67,19 +67,22 @@ fn read(rows: Vec<(i64, String, String, i64)>) -> QueryResult<Vec<General>> {
 }
 
 /// Puts an answer before the admins. Where somebody else had asked the same and was answered in the same words, it is for
-/// everybody from here on.
+/// everybody from here on. What is said to somebody who only tries things out is for nobody else.
 pub(super) fn suggest(conn: &mut Conn, id: i64, question: &str, answer: &str) -> QueryResult<()> {
     let (user, likeness): (Option<i64>, i64) = agent_responses::table
         .find(id)
         .select((agent_responses::user_id, agent_responses::likeness))
         .first(conn)?;
+    if user.map(|user| users::get(conn, UserId(user))).transpose()?.is_some_and(|user| user.test) {
+        return Ok(());
+    }
     let same_words = DONE.and(agent_responses::likeness.eq(likeness));
-    let refused: i64 = agent_responses::table
-        .filter(same_words.and(agent_responses::for_everyone.eq("refused")))
+    let settled: i64 = agent_responses::table
+        .filter(same_words.and(agent_responses::for_everyone.eq_any(["refused", "approved"])))
         .count()
         .get_result(conn)?;
     // An admin's word holds for these words, whoever hears them again.
-    if refused > 0 {
+    if settled > 0 {
         return Ok(());
     }
     let others: Vec<(Option<i64>, String, String)> = agent_responses::table

@@ -168,7 +168,8 @@ pub fn complete(conn: &mut Conn, id: i64, learned: &Learned, now: Timestamp) -> 
                 agent_responses::response_type.eq(kind_word(*kind)),
                 agent_responses::importance.eq(importance),
                 agent_responses::extracted_by.eq(noted_word(learned.by)),
-                agent_responses::times.eq(before + 1),
+                agent_responses::times.eq(before.times + 1),
+                before.refused.then_some(agent_responses::for_everyone.eq("refused")),
             ),
             (
                 agent_responses::embed_model.eq(vectors.map(|vectors| vectors.model.as_str())),
@@ -186,15 +187,25 @@ pub fn complete(conn: &mut Conn, id: i64, learned: &Learned, now: Timestamp) -> 
     Ok(Recorded::Done)
 }
 
-/// The same exchange, word for word, is found once: the newer takes the place of the older. How often it was said so far.
-fn put_aside_the_same(conn: &mut Conn, owner: &str, likeness: i64, now: Timestamp) -> QueryResult<i64> {
-    let same: Vec<(i64, i64)> = agent_responses::table
+/// What holds of an exchange that was had before.
+#[derive(Debug, Default)]
+struct Before {
+    /// How often it was said.
+    times: i64,
+    /// An admin keeps it from everybody.
+    refused: bool,
+}
+
+/// The same exchange, word for word, is found once: the newer takes the place of the older.
+fn put_aside_the_same(conn: &mut Conn, owner: &str, likeness: i64, now: Timestamp) -> QueryResult<Before> {
+    let same: Vec<(i64, i64, String)> = agent_responses::table
         .filter(DONE.and(agent_responses::likeness.eq(likeness)).and(agent_responses::owner.eq(owner)))
-        .select((agent_responses::id, agent_responses::times))
+        .select((agent_responses::id, agent_responses::times, agent_responses::for_everyone))
         .load(conn)?;
-    let mut times = 0;
-    for (id, said) in same {
-        times += said;
+    let mut before = Before::default();
+    for (id, said, for_everyone) in same {
+        before.times += said;
+        before.refused |= for_everyone == "refused";
         let revision = next_revision(conn)?;
         diesel::update(agent_responses::table.find(id))
             .set((
@@ -207,7 +218,7 @@ fn put_aside_the_same(conn: &mut Conn, owner: &str, likeness: i64, now: Timestam
             ))
             .execute(conn)?;
     }
-    Ok(times)
+    Ok(before)
 }
 
 /// Answers whose vectors are missing or are another model's, oldest first.

@@ -14,7 +14,7 @@ use super::learning::{self, Embedded, Learned, NotedBy, Recorded};
 use super::responses::{self, NewAnswer, Owner};
 use super::search::{self, Sought};
 use crate::conversation::extraction::{self, Done};
-use crate::conversation::recall::{Candidate, Scope, content_words, recall};
+use crate::conversation::recall::{Candidate, content_words, recall};
 use crate::conversation::transcript::{PhoneNumber, UserId};
 use crate::memory::index::Index;
 use crate::memory::vector::Unit;
@@ -249,10 +249,32 @@ fn two_people_who_ask_the_same_and_are_told_the_same_make_it_everybodys() {
     assert_eq!(everyone::refuse(&mut conn, 5).unwrap(), everyone::Settled::Done);
     suggest(&mut conn, 6, bob, "where is the remote");
     suggest(&mut conn, 7, cal, "where is the remote?");
+    suggest(&mut conn, 8, ann, "where is the remote");
+    suggest(&mut conn, 9, bob, "where is the remote");
+    // What everybody finds already needs no other word.
+    suggest(&mut conn, 10, cal, "where do I watch it");
     assert_eq!(
         everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(),
         [3, 2]
     );
+}
+
+#[test]
+fn who_only_tries_things_out_is_none_of_two_people() {
+    let mut conn = scratch();
+    let [ann, tester] = [1, 2].map(|n| user(&mut conn, n));
+    conn.batch_execute("UPDATE users SET test = 1 WHERE id = 2").unwrap();
+    for (n, by) in [(1, ann), (2, tester)] {
+        let words = ("where do I watch it", "In Plex, on walrus.");
+        let id = says(&mut conn, &format!("turn:{n}"), Owner::User(by), Some(by), words);
+        let learned = Learned { general: true, ..learned(words.0, words.1, MODEL) };
+        learning::complete(&mut conn, id, &learned, NOW).unwrap();
+    }
+    assert_eq!(
+        everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(),
+        [1]
+    );
+    assert_eq!(everyone::shared(&mut conn).unwrap(), []);
 }
 
 #[test]
@@ -305,6 +327,9 @@ const WORDS: [&str; 6] = ["heat", "dune", "delete", "walrus", "ready", "office"]
 #[derive(Debug, Clone)]
 enum Act {
     Says { by: usize, question: usize, answer: usize },
+    /// The model notes of what they say a word that does not stand in it.
+    IsNoted { by: usize, answer: usize },
+    Added { answer: usize },
     Together { first: usize, second: usize, answer: usize },
     ForgetsAll { who: usize },
 }
@@ -313,6 +338,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     let word = || 0..WORDS.len();
     let act = prop_oneof![
         5 => (0..5_usize, word(), word()).prop_map(|(by, question, answer)| Act::Says { by, question, answer }),
+        3 => (0..5_usize, word()).prop_map(|(by, answer)| Act::IsNoted { by, answer }),
+        1 => word().prop_map(|answer| Act::Added { answer }),
         2 => (0..5_usize, 0..5_usize, word())
             .prop_map(|(first, second, answer)| Act::Together { first, second, answer }),
         1 => (0..5_usize).prop_map(|who| Act::ForgetsAll { who }),
@@ -322,14 +349,16 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    /// Whatever five people say, and whoever forgets it, each finds only their own and what they heard with others; the
-    /// index that lives through it all finds what a new one does.
+    /// Whatever five people say, and whoever forgets it, each finds only their own, what they heard with others, and what
+    /// the operator added for everybody; the index that lives through it all finds what a new one does.
     #[test]
     fn no_row_crosses_whatever_the_query(acts in acts()) {
         let mut conn = scratch();
         let people: Vec<UserId> = (0..5).map(|n| user(&mut conn, n)).collect();
         let mut index = Index::default();
         let mut heard: Vec<Vec<String>> = vec![Vec::new(); 5];
+        let mut noted: Vec<Vec<String>> = vec![Vec::new(); 5];
+        let mut added: Vec<String> = Vec::new();
         for (n, act) in acts.iter().enumerate() {
             match *act {
                 Act::Says { by, question, answer } => {
@@ -337,6 +366,21 @@ proptest! {
                     let source = format!("turn:{n}");
                     told(&mut conn, &source, Owner::User(people[by]), Some(people[by]), (WORDS[question], &answer));
                     heard[by].push(answer);
+                }
+                Act::IsNoted { by, answer } => {
+                    let answer = format!("{} noted{n}", WORDS[answer]);
+                    let owner = Owner::User(people[by]);
+                    let id = says(&mut conn, &format!("turn:{n}"), owner, Some(people[by]), ("which one", &answer));
+                    let mut learned = learned("which one", &answer, MODEL);
+                    (learned.by, learned.extraction.keywords) = (NotedBy::Model, vec!["marmot".to_owned()]);
+                    learning::complete(&mut conn, id, &learned, NOW).unwrap();
+                    heard[by].push(answer.clone());
+                    noted[by].push(answer);
+                }
+                Act::Added { answer } => {
+                    let answer = format!("{} added{n}", WORDS[answer]);
+                    told(&mut conn, &format!("added:{n}"), Owner::Everyone, None, ("which one", &answer));
+                    added.push(answer);
                 }
                 Act::Together { first, second, answer } => {
                     let answer = format!("{} heard{n}", WORDS[answer]);
@@ -350,6 +394,7 @@ proptest! {
                 Act::ForgetsAll { who } => {
                     erase_talk(&mut conn, people[who], NOW).unwrap();
                     heard[who].clear();
+                    noted[who].clear();
                 }
             }
             // The index follows what happens, in part.
@@ -360,10 +405,14 @@ proptest! {
             for query in WORDS {
                 let rows = finds(&mut conn, &mut index, *viewer, query);
                 prop_assert_eq!(rows.len(), finds(&mut conn, &mut Index::default(), *viewer, query).len());
-                prop_assert!(rows.iter().all(|row| row.scope != Scope::Global));
                 all.extend(rows.into_iter().map(|row| row.answer));
             }
-            prop_assert_eq!(&all, &heard[at].iter().cloned().collect::<BTreeSet<String>>(), "{}", at);
+            prop_assert_eq!(&all, &heard[at].iter().chain(&added).cloned().collect::<BTreeSet<String>>(), "{}", at);
+            let owners = search::owners(&mut conn, *viewer).unwrap();
+            let by_note = search::by_words(&mut conn, &owners, &["marmot".to_owned()], 99).unwrap();
+            let by_note = search::candidates(&mut conn, &owners, &by_note, None, None).unwrap();
+            let by_note: BTreeSet<String> = by_note.into_iter().map(|row| row.answer).collect();
+            prop_assert_eq!(&by_note, &noted[at].iter().cloned().collect::<BTreeSet<String>>(), "{}", at);
         }
     }
 }
@@ -414,11 +463,42 @@ fn what_much_was_said_of_is_found_no_more_at_once_and_soon_gone() {
     assert_eq!(pages_with(&mut conn, "walru"), 0);
     assert_eq!(found(&mut conn, bob, "qxzebra"), [bobs]);
 
-    // From here on a word that goes is overwritten with its row again.
+    // From here on a word that goes is overwritten with its row again, and single ones go in time.
     erase_talk(&mut conn, bob, NOW).unwrap();
     assert_eq!(pages_with(&mut conn, "zebra"), 0);
     conn.batch_execute("INSERT INTO response_words(response_words, rank) VALUES ('integrity-check', 1)")
         .unwrap();
+}
+
+/// The index keeps the order of its pages by words, which are not overwritten with their texts.
+#[test]
+fn words_by_which_the_index_is_ordered_go_soon_after_a_person_and_a_day_after_old_texts() {
+    let day = SignedDuration::from_hours(24);
+    let mut conn = scratch();
+    let (ann, bob) = (user(&mut conn, 1), user(&mut conn, 2));
+    // Side by side, so that pages begin with words of each.
+    let side_by_side = |conn: &mut Conn, first: i64| {
+        for n in 0..60 {
+            let words = |end: &str| {
+                let numbered = |at| format!("q{}walru{end}", (n * 150 + at) * 7);
+                (0..150).map(numbered).collect::<Vec<_>>().join(" ")
+            };
+            own(conn, first + n, ann, ("qxwalrus", &words("x")));
+            told(conn, &format!("added:{}", first + n), Owner::User(bob), Some(bob), ("which", &words("w")));
+        }
+    };
+    side_by_side(&mut conn, 0);
+    erase_talk(&mut conn, ann, NOW).unwrap();
+    assert!(pages_with(&mut conn, "walrux") > 0, "nothing stays that would have to go");
+    while sweep(&mut conn, NOW, 100, NOW).unwrap() == Swept::More {}
+    assert_eq!(pages_with(&mut conn, "walrux"), 0);
+
+    side_by_side(&mut conn, 100);
+    conn.batch_execute("UPDATE agent_responses SET agent = 'operator' WHERE user_id = 2").unwrap();
+    while sweep(&mut conn, NOW + day, 100, NOW + day).unwrap() == Swept::More {}
+    assert!(pages_with(&mut conn, "walrux") > 0, "nothing stays that would have to go");
+    while sweep(&mut conn, NOW + day, 100, NOW + 2 * day).unwrap() == Swept::More {}
+    assert_eq!(pages_with(&mut conn, "walrux"), 0);
 }
 
 #[test]
