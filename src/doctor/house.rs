@@ -74,7 +74,7 @@ fn memory(stats: &Stats) -> Finding {
     let findable: i64 = stats.by_scope.values().sum();
     let waiting = stats.by_state.get("pending").copied().unwrap_or(0);
     let what = format!(
-        "memory: {findable} answers can be found, {waiting} of them wait to be worked on; {} facts about people",
+        "memory: {findable} answers can be found, {waiting} of them wait to be worked on; facts about people: {}",
         stats.facts
     );
     match stats.failing {

@@ -1,11 +1,17 @@
 //! `dialarr doctor`: what it says of a household where all is well, and of each thing that is not.
 
-use dialarr::conversation::transcript::{Address, OutboxId};
+use dialarr::conversation::facts::{Fact, FactKind};
+use dialarr::conversation::transcript::{Address, OutboxId, PhoneNumber};
 use dialarr::http::Http;
 use dialarr::messaging::fake::Delivery;
 use dialarr::messaging::twilio::Twilio;
 use dialarr::messaging::{Channel, Outgoing};
 use dialarr::store::db::Db;
+use dialarr::store::memory::facts::{self, Source};
+use dialarr::store::memory::learning;
+use dialarr::store::memory::responses::{self, Owner};
+use dialarr::store::users::{self, Newcomer};
+use jiff::Timestamp;
 
 use crate::harness::cli::Ended;
 use crate::harness::served::{Answers, SECRET, Street, TOKEN, door, embeddings, model, serve};
@@ -60,7 +66,7 @@ async fn where_all_is_well_each_line_says_so() {
     ok       database: dialarr.db opens and is of this version
     ok       database: no damage found
     ok       database: no text waits for long
-    ok       memory: 0 answers can be found, 0 of them wait to be worked on; 0 facts about people
+    ok       memory: 0 answers can be found, 0 of them wait to be worked on; facts about people: 0
     ok       clock: within 30 s of that of Twilio
     ok       Sonarr: reachable, version 4.0.19.2979
     ok       Sonarr: root folders accessible, 1.2 TB free
@@ -260,6 +266,29 @@ async fn embeddings_that_find_everything_alike_and_a_server_without_them_are_tol
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_remembered_is_counted() {
+    let street = household().await;
+    let db = Db::open(&street.cli.path("dialarr.db")).unwrap();
+    let remember = |conn: &mut _| {
+        let (now, ann) = (Timestamp::UNIX_EPOCH, PhoneNumber::parse("+15550100002").unwrap());
+        let ann = users::ensure(conn, &ann, Newcomer::Admin, now)?;
+        for words in ["one", "two"] {
+            responses::add(conn, Owner::Everyone, None, (words.to_owned(), words.to_owned()), now)?;
+        }
+        learning::skip(conn, 2, now)?;
+        responses::add(conn, Owner::User(ann), Some(ann), ("three".to_owned(), "three".to_owned()), now)?;
+        let fact = Fact::new(FactKind::Dislike, None, "horror").unwrap();
+        facts::note(conn, ann, &fact, Source::Operator, now)
+    };
+    db.write(remember).await.unwrap();
+    db.close().await;
+    assert_eq!(
+        said(&street.run(&["doctor"]), "memory:"),
+        "ok       memory: 2 answers can be found, 2 of them wait to be worked on; facts about people: 1"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_to_ask_is_told_and_is_no_failure() {
     let street = household().await;
     let bare: [(&str, &str); 1] = [("TZ", "UTC")];
@@ -271,7 +300,7 @@ async fn nobody_to_ask_is_told_and_is_no_failure() {
     ok       database: dialarr.db opens and is of this version
     ok       database: no damage found
     ok       database: no text waits for long
-    ok       memory: 0 answers can be found, 0 of them wait to be worked on; 0 facts about people
+    ok       memory: 0 answers can be found, 0 of them wait to be worked on; facts about people: 0
     warning  libraries: none is configured, so there is nothing to ask for
              hint: set SONARR_URL and SONARR_API_KEY, or RADARR_URL and RADARR_API_KEY
     warning  Twilio: no account is configured, so nobody can text

@@ -2,14 +2,14 @@
 
 use dialarr::arr::fake::item::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
-use dialarr::conversation::facts::{Fact, FactKind};
+use dialarr::conversation::facts::{Fact, FactKind, MOST_FACTS};
 use dialarr::conversation::transcript::{PhoneNumber, UserId};
 use dialarr::engine::learning::Notes;
 use dialarr::store::memory::facts::{self, Source};
 use dialarr::store::users;
 use serde_json::{Value, json};
 
-use crate::harness::model::{adds_movie, calls, fails, removes_movie, said, says};
+use crate::harness::model::{adds_movie, calls, calls_together, fails, removes_movie, said, says};
 use crate::harness::{ANN, BOB, Has, TestApp};
 
 fn remembers(arguments: Value) -> dialarr::llm::scripted::Line {
@@ -135,6 +135,19 @@ async fn what_was_noted_is_told_where_the_model_says_nothing_more_and_before_a_q
         "Noted: Dislikes sand. Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO."
     );
     app.sms("no").await;
+}
+
+#[tokio::test]
+async fn of_two_notes_in_one_step_the_one_that_is_too_many_is_not_said_to_be_noted() {
+    let app = TestApp::start().await;
+    for n in 1..MOST_FACTS {
+        known(&app, ANN, FactKind::Other, None, &format!("wish number {n}")).await;
+    }
+    let note = |value: &str| ("remember", json!({ "kind": "dislike", "value": value }));
+    app.model_plays([calls_together(&[note("horror"), note("musicals")]), says("Done.")]);
+    let told = app.sms("no horror and no musicals please").await;
+    assert!(told.contains("Noted: Dislikes horror") && !told.contains("Dislikes musicals"), "{told}");
+    assert!(said(&app.last_request()).contains("too_many"));
 }
 
 #[tokio::test]

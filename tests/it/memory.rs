@@ -1,9 +1,15 @@
 //! What was said before is found again: by whoever may find it, by nobody else, and not after it was forgotten.
 
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
 use dialarr::arr::fake::item::movie;
 use dialarr::conversation::prompt::ModelRequest;
 use dialarr::conversation::transcript::PhoneNumber;
 use dialarr::engine::learning::{Notes, Progress};
+use dialarr::llm::ModelError;
+use dialarr::llm::embeddings::hashing::HashingEmbedder;
+use dialarr::llm::embeddings::{EmbedError, Embedder};
 use dialarr::store::audit::By;
 use dialarr::store::privacy::forget::{Forgetting, forget};
 use dialarr::store::users;
@@ -11,7 +17,8 @@ use diesel::connection::SimpleConnection;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::harness::model::{calls, removes_movie, said, says};
+use crate::harness::browser::Page;
+use crate::harness::model::{calls, fails, removes_movie, said, says};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const DAY: i64 = 24 * 60 * 60;
@@ -189,16 +196,94 @@ async fn after_three_bad_replies_code_notes_what_it_can() {
     assert_eq!(learns(&app).await, Progress::default());
 }
 
+/// It may be this answer that no reply comes to in time, so each try counts; those of others are not held up by it.
+#[tokio::test]
+async fn after_three_calls_without_a_reply_in_time_code_notes_what_it_can() {
+    let app = start_with_notes().await;
+    ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
+    let late = || fails(ModelError::Timeout);
+    app.model_plays([late(), late(), late(), says("Yes.")]);
+    for _ in 0..2 {
+        assert_eq!(learns(&app).await, Progress { failed: 1, ..Progress::default() });
+        app.pass(301);
+    }
+    assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
+    assert_eq!(app.sms("is it open").await, "Yes.");
+}
+
+#[tokio::test]
+async fn a_model_that_notes_nothing_today_does_not_keep_vectors_waiting() {
+    let mut app = Setup::default()
+        .with(|settings| settings.notes = Notes::ByModel)
+        .without_embeddings()
+        .start()
+        .await;
+    ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
+    app.model_plays([says(&reply("user").to_string())]);
+    assert_eq!(learns(&app).await.learned, 1);
+    app.restart_with(Setup::with_embeddings).await;
+    ask(&app, ANN, "recommend a spy show", SPIES).await;
+    app.model_plays([fails(ModelError::Unavailable("busy".to_owned())), says("Yes.")]);
+    assert_eq!(learns(&app).await, Progress { failed: 1, embedded: 1, ..Progress::default() });
+    assert_eq!(app.sms("is it good").await, "Yes.");
+}
+
+/// How many texts each request had.
+#[derive(Default)]
+struct Watched(Mutex<Vec<usize>>);
+
+#[async_trait]
+impl Embedder for Watched {
+    fn model(&self) -> &str {
+        HashingEmbedder.model()
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        self.0.lock().unwrap().push(texts.len());
+        HashingEmbedder.embed(texts).await
+    }
+}
+
+#[tokio::test]
+async fn what_was_asked_and_what_was_answered_are_embedded_in_one_request() {
+    let embedder = Arc::new(Watched::default());
+    let app = Setup::default().embedded_by(embedder.clone()).start().await;
+    ask(&app, ANN, "recommend a spy show", SPIES).await;
+    embedder.0.lock().unwrap().clear();
+    assert_eq!(learns(&app).await.learned, 1);
+    assert_eq!(*embedder.0.lock().unwrap(), [2]);
+}
+
 #[tokio::test]
 async fn what_the_model_takes_for_general_waits_for_an_admins_word() {
     let app = start_with_notes().await;
     app.knows(BOB, Has::AddRight).await;
-    ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
-    app.model_plays([says(&reply("global").to_string())]);
-    learns(&app).await;
-    app.model_plays([says("Fine.")]);
-    app.sms_from(BOB, "where do I watch it").await;
-    assert_eq!(remembered(&app.last_request()), [""; 0]);
+    for (question, answer) in [("where do I watch it", "Open Plex on your TV."), ("how loud is it", "Very.")] {
+        ask(&app, ANN, question, answer).await;
+        app.model_plays([says(&reply("global").to_string())]);
+        learns(&app).await;
+    }
+    let program = app.program().await;
+    let bob_finds = async |query: &str| {
+        let context = program.get(&format!("/api/v1/memory/context?user=2&query={query}")).await;
+        context.json()["lines"].clone()
+    };
+    assert_eq!(bob_finds("where+do+I+watch+it").await, json!([]));
+
+    let mut browser = app.browser().await;
+    let page = browser.get("/memory").await.says();
+    assert!(page.contains("where do I watch it") && page.contains("how loud is it"), "{page}");
+    let pressed = |answer: Page| answer.location.unwrap();
+    let location = pressed(browser.submit("/memory/1/share", &[]).await);
+    assert!(browser.get(&location).await.says().contains("Everybody may be told that now."));
+    let location = pressed(browser.submit("/memory/2/keep", &[]).await);
+    let page = browser.get(&location).await.says();
+    assert!(page.contains("stays with whoever") && !page.contains("how loud is it"), "{page}");
+    assert_eq!(
+        bob_finds("where+do+I+watch+it").await,
+        json!(["Nov 20, asked \"where do I watch it\", you answered: Open Plex on your TV."])
+    );
+    assert_eq!(bob_finds("how+loud+is+it").await, json!([]));
 }
 
 #[tokio::test]

@@ -526,5 +526,20 @@ async fn a_browser_that_kept_style_and_script_of_another_version_asks_again() {
 async fn the_memory_page_says_what_is_kept_and_for_how_long() {
     let app = TestApp::start_without_model().await;
     let page = app.browser().await.get("/memory").await;
-    check_says(&page, &["Words of texts and of answers 365 days"]);
+    check_says(&page, &["Words of texts and of answers 365 days", "Answers that can be found 0"]);
+}
+
+#[tokio::test]
+async fn the_memory_page_counts_what_is_remembered() {
+    let app = TestApp::start().await;
+    let note = json!({ "kind": "dislike", "value": "horror" });
+    app.model_plays([calls("remember", note), says("Noted."), says("Try Slow Horses."), says("Open Plex.")]);
+    app.sms("no horror please").await;
+    app.sms("recommend a spy show").await;
+    app.app().engine.learn_now().await.unwrap();
+    app.sms("where do I watch it").await;
+    let page = app.browser().await.get("/memory").await;
+    let counted = ["Answers that can be found 2", "Waiting to be worked on 1", "Facts about people 1"];
+    check_says(&page, &counted);
+    check_says(&page, &["Whoever was answered 2", "hashing-256/256 1"]);
 }

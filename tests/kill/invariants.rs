@@ -11,6 +11,7 @@ pub(crate) fn broken(stage: &Stage, people: &[Person]) -> Vec<String> {
     let ledger = Ledger::read(stage);
     let mut broken = stage.model.complaints();
     broken.extend(ledger.open.iter().map(|open| format!("left open: {}", open.what)));
+    broken.extend(ledger.unremembered.iter().map(|lost| format!("not remembered: {}", lost.what)));
     broken.extend(outcomes(&ledger, people));
     broken.extend(replies(&ledger));
     broken.extend(sendings(stage, &ledger));

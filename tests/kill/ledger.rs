@@ -11,6 +11,8 @@ pub(crate) struct Ledger {
     pub(crate) outbox: Vec<Outgoing>,
     /// Turns, calls, items and questions that wait for something.
     pub(crate) open: Vec<Open>,
+    /// Answers that cannot be found again.
+    pub(crate) unremembered: Vec<Open>,
 }
 
 #[derive(Debug, QueryableByName)]
@@ -60,6 +62,12 @@ const OPEN: &str = "
     UNION ALL SELECT 'step of turn ' || turn_id FROM llm_steps WHERE state = 'started'
     UNION ALL SELECT 'question of user ' || user_id FROM pending_actions";
 
+const UNREMEMBERED: &str = "
+    SELECT 'the answer of turn ' || turns.id AS what FROM turns
+    JOIN outbox ON outbox.turn_id = turns.id AND outbox.kind = 'reply'
+    WHERE turns.kind IN ('chat', 'confirm')
+        AND NOT EXISTS (SELECT 1 FROM agent_responses WHERE agent_responses.turn_id = turns.id)";
+
 /// Work that the program still has to do.
 const UNSETTLED: &str = "
     SELECT (SELECT count(*) FROM inbound_events WHERE outcome IS NULL)
@@ -75,6 +83,7 @@ impl Ledger {
             events: diesel::sql_query(events).load(&mut conn).unwrap(),
             outbox: diesel::sql_query(outbox).load(&mut conn).unwrap(),
             open: diesel::sql_query(OPEN).load(&mut conn).unwrap(),
+            unremembered: diesel::sql_query(UNREMEMBERED).load(&mut conn).unwrap(),
         }
     }
 }

@@ -332,8 +332,9 @@ impl World {
         blueprint.members.clone_from(&setup.members);
         blueprint.report_secret.clone_from(&setup.report_secret);
         blueprint.console = setup.console.clone();
-        match setup.embeddings {
+        match &setup.embeddings {
             setup::Embeddings::Letters => {}
+            setup::Embeddings::Watched(embedder) => blueprint.embedder = Some(embedder.clone()),
             setup::Embeddings::Nothing => blueprint.embedder = None,
         }
         if let Some(tokens) = &setup.tokens {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dialarr::llm::embeddings::Embedder;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
@@ -39,6 +40,7 @@ pub(crate) struct Setup {
 /// What memory is searched by besides words.
 pub(super) enum Embeddings {
     Letters,
+    Watched(Arc<dyn Embedder>),
     Nothing,
 }
 
@@ -86,6 +88,10 @@ impl Setup {
     /// No `EMBEDDINGS_MODEL`: memory is searched by words alone.
     pub(crate) fn without_embeddings(self) -> Self {
         Self { embeddings: Embeddings::Nothing, ..self }
+    }
+
+    pub(crate) fn embedded_by(self, embedder: Arc<dyn Embedder>) -> Self {
+        Self { embeddings: Embeddings::Watched(embedder), ..self }
     }
 
     /// With the embeddings of tests, which know letters.
