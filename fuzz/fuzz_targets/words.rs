@@ -30,7 +30,7 @@ fn check_fact(kind: FactKind, words: &str) {
     let Ok(fact) = Fact::new(kind, about, value) else { return };
     let told = fact.told();
     assert!(!told.contains(['[', ']']) && !told.contains(char::is_control), "{told:?}");
-    assert!(fact.value.chars().count() <= 80 && fact.key.chars().count() <= 40);
+    assert!(fact.value.chars().count() <= 80 && fact.key.chars().count() <= 80);
     let again = Fact::new(kind, Some(&fact.key), &fact.value);
     assert_eq!(again.map(|again| again.value).as_ref(), Ok(&fact.value), "noted once more");
     let facts = Facts(vec![Known { number: 1, fact, since: Timestamp::UNIX_EPOCH }]);

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::facts::{Fact, FactKind};
 use super::recall::content_words;
 use super::triage::{self, Opinion};
-use super::words::plain_title;
+use super::turn::Excuse;
+use super::words::{OFF_TEXT, plain_title};
 
 const MAX_SUMMARY_CHARS: usize = 140;
 const MAX_TOPICS: usize = 5;
@@ -168,6 +169,11 @@ pub fn is_worth_keeping(question: &str, done: Done) -> bool {
     let says_something =
         !content_words(question).is_empty() && triage::opinion(question) != Opinion::SmallTalk;
     says_something || matches!(done, Done::Changed | Done::Recommended)
+}
+
+/// Whether an answer says more than that there is none.
+pub fn answers_something(answer: &str) -> bool {
+    answer != OFF_TEXT && !Excuse::ALL.iter().any(|excuse| answer.ends_with(excuse.text()))
 }
 
 /// Whether a question means anything by itself: "2" and "yes" do not, "what can you do" does.

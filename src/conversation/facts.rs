@@ -422,7 +422,7 @@ fn cleaned(words: &str) -> String {
 }
 
 fn cut(key: &str) -> &str {
-    key.char_indices().nth(MAX_KEY_CHARS).map_or(key, |(end, _)| key[..end].trim_end())
+    key.char_indices().nth(MAX_VALUE_CHARS).map_or(key, |(end, _)| key[..end].trim_end())
 }
 
 #[cfg(test)]
@@ -484,6 +484,11 @@ mod tests {
         assert_eq!(refused(FactKind::Alias, Some(&"x".repeat(41)), "Dune"), NotAFact::TooLong);
         assert_eq!(refused(FactKind::Alias, None, "Dune"), NotAFact::WithoutName);
         assert!(Fact::new(FactKind::Other, None, &"long ".repeat(15)).is_ok());
+        let alike = |land| format!("only subtitles in english for films from {land}");
+        assert_ne!(
+            fact(FactKind::Other, None, &alike("France")).key,
+            fact(FactKind::Other, None, &alike("Japan")).key
+        );
     }
 
     #[test]
@@ -651,7 +656,7 @@ mod tests {
             for fact in &kept {
                 let told = fact.told();
                 assert!(!told.contains(['\n', '\r', '[', ']']) && !told.chars().any(char::is_control), "{told:?}");
-                assert!(fact.value.chars().count() <= 80 && fact.key.chars().count() <= 40);
+                assert!(fact.value.chars().count() <= 80 && fact.key.chars().count() <= 80);
                 assert!(!fact.value.is_empty());
             }
             let facts = facts(kept);

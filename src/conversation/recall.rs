@@ -17,8 +17,8 @@ const RANK_CONSTANT: f64 = 60.0;
 const SIMILAR_QUESTIONS: usize = 3;
 const SAID_TO_USER: usize = 3;
 const SAID_IN_GROUP: usize = 2;
-/// Of all lines together.
-const MAX_TOKENS: u64 = 400;
+/// Of all lines together; with what stands above and before them in a prompt it is 400.
+const MAX_TOKENS: u64 = 330;
 const MAX_QUESTION_CHARS: usize = 100;
 const MAX_ANSWER_CHARS: usize = 200;
 /// Words of a query that are looked for.

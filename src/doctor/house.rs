@@ -1,5 +1,6 @@
 //! What is on this machine: the database, whether this program can use it, and the room beside it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{Finding, size};
@@ -66,8 +67,23 @@ fn state(shown: &str, examined: &Examined) -> Vec<Finding> {
         ),
     };
     let contents = examined.contents.iter();
-    let contents = contents.flat_map(|contents| [backlog(contents.backlog), memory(&contents.memory)]);
+    let contents = contents.flat_map(|contents| {
+        let about =
+            [Some(backlog(contents.backlog)), Some(memory(&contents.memory)), sorts(&contents.memory)];
+        about.into_iter().flatten()
+    });
     [version, damage].into_iter().chain(contents).collect()
+}
+
+/// What the answers are, where there are any.
+fn sorts(stats: &Stats) -> Option<Finding> {
+    let sort = |(name, counts): (&str, &BTreeMap<String, i64>)| {
+        let counts: Vec<String> = counts.iter().map(|(word, count)| format!("{word} {count}")).collect();
+        (!counts.is_empty()).then(|| format!("by {name}: {}", counts.join(", ")))
+    };
+    let sorts = [("scope", &stats.by_scope), ("type", &stats.by_type), ("state", &stats.by_state)];
+    let sorts: Vec<String> = sorts.into_iter().filter_map(sort).collect();
+    (!sorts.is_empty()).then(|| Finding::ok(format!("memory: {}", sorts.join("; "))))
 }
 
 fn memory(stats: &Stats) -> Finding {

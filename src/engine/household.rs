@@ -254,7 +254,7 @@ impl Beginning<'_> {
         if !admin.test {
             let source = format!("told:{}:{}", admin.id, event.id);
             let heard_by = [told.as_slice(), &[admin.id]].concat();
-            let heard = Heard { words: &text, by: &heard_by, from: Some(admin.id) };
+            let heard = Heard { words, by: &heard_by, from: Some(admin.id) };
             groups::said(self.conn, &source, &heard, self.now)?;
         }
         Ok(match told.len() {

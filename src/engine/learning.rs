@@ -129,8 +129,13 @@ impl Engine {
     /// The same for somebody who waits for it, and may leave: the work goes on.
     pub async fn learn_for(&self) -> Result<Progress, DbError> {
         let engine = self.clone();
-        let work = tokio::spawn(async move { engine.learn_now().await });
-        work.await.unwrap_or_else(|error| {
+        let work = async move {
+            tokio::select! {
+                progress = engine.learn_now() => progress,
+                () = engine.0.draining.cancelled() => Ok(Progress::default()),
+            }
+        };
+        self.0.tasks.spawn(work).await.unwrap_or_else(|error| {
             tracing::error!(%error, "work on answers ended early");
             Ok(Progress::default())
         })
@@ -373,7 +378,8 @@ impl Engine {
             for (id, question, answer) in rows {
                 match self.embed(embedder, &question, &answer).await {
                     Ok(vectors) => {
-                        let embed = move |conn: &mut _| learning::embed(conn, id, &vectors);
+                        let now = self.now();
+                        let embed = move |conn: &mut _| learning::embed(conn, id, &vectors, now);
                         if self.0.parts.db.write(embed).await? == Recorded::Done {
                             progress.embedded += 1;
                         }

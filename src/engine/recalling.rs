@@ -26,8 +26,7 @@ impl Engine {
     /// taken back needs none.
     pub(super) async fn remembered(&self, scene: &Scene) -> Vec<String> {
         let query = scene.turn.texts.join(" ");
-        let nobody_reads = scene.plan.brain == Brain::Keyword || scene.turn.cancel_requested;
-        if nobody_reads || !extraction::has_meaning(&query) {
+        if scene.plan.brain == Brain::Keyword || scene.turn.cancel_requested {
             return Vec::new();
         }
         let conversation = scene.live.conversation;
@@ -49,13 +48,17 @@ impl Engine {
         }
     }
 
-    /// What `viewer` would be told when they say this, but for what was said from turn `but_from` on.
+    /// What `viewer` would be told when they say this, but for what was said from turn `but_from` on. To "2" and "yes"
+    /// nothing is like.
     pub async fn recall(
         &self,
         viewer: UserId,
         query: &str,
         but_from: Option<TurnId>,
     ) -> Result<Recalled, DbError> {
+        if !extraction::has_meaning(query) {
+            return Ok(Recalled::default());
+        }
         let sought = self.embed_query(query).await;
         let (engine, query) = (self.clone(), query.to_owned());
         let floor = self.0.parts.settings.floor;

@@ -447,7 +447,8 @@ mod tests {
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),
             any::<i64>().prop_map(Value::from),
-            any::<f64>().prop_map(Value::from),
+            // Without a last digit that reading JSON may round.
+            any::<i32>().prop_map(|quarters| Value::from(f64::from(quarters) / 4.0)),
             any::<String>().prop_map(Value::from),
             prop_oneof![Just(" 7 "), Just("[1, \"2\"]"), Just("{\"id\":\"8\"}"), Just("latest"), Just("1,2")]
                 .prop_map(Value::from),

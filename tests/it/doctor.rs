@@ -284,7 +284,8 @@ async fn what_is_remembered_is_counted() {
     db.close().await;
     assert_eq!(
         said(&street.run(&["doctor"]), "memory:"),
-        "ok       memory: 2 answers can be found, 2 of them wait to be worked on; facts about people: 1"
+        "ok       memory: 2 answers can be found, 2 of them wait to be worked on; facts about people: 1\n\
+         ok       memory: by scope: global 1, user 1; by state: pending 2, skipped 1"
     );
 }
 

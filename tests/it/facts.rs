@@ -303,7 +303,7 @@ async fn what_they_mean_is_removed_and_what_they_mean_but_nobody_has_is_not_in_t
 }
 
 #[tokio::test]
-async fn a_crash_between_a_note_and_its_answer_notes_it_once() {
+async fn what_was_noted_is_known_once_after_a_restart() {
     let mut app = TestApp::start().await;
     app.model_plays([wants_four_k(), says("4K it is.")]);
     app.sms("4K only").await;

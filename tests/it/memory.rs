@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use dialarr::arr::fake::item::movie;
 use dialarr::conversation::prompt::ModelRequest;
-use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::conversation::transcript::{PhoneNumber, Stop};
 use dialarr::engine::learning::{Notes, Progress};
 use dialarr::llm::ModelError;
 use dialarr::llm::embeddings::hashing::HashingEmbedder;
@@ -18,7 +18,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::harness::browser::Page;
-use crate::harness::model::{calls, fails, removes_movie, said, says};
+use crate::harness::model::{calls, ends, fails, removes_movie, said, says};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const DAY: i64 = 24 * 60 * 60;
@@ -120,13 +120,26 @@ async fn a_greeting_is_not_remembered_and_code_and_questions_never_are() {
 }
 
 #[tokio::test]
+async fn excuses_and_what_was_filtered_are_no_answers_to_be_found() {
+    let app = TestApp::start().await;
+    app.model_plays([ends(Stop::Filtered, "")]);
+    app.sms("tell me of the walrus").await;
+    app.model_plays([says(""), says("")]);
+    app.sms("and of the other walrus").await;
+    assert_eq!(told_later(&app, ANN, "that walrus").await, [""; 0]);
+    let off = Setup::default().keyword_brain().start().await;
+    assert!(off.sms("what should we watch tonight").await.starts_with("The assistant is off"));
+    assert_eq!(off.count("agent_responses").await, 0);
+}
+
+#[tokio::test]
 async fn what_was_said_to_several_is_found_by_those_who_heard_it() {
     let app = TestApp::start().await;
     app.knows(BOB, Has::AddRight).await;
     app.sms("tell everyone the server moves to the attic on friday").await;
     learns(&app).await;
     app.knows(CAL, Has::AddRight).await;
-    let heard = "Nov 20, told to several: +1 555 010 0002: the server moves to the attic on friday";
+    let heard = "Nov 20, told to several: the server moves to the attic on friday";
     assert_eq!(told_later(&app, BOB, "where does the server move").await, [heard]);
     assert_eq!(told_later(&app, ANN, "where does the server move").await, [heard]);
     assert_eq!(told_later(&app, CAL, "where does the server move").await, [""; 0]);
@@ -196,7 +209,7 @@ async fn after_three_bad_replies_code_notes_what_it_can() {
     assert_eq!(learns(&app).await, Progress::default());
 }
 
-/// It may be this answer that no reply comes to in time, so each try counts; those of others are not held up by it.
+/// It may be this answer that no reply comes to in time, so each try counts.
 #[tokio::test]
 async fn after_three_calls_without_a_reply_in_time_code_notes_what_it_can() {
     let app = start_with_notes().await;
@@ -213,11 +226,8 @@ async fn after_three_calls_without_a_reply_in_time_code_notes_what_it_can() {
 
 #[tokio::test]
 async fn a_model_that_notes_nothing_today_does_not_keep_vectors_waiting() {
-    let mut app = Setup::default()
-        .with(|settings| settings.notes = Notes::ByModel)
-        .without_embeddings()
-        .start()
-        .await;
+    let mut app =
+        Setup::default().with(|settings| settings.notes = Notes::ByModel).without_embeddings().start().await;
     ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
     app.model_plays([says(&reply("user").to_string())]);
     assert_eq!(learns(&app).await.learned, 1);
@@ -258,7 +268,8 @@ async fn what_was_asked_and_what_was_answered_are_embedded_in_one_request() {
 async fn what_the_model_takes_for_general_waits_for_an_admins_word() {
     let app = start_with_notes().await;
     app.knows(BOB, Has::AddRight).await;
-    for (question, answer) in [("where do I watch it", "Open Plex on your TV."), ("how loud is it", "Very.")] {
+    for (question, answer) in [("where do I watch it", "Open Plex on your TV."), ("how loud is it", "Very.")]
+    {
         ask(&app, ANN, question, answer).await;
         app.model_plays([says(&reply("global").to_string())]);
         learns(&app).await;
@@ -380,7 +391,7 @@ async fn answers_get_their_vectors_later_where_there_was_no_model_for_them() {
 }
 
 #[tokio::test]
-async fn what_is_said_twice_at_once_is_worked_on_once() {
+async fn an_answer_is_worked_on_once_however_many_want_it_done() {
     let app = TestApp::start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     let (one, other) = tokio::join!(learns(&app), learns(&app));

@@ -12,7 +12,9 @@ use crate::conversation::transcript::{Address, PhoneNumber};
 use crate::engine::joining::{self, Blocking};
 use crate::store::audit::By;
 use crate::store::db;
+use crate::store::privacy;
 use crate::store::privacy::forget::{self, Forgetting};
+use crate::store::privacy::sweep::Swept;
 use crate::store::roster::{self, Changed, Changes};
 use crate::store::users::{self, Newcomer};
 
@@ -64,7 +66,7 @@ pub(super) fn block(config: &Config, number: &PhoneNumber) -> anyhow::Result<()>
 pub(super) fn forget(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
     let now = Clock::System.now();
     let forgotten = db::visit(database(config)?, |conn| {
-        with_person(conn, number, |conn, user| forget::forget_for_good(conn, user, By::Shell, now))
+        with_person(conn, number, |conn, user| forget::forget(conn, user, By::Shell, now))
     })?;
     match forgotten.with_context(|| unknown(number))? {
         Forgetting::Forgotten => {}
@@ -74,6 +76,8 @@ pub(super) fn forget(config: &Config, number: &PhoneNumber) -> anyhow::Result<()
             number.as_str()
         ),
     }
+    // One index a time, so that a service that runs beside this is not kept waiting for all of them.
+    while db::visit(database(config)?, |conn| privacy::purge(conn, now))? == Swept::More {}
     print(&format!("forgotten: {}\n", number.as_str()))?;
     let comes_back = "or the number is known again at the next start";
     if config.people.admin.as_ref() == Some(number) {

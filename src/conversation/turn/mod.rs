@@ -132,6 +132,9 @@ pub enum Excuse {
 }
 
 impl Excuse {
+    pub const ALL: [Self; 5] =
+        [Self::Refused, Self::Filtered, Self::NothingFound, Self::NothingChanged, Self::WentWrong];
+
     pub fn text(self) -> &'static str {
         match self {
             Self::Refused => "I can't help with that one.",

@@ -77,8 +77,9 @@ pub(super) fn suggest(conn: &mut Conn, id: i64, question: &str, answer: &str) ->
         return Ok(());
     }
     let same_words = DONE.and(agent_responses::likeness.eq(likeness));
+    let shared = agent_responses::owner.eq(Owner::Everyone.key());
     let settled: i64 = agent_responses::table
-        .filter(same_words.and(agent_responses::for_everyone.eq_any(["refused", "approved"])))
+        .filter(same_words.and(agent_responses::for_everyone.eq("refused").or(shared)))
         .count()
         .get_result(conn)?;
     // An admin's word holds for these words, whoever hears them again.
@@ -103,7 +104,8 @@ pub(super) fn suggest(conn: &mut Conn, id: i64, question: &str, answer: &str) ->
     Ok(())
 }
 
-/// From here on everybody may find it. It stays its asker's: what erases their words erases it too.
+/// From here on everybody may find it, and the same words to others need no further word. It stays its asker's: what
+/// erases their words erases it too.
 pub fn approve(conn: &mut Conn, id: i64) -> QueryResult<Settled> {
     let revision = next_revision(conn)?;
     let row = agent_responses::table.find(id).filter(SUGGESTED);
@@ -115,14 +117,42 @@ pub fn approve(conn: &mut Conn, id: i64) -> QueryResult<Settled> {
             agent_responses::revision.eq(revision),
         ))
         .execute(conn)?;
-    Ok(if changed == 0 { Settled::TooLate } else { Settled::Done })
+    if changed == 0 {
+        return Ok(Settled::TooLate);
+    }
+    settle_the_same(conn, id, "approved")?;
+    Ok(Settled::Done)
+}
+
+/// An answer that everybody found is about to be erased: the same words are not shared again by themselves.
+pub fn take_back(conn: &mut Conn, id: i64) -> QueryResult<()> {
+    let shared: i64 = agent_responses::table
+        .filter(agent_responses::id.eq(id).and(agent_responses::owner.eq(Owner::Everyone.key())))
+        .count()
+        .get_result(conn)?;
+    if shared > 0 { settle_the_same(conn, id, "refused") } else { Ok(()) }
+}
+
+/// What was decided of one answer holds for those in the same words that only their askers find.
+fn settle_the_same(conn: &mut Conn, id: i64, settled: &str) -> QueryResult<()> {
+    let likeness: i64 = agent_responses::table.find(id).select(agent_responses::likeness).first(conn)?;
+    let same = DONE.and(agent_responses::likeness.eq(likeness)).and(agent_responses::scope.eq("user"));
+    let open = agent_responses::for_everyone.eq_any(["suggested", "approved"]);
+    diesel::update(agent_responses::table.filter(same.and(open)))
+        .set(agent_responses::for_everyone.eq(settled))
+        .execute(conn)
+        .map(drop)
 }
 
 pub fn refuse(conn: &mut Conn, id: i64) -> QueryResult<Settled> {
     let changed = diesel::update(agent_responses::table.find(id).filter(SUGGESTED))
         .set(agent_responses::for_everyone.eq("refused"))
         .execute(conn)?;
-    Ok(if changed == 0 { Settled::TooLate } else { Settled::Done })
+    if changed == 0 {
+        return Ok(Settled::TooLate);
+    }
+    settle_the_same(conn, id, "refused")?;
+    Ok(Settled::Done)
 }
 
 /// Who asked what was suggested, for whoever decides about it.

@@ -1,6 +1,8 @@
 //! Those who heard the same words: only they find what was said to them together.
 
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable};
 use jiff::Timestamp;
 
 use super::responses::{self, NewAnswer, Owner};
@@ -65,10 +67,14 @@ fn group_of(conn: &mut Conn, members: &[UserId]) -> QueryResult<GroupId> {
     Ok(GroupId(id))
 }
 
+/// Their groups, the one first that heard something last.
 pub(super) fn of_user(conn: &mut Conn, user: UserId) -> QueryResult<Vec<GroupId>> {
+    let last_heard = sql::<Nullable<BigInt>>(
+        "(SELECT max(revision) FROM agent_responses WHERE owner = 'g' || memory_group_members.group_id)",
+    );
     memory_group_members::table
         .filter(memory_group_members::user_id.eq(user.0))
-        .order(memory_group_members::group_id.desc())
+        .order(last_heard.desc())
         .select(memory_group_members::group_id)
         .load(conn)
         .map(|ids: Vec<i64>| ids.into_iter().map(GroupId).collect())

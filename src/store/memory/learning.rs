@@ -40,7 +40,6 @@ pub struct Taken {
 pub enum NotedBy {
     Model,
     Code,
-    Operator,
 }
 
 /// The vectors of an answer, by one model.
@@ -257,7 +256,7 @@ pub fn without_vectors(conn: &mut Conn, model: &str, most: i64) -> QueryResult<V
 }
 
 /// Gives a row its vectors; one that was erased meanwhile gets none.
-pub fn embed(conn: &mut Conn, id: i64, vectors: &Embedded) -> QueryResult<Recorded> {
+pub fn embed(conn: &mut Conn, id: i64, vectors: &Embedded, now: Timestamp) -> QueryResult<Recorded> {
     let revision = next_revision(conn)?;
     let changed = diesel::update(agent_responses::table.find(id).filter(DONE))
         .set((
@@ -267,6 +266,7 @@ pub fn embed(conn: &mut Conn, id: i64, vectors: &Embedded) -> QueryResult<Record
             agent_responses::embed_attempts.eq(0),
             agent_responses::embed_failed_by.eq(None::<String>),
             agent_responses::revision.eq(revision),
+            agent_responses::processed_at.eq(ms(now)),
         ))
         .execute(conn)?;
     Ok(if changed == 0 { Recorded::NotPending } else { Recorded::Done })
@@ -302,6 +302,5 @@ fn noted_word(by: NotedBy) -> &'static str {
     match by {
         NotedBy::Model => "model",
         NotedBy::Code => "code",
-        NotedBy::Operator => "operator",
     }
 }

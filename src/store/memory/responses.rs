@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::groups::GroupId;
+use crate::conversation::extraction::answers_something;
 use crate::conversation::facts::{FORGET, REMEMBER};
 use crate::conversation::transcript::{TurnId, UserId};
 use crate::conversation::words::plain_title;
@@ -110,7 +111,7 @@ pub fn add(
 }
 
 /// The answer of a turn that ends, in the transaction that ends it. What code answers to commands may hold codes and
-/// numbers of others, and a question about a deletion is no answer: neither is remembered.
+/// numbers of others, and neither a question about a deletion nor an excuse is an answer: none of them is remembered.
 pub(in crate::store) fn remember_turn(
     conn: &mut Conn,
     turn: TurnId,
@@ -128,7 +129,8 @@ pub(in crate::store) fn remember_turn(
         .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::tool_name.eq_any([REMEMBER, FORGET])))
         .select(count_star())
         .first(conn)?;
-    if !matches!(kind.as_str(), "chat" | "confirm") || asks > 0 || of_facts > 0 {
+    let is_answer = matches!(kind.as_str(), "chat" | "confirm") && answers_something(answer);
+    if !is_answer || asks > 0 || of_facts > 0 {
         return Ok(());
     }
     let texts: Vec<String> = inbound_events::table

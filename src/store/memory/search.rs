@@ -16,7 +16,7 @@ use crate::store::codec::{time, unreadable};
 use crate::store::schema::agent_responses;
 use crate::store::{Conn, QueryResult};
 
-/// Groups of one person that are searched, the newest first.
+/// Groups of one person that are searched, those first that heard something last.
 const GROUPS_SEARCHED: usize = 32;
 /// Answers in which a word may stand and still tell anything; in how many more it stands is not counted.
 const COMMON: i64 = 2_000;

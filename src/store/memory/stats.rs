@@ -69,8 +69,9 @@ pub fn stats(conn: &mut Conn) -> QueryResult<Stats> {
         .first(conn)?;
     stats.facts =
         user_facts::table.filter(user_facts::state.eq("active")).select(count_star()).first(conn)?;
+    // What is erased keeps its time and gets a new revision.
     let last: Option<Option<i64>> = agent_responses::table
-        .filter(agent_responses::processed_at.is_not_null())
+        .filter(agent_responses::processed_at.is_not_null().and(agent_responses::state.ne("erased")))
         .order(agent_responses::revision.desc())
         .select(agent_responses::processed_at)
         .first(conn)

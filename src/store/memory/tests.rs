@@ -18,8 +18,8 @@ use crate::conversation::recall::{Candidate, content_words, recall};
 use crate::conversation::transcript::{PhoneNumber, UserId};
 use crate::memory::index::Index;
 use crate::memory::vector::Unit;
-use crate::store::privacy::erase_talk;
 use crate::store::privacy::sweep::{Swept, sweep};
+use crate::store::privacy::{erase_answer, erase_talk};
 use crate::store::schema::agent_responses;
 use crate::store::users::{self, Newcomer};
 use crate::store::{Conn, scratch};
@@ -204,7 +204,7 @@ fn vectors_of_another_model_count_for_nothing_until_they_are_made_anew() {
     let missing = learning::without_vectors(&mut conn, MODEL, 9).unwrap();
     assert_eq!(missing, [(id, "q".to_owned(), "a".to_owned())]);
     let vectors = Embedded { model: MODEL.to_owned(), trigger: Some(vector("q")), response: vector("a") };
-    learning::embed(&mut conn, id, &vectors).unwrap();
+    learning::embed(&mut conn, id, &vectors, NOW).unwrap();
     assert_eq!(learning::without_vectors(&mut conn, MODEL, 9).unwrap(), []);
     assert_eq!(by_vector(&mut conn, &mut index), 1);
 }
@@ -240,10 +240,7 @@ fn two_people_who_ask_the_same_and_are_told_the_same_make_it_everybodys() {
     assert_eq!(found(&mut conn, cal, "walrus"), [0_i64; 0]);
     suggest(&mut conn, 4, bob, "Where do I watch it?");
     assert_eq!(found(&mut conn, cal, "walrus"), [4]);
-    assert_eq!(
-        everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(),
-        [3, 2]
-    );
+    assert_eq!(everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(), [3]);
     // What an admin keeps private stays so, whoever is told it again.
     suggest(&mut conn, 5, ann, "where is the remote");
     assert_eq!(everyone::refuse(&mut conn, 5).unwrap(), everyone::Settled::Done);
@@ -253,10 +250,13 @@ fn two_people_who_ask_the_same_and_are_told_the_same_make_it_everybodys() {
     suggest(&mut conn, 9, bob, "where is the remote");
     // What everybody finds already needs no other word.
     suggest(&mut conn, 10, cal, "where do I watch it");
-    assert_eq!(
-        everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(),
-        [3, 2]
-    );
+    assert_eq!(everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(), [3]);
+    // Nor is it shared again by itself once the operator has taken it back.
+    assert!(erase_answer(&mut conn, 4, NOW).unwrap());
+    let (dan, eve) = (user(&mut conn, 4), user(&mut conn, 5));
+    suggest(&mut conn, 11, dan, "where do I watch it");
+    suggest(&mut conn, 12, eve, "where do I watch it");
+    assert_eq!(everyone::shared(&mut conn).unwrap(), []);
 }
 
 #[test]
@@ -270,10 +270,7 @@ fn who_only_tries_things_out_is_none_of_two_people() {
         let learned = Learned { general: true, ..learned(words.0, words.1, MODEL) };
         learning::complete(&mut conn, id, &learned, NOW).unwrap();
     }
-    assert_eq!(
-        everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(),
-        [1]
-    );
+    assert_eq!(everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(), [1]);
     assert_eq!(everyone::shared(&mut conn).unwrap(), []);
 }
 
@@ -326,12 +323,32 @@ const WORDS: [&str; 6] = ["heat", "dune", "delete", "walrus", "ready", "office"]
 
 #[derive(Debug, Clone)]
 enum Act {
-    Says { by: usize, question: usize, answer: usize },
+    Says {
+        by: usize,
+        question: usize,
+        answer: usize,
+    },
     /// The model notes of what they say a word that does not stand in it.
-    IsNoted { by: usize, answer: usize },
-    Added { answer: usize },
-    Together { first: usize, second: usize, answer: usize },
-    ForgetsAll { who: usize },
+    IsNoted {
+        by: usize,
+        answer: usize,
+    },
+    Added {
+        answer: usize,
+    },
+    /// An admin lets everybody find what they were told.
+    IsShared {
+        by: usize,
+        answer: usize,
+    },
+    Together {
+        first: usize,
+        second: usize,
+        answer: usize,
+    },
+    ForgetsAll {
+        who: usize,
+    },
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -340,6 +357,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         5 => (0..5_usize, word(), word()).prop_map(|(by, question, answer)| Act::Says { by, question, answer }),
         3 => (0..5_usize, word()).prop_map(|(by, answer)| Act::IsNoted { by, answer }),
         1 => word().prop_map(|answer| Act::Added { answer }),
+        2 => (0..5_usize, word()).prop_map(|(by, answer)| Act::IsShared { by, answer }),
         2 => (0..5_usize, 0..5_usize, word())
             .prop_map(|(first, second, answer)| Act::Together { first, second, answer }),
         1 => (0..5_usize).prop_map(|who| Act::ForgetsAll { who }),
@@ -358,7 +376,10 @@ proptest! {
         let mut index = Index::default();
         let mut heard: Vec<Vec<String>> = vec![Vec::new(); 5];
         let mut noted: Vec<Vec<String>> = vec![Vec::new(); 5];
+        // Who said it, and who heard it.
+        let mut together: Vec<(usize, usize, String)> = Vec::new();
         let mut added: Vec<String> = Vec::new();
+        let mut shared: Vec<Vec<String>> = vec![Vec::new(); 5];
         for (n, act) in acts.iter().enumerate() {
             match *act {
                 Act::Says { by, question, answer } => {
@@ -382,19 +403,30 @@ proptest! {
                     told(&mut conn, &format!("added:{n}"), Owner::Everyone, None, ("which one", &answer));
                     added.push(answer);
                 }
+                Act::IsShared { by, answer } => {
+                    let answer = format!("{} shared{n}", WORDS[answer]);
+                    let owner = Owner::User(people[by]);
+                    let id = says(&mut conn, &format!("turn:{n}"), owner, Some(people[by]), ("which one", &answer));
+                    let learned = Learned { general: true, ..learned("which one", &answer, MODEL) };
+                    learning::complete(&mut conn, id, &learned, NOW).unwrap();
+                    everyone::approve(&mut conn, id).unwrap();
+                    shared[by].push(answer);
+                }
                 Act::Together { first, second, answer } => {
                     let answer = format!("{} heard{n}", WORDS[answer]);
                     let members = [people[first], people[second]];
-                    groups::said(&mut conn, &format!("notice:{n}"), &Heard { words: &answer, by: &members, from: None }, NOW).unwrap();
+                    groups::said(&mut conn, &format!("notice:{n}"), &Heard { words: &answer, by: &members, from: Some(people[first]) }, NOW).unwrap();
                     if first != second {
-                        heard[first].push(answer.clone());
-                        heard[second].push(answer);
+                        together.extend([first, second].map(|by| (first, by, answer.clone())));
                     }
                 }
                 Act::ForgetsAll { who } => {
                     erase_talk(&mut conn, people[who], NOW).unwrap();
                     heard[who].clear();
+                    // Their words are gone for others too.
+                    together.retain(|(from, by, _)| *from != who && *by != who);
                     noted[who].clear();
+                    shared[who].clear();
                 }
             }
             // The index follows what happens, in part.
@@ -407,7 +439,10 @@ proptest! {
                 prop_assert_eq!(rows.len(), finds(&mut conn, &mut Index::default(), *viewer, query).len());
                 all.extend(rows.into_iter().map(|row| row.answer));
             }
-            prop_assert_eq!(&all, &heard[at].iter().chain(&added).cloned().collect::<BTreeSet<String>>(), "{}", at);
+            let with_others = together.iter().filter(|(_, by, _)| *by == at).map(|(_, _, answer)| answer);
+            let of_all = added.iter().chain(shared.iter().flatten());
+            let theirs: BTreeSet<String> = heard[at].iter().chain(with_others).chain(of_all).cloned().collect();
+            prop_assert_eq!(&all, &theirs, "{}", at);
             let owners = search::owners(&mut conn, *viewer).unwrap();
             let by_note = search::by_words(&mut conn, &owners, &["marmot".to_owned()], 99).unwrap();
             let by_note = search::candidates(&mut conn, &owners, &by_note, None, None).unwrap();

@@ -11,7 +11,7 @@ use super::words;
 use crate::conversation::transcript::{Arguments, CallResult, UserId};
 use crate::store::conversations::{self as talk_rows, EndReason};
 use crate::store::memory::responses::{self, OPERATOR};
-use crate::store::memory::{facts, groups};
+use crate::store::memory::{everyone, facts, groups};
 use crate::store::pending::{self, Closing};
 use crate::store::schema::{
     agent_responses, approvals, blocks, conversations, follows, inbound_events, llm_steps, notices, outbox,
@@ -150,8 +150,12 @@ pub(super) fn remembered(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
 /// One answer is not found again, by whoever might have. Gives whether there was any.
 pub fn erase_answer(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<bool> {
     let row = agent_responses::table.select(agent_responses::id).into_boxed::<Sqlite>();
-    words::of_answer(conn, now)?;
-    Ok(answers(conn, row.filter(agent_responses::id.eq(id)))? > 0)
+    everyone::take_back(conn, id)?;
+    let erased = answers(conn, row.filter(agent_responses::id.eq(id)))? > 0;
+    if erased {
+        words::of_answer(conn, now)?;
+    }
+    Ok(erased)
 }
 
 fn answers(conn: &mut Conn, ids: agent_responses::BoxedQuery<'_, Sqlite, BigInt>) -> QueryResult<usize> {

@@ -6,8 +6,6 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::erase::erase_talk;
-use super::sweep::Swept;
-use super::words;
 use crate::conversation::transcript::{PhoneNumber, Role, Status, UserId};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::codec::{ms, role_word, status_word};
@@ -56,15 +54,6 @@ pub fn forget(conn: &mut Conn, user: UserId, by: By, now: Timestamp) -> QueryRes
         .execute(conn)?;
     make_anonymous(conn, user, now)?;
     Ok(Forgetting::Forgotten)
-}
-
-/// The same for somebody who waits until nothing of their words is left in the file.
-pub fn forget_for_good(conn: &mut Conn, user: UserId, by: By, now: Timestamp) -> QueryResult<Forgetting> {
-    let forgetting = forget(conn, user, by, now)?;
-    if forgetting == Forgetting::Forgotten {
-        while words::purge(conn, now)? == Swept::More {}
-    }
-    Ok(forgetting)
 }
 
 /// Also those under way: whether they arrive makes no difference any more, and a row that is put aside is neither

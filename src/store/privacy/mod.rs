@@ -10,6 +10,7 @@ pub mod sweep;
 mod words;
 
 pub use erase::{erase_answer, erase_talk};
+pub use words::purge;
 
 #[cfg(test)]
 mod tests;

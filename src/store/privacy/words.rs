@@ -76,7 +76,7 @@ fn overwriting(conn: &mut Conn, on: &str) -> QueryResult<()> {
 
 /// Writes an index anew that is due, so that nothing of what went is left in it. One index a time: texts that come in wait
 /// for its end, about 0.03 ms for each text that there is.
-pub(super) fn purge(conn: &mut Conn, now: Timestamp) -> QueryResult<Swept> {
+pub fn purge(conn: &mut Conn, now: Timestamp) -> QueryResult<Swept> {
     for index in INDEXES {
         if sweep::known(conn, index)?.is_some_and(|due| due <= ms(now)) {
             conn.batch_execute(anew(index))?;

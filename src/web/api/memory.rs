@@ -103,6 +103,8 @@ fn type_word(kind: ResponseType) -> &'static str {
 }
 
 /// Show what a user's text would be told of earlier answers
+///
+/// Answers of the conversation that is open are among them, which a turn has before its eyes anyway.
 #[utoipa::path(
     get,
     path = "/memory/context",

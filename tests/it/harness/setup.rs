@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use dialarr::llm::embeddings::Embedder;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::PhoneNumber;
 use dialarr::engine::{Codes, Settings};
 use dialarr::llm::Model;
+use dialarr::llm::embeddings::Embedder;
 use dialarr::llm::scripted::Scripted;
 use dialarr::simulation::{self, Peers};
 use dialarr::web::auth::{Hosts, Password, Rules, SignIn, host};
