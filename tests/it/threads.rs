@@ -340,6 +340,24 @@ async fn half_an_answer_is_seen_while_it_is_written() {
 }
 
 #[tokio::test]
+async fn what_was_asked_in_a_conversation_that_the_operator_ends_is_not_answered_in_another() {
+    let app = TestApp::start().await;
+    app.model_plays([says("One.")]);
+    app.sms("first things").await;
+    app.sms("/clear").await;
+    asked_about_dune(&app).await;
+    let mut browser = app.browser().await;
+    let mut tab = Tab::of(&browser.get("/conversations/2").await);
+    browser.submit("/conversations/1/reopen", &[]).await;
+    tab.follow(&browser, 2, usize::MAX).await;
+    assert!(!tab.shows("Waits for a yes"), "{:#?}", tab.pieces);
+    let stale = browser.submit("/conversations/2/question", &[("question", "1"), ("answer", "yes")]).await;
+    assert_eq!(stale.location.as_deref(), Some("/conversations/2?said=closed#tail"));
+    assert_eq!(app.sms("yes").await, "That question is closed. Dune (2021) is kept. Ask again to delete.");
+    assert_eq!(app.radarr().removals(), NONE);
+}
+
+#[tokio::test]
 async fn a_page_that_is_too_old_for_the_log_reads_itself_anew() {
     let app = TestApp::start().await;
     app.model_plays([says("Hello.")]);
