@@ -8,6 +8,7 @@ mod api;
 mod api_document;
 mod asks;
 mod authors;
+mod ci;
 mod cli;
 mod confirmation;
 mod copies;
