@@ -12,6 +12,7 @@ mod ci;
 mod cli;
 mod confirmation;
 mod copies;
+mod crowd;
 mod details;
 mod doctor;
 mod documents;
