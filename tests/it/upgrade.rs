@@ -24,6 +24,7 @@ const PEOPLE: &str = "20261121000000";
 const REQUESTS: &str = "20261121120000";
 const CONSOLE: &str = "20261121180000";
 const MEMORY: &str = "20261122000000";
+const WORDS: &str = "20261122120000";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -163,6 +164,15 @@ async fn a_database_of_memory_goes_on_and_its_answers_are_found_by_their_words()
     has_added_heat(&world).await;
     let found = "SELECT told AS line FROM response_words WHERE response_words MATCH 'dune' ORDER BY rowid";
     assert_eq!(world.lines(found).await[0], "Dune is there.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_of_words_written_once_goes_on_and_texts_without_a_turn_are_found() {
+    let world = check(WORDS, &[WAITED, HEAT, ANSWER]).await;
+    lets_sam_in(&world).await;
+    has_added_heat(&world).await;
+    let found = "SELECT body AS line FROM words_in WHERE words_in MATCH 'sam OR have' ORDER BY rowid";
+    assert_eq!(world.lines(found).await, ["have dune?", "I'm Sam"]);
 }
 
 #[test]
