@@ -20,7 +20,7 @@ impl fmt::Display for Seq {
 pub struct Event {
     pub seq: Seq,
     pub at: Timestamp,
-    /// `None` for what belongs to no turn: a conversation's begin and end, a notice.
+    /// `None` for what belongs to no turn: a conversation's begin and end, a notice, a text that waits.
     pub turn: Option<TurnId>,
     pub what: What,
 }
@@ -40,7 +40,7 @@ pub enum What {
         attempt: u32,
     },
     ToolCall(CallRow, CallPhase),
-    TextIn(EventId),
+    TextIn(EventId, Arrival),
     TextOut(OutboxId, Delivery),
     /// By its row in `pending_actions`.
     Question(i64, QuestionState),
@@ -89,6 +89,17 @@ pub enum CallPhase {
     Complete,
     Error,
     Canceled,
+}
+
+/// What became of a text of theirs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Arrival {
+    /// No turn has taken it up yet.
+    Waiting,
+    /// It stands in the event's turn.
+    Taken,
+    /// It gets no turn.
+    PutAside,
 }
 
 /// How far a text of ours has come: first with us, then with the carrier.

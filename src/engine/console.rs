@@ -15,6 +15,7 @@ use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::conversations::{self, EndReason, Stretch};
 use crate::store::db::DbError;
 use crate::store::ledger::{self, Admission, Pace};
+use crate::store::pending::{self, Closing};
 use crate::store::{Conn, QueryResult, testing, turns, users};
 
 /// An answer of the operator's is taken up at once.
@@ -137,6 +138,8 @@ fn reopen(conn: &mut Conn, id: ConversationId, by: By, now: Timestamp) -> QueryR
         Entry { by, kind: "reopen", subject: Subject::User(user), detail: json!({ "conversation": id.0 }) };
     audit::record(conn, &entry, now)?;
     if let Some(other) = conversations::open(conn, user)? {
+        // As with every end that somebody wants: what was asked there is not answered elsewhere.
+        pending::close(conn, user, Closing::Dropped, now)?;
         conversations::end(conn, other.id, EndReason::Operator, now)?;
     }
     conversations::reopen(conn, id, now)?;

@@ -37,7 +37,7 @@ pub fn begin_pause(conn: &mut Conn, by: UserId, now: Timestamp) -> QueryResult<C
 /// Who has not been told of the pause yet need not be told any more.
 pub fn end_pause(conn: &mut Conn, by: By, now: Timestamp) -> QueryResult<Change> {
     if let Some(pause) = pause(conn)? {
-        outbox::withdraw(conn, &format!("pause:{pause}"), now)?;
+        outbox::put_aside(conn, &format!("pause:{pause}"), now)?;
     }
     let ended = diesel::update(pauses::table.filter(OPEN))
         .set((pauses::ended_at.eq(ms(now)), pauses::ended_by.eq(by.user().map(|by| by.0))))

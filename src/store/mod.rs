@@ -37,6 +37,7 @@ pub mod resending;
 pub mod resuming;
 pub mod roster;
 mod schema;
+mod span;
 pub mod spend;
 pub mod steps;
 pub mod stream;

@@ -426,21 +426,23 @@ pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResul
         .map(drop)
 }
 
-/// Puts aside and empties what nobody is to be sent any more, by the beginning of its key. What was sent is emptied too.
-pub fn withdraw(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
+/// Puts aside what nobody is to be sent any more, by the beginning of its key.
+pub fn put_aside(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
     let (from, to) = (format!("{key}:"), format!("{key};"));
     let meant = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
-    diesel::update(outbox::table.filter(meant.clone().and(outbox::state.eq("queued"))))
+    diesel::update(outbox::table.filter(meant.and(outbox::state.eq("queued"))))
         .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
-        .execute(conn)?;
-    diesel::update(outbox::table.filter(meant.and(outbox::state.eq_any([
-        "accepted",
-        "failed",
-        "suppressed",
-    ]))))
-    .set(outbox::body.eq(""))
-    .execute(conn)
-    .map(drop)
+        .execute(conn)
+        .map(drop)
+}
+
+/// The same, and empties it. What was sent is emptied too.
+pub fn withdraw(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
+    put_aside(conn, key, now)?;
+    let (from, to) = (format!("{key}:"), format!("{key};"));
+    let meant = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
+    let settled = outbox::state.eq_any(["accepted", "failed", "suppressed"]);
+    diesel::update(outbox::table.filter(meant.and(settled))).set(outbox::body.eq("")).execute(conn).map(drop)
 }
 
 fn suppress(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {

@@ -1,14 +1,16 @@
 //! Reactions of people on our texts and theirs, and ours on theirs.
 
+use std::collections::HashMap;
+
 use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::Conn;
-use super::codec::ms;
+use super::codec::{ms, unreadable};
 use super::schema::reactions;
 use crate::conversation::action::Emoji;
 use crate::conversation::route::Said;
-use crate::conversation::transcript::{EventId, UserId};
+use crate::conversation::transcript::{EventId, OutboxId, UserId};
 
 /// A reaction that came as a text.
 #[derive(Debug, Clone, Copy)]
@@ -75,4 +77,55 @@ pub fn react(conn: &mut Conn, user: UserId, on: EventId, emoji: &Emoji, now: Tim
         ))
         .execute(conn)
         .map(drop)
+}
+
+/// A reaction that was not taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    pub id: i64,
+    /// `None` for a sticker, and where it was erased.
+    pub emoji: Option<String>,
+}
+
+/// On whose texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum On {
+    Theirs,
+    Ours,
+}
+
+/// The reactions that stand on texts, by text.
+pub(super) fn standing(conn: &mut Conn, on: On, texts: Vec<i64>) -> QueryResult<HashMap<i64, Vec<Standing>>> {
+    let stands = reactions::removed_at.is_null();
+    let texts: Vec<Option<i64>> = texts.into_iter().map(Some).collect();
+    let rows: Vec<(Option<i64>, i64, Option<String>)> = match on {
+        On::Theirs => reactions::table
+            .filter(reactions::event_id.eq_any(texts).and(stands))
+            .order(reactions::id)
+            .select((reactions::event_id, reactions::id, reactions::emoji))
+            .load(conn)?,
+        On::Ours => reactions::table
+            .filter(reactions::outbox_id.eq_any(texts).and(stands))
+            .order(reactions::id)
+            .select((reactions::outbox_id, reactions::id, reactions::emoji))
+            .load(conn)?,
+    };
+    let mut given: HashMap<i64, Vec<Standing>> = HashMap::new();
+    for (text, id, emoji) in rows {
+        let text = text.ok_or_else(|| unreadable("reaction"))?;
+        given.entry(text).or_default().push(Standing { id, emoji });
+    }
+    Ok(given)
+}
+
+/// The text that a reaction is on; `None` for one on a picture.
+pub fn text_of(conn: &mut Conn, reaction: i64) -> QueryResult<Option<Said>> {
+    let row: Option<(Option<i64>, Option<i64>)> = reactions::table
+        .find(reaction)
+        .select((reactions::event_id, reactions::outbox_id))
+        .first(conn)
+        .optional()?;
+    let (event, outbox) = row.unwrap_or_default();
+    let theirs = event.map(|id| Said::ByThem(EventId(id)));
+    Ok(theirs.or(outbox.map(|id| Said::ByUs(OutboxId(id)))))
 }

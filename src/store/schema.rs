@@ -188,6 +188,7 @@ diesel::table! {
         carrier_word -> Nullable<Text>,
         over_limit -> BigInt,
         wants_answer -> BigInt,
+        conversation_id -> Nullable<BigInt>,
     }
 }
 
@@ -280,6 +281,7 @@ diesel::table! {
         updated_at -> BigInt,
         accepted_at -> Nullable<BigInt>,
         media_url -> Nullable<Text>,
+        conversation_id -> Nullable<BigInt>,
     }
 }
 
@@ -529,6 +531,7 @@ diesel::joinable!(audit_log -> users (user_id));
 diesel::joinable!(blocks -> turns (turn_id));
 diesel::joinable!(conversations -> users (user_id));
 diesel::joinable!(follows -> users (user_id));
+diesel::joinable!(inbound_events -> conversations (conversation_id));
 diesel::joinable!(inbound_events -> turns (turn_id));
 diesel::joinable!(inbound_events -> users (user_id));
 diesel::joinable!(llm_steps -> turns (turn_id));
@@ -536,6 +539,7 @@ diesel::joinable!(memory_group_members -> memory_groups (group_id));
 diesel::joinable!(memory_group_members -> users (user_id));
 diesel::joinable!(notices -> outbox (outbox_id));
 diesel::joinable!(notices -> users (user_id));
+diesel::joinable!(outbox -> conversations (conversation_id));
 diesel::joinable!(outbox -> turns (turn_id));
 diesel::joinable!(outbox -> users (user_id));
 diesel::joinable!(pending_actions -> conversations (conversation_id));

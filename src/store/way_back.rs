@@ -9,6 +9,7 @@ use super::Conn;
 use super::upgrade::MIGRATIONS;
 
 const CONSOLE: &str = "20261121180000";
+const ASIDES: &str = "20261122180000";
 
 /// Ann (1) has a turn that was resumed and is live; Bob (2) one that was asked for by a program; user 3 does not exist,
 /// and has something in every table.
@@ -150,4 +151,22 @@ fn without_the_console_nothing_is_left_that_the_program_before_it_cannot_read() 
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     assert_eq!(lines(&mut conn, "SELECT 'turn ' || id AS line FROM turns WHERE runs <> 1"), "");
     assert_eq!(lines(&mut conn, "SELECT 'user ' || id AS line FROM users WHERE test = 1"), "");
+}
+
+#[test]
+fn without_the_asides_the_log_tells_of_no_text_that_waits() {
+    let mut conn = super::scratch();
+    conn.batch_execute(LIFE).unwrap();
+    let waiting = "SELECT 'text ' || subject_id AS line FROM stream_events WHERE kind = 'text_in' AND state = 'waiting'";
+    assert_eq!(lines(&mut conn, waiting), "text 3\ntext 4\ntext 6\ntext 7\ntext 9");
+
+    undo_down_to(&mut conn, ASIDES);
+
+    assert_eq!(lines(&mut conn, waiting), "");
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    let asides = "SELECT 'text out ' || id || ' in ' || conversation_id AS line FROM outbox WHERE conversation_id IS NOT NULL ORDER BY id";
+    assert_eq!(
+        lines(&mut conn, asides),
+        "text out 3 in 2\ntext out 4 in 2\ntext out 6 in 1\ntext out 7 in 1"
+    );
 }

@@ -28,7 +28,7 @@ use crate::conversation::stream::{self, Seq};
 use crate::conversation::transcript::ConversationId;
 use crate::engine::stream::reader::{Batch, Reader};
 use crate::store::db::{Db, DbError};
-use crate::store::stream::details;
+use crate::store::stream::details::{self, Details};
 use crate::store::stream::snapshot::{self, Snapshot};
 
 /// How long a client waits before it comes back, in place of the browser's own idea.
@@ -146,10 +146,10 @@ impl Telling {
         })
     }
 
-    /// The words behind each event, where there are any. Most batches are deltas, which carry theirs.
-    async fn words(&self, events: &[Arc<stream::Event>]) -> Result<Vec<Option<String>>, DbError> {
+    /// What stands behind each event. Most batches are deltas, which carry their words.
+    async fn details(&self, events: &[Arc<stream::Event>]) -> Result<Vec<Details>, DbError> {
         if !events.iter().any(|event| details::has(event)) {
-            return Ok(vec![None; events.len()]);
+            return Ok(vec![Details::default(); events.len()]);
         }
         let events = events.to_vec();
         let read = move |conn: &mut _| events.iter().map(|event| details::of(conn, event)).collect();
@@ -165,9 +165,9 @@ impl Telling {
                 vec![Event::default().event(Name::Snapshot.word()).id(seq.to_string()).json_data(data)?]
             }
             Batch::Events(events) => {
-                let words = self.words(&events).await?;
-                let told = events.iter().zip(words).map(|(event, words)| {
-                    let (name, data) = sse_events::told(event, words);
+                let details = self.details(&events).await?;
+                let told = events.iter().zip(details).map(|(event, details)| {
+                    let (name, data) = sse_events::told(event, details);
                     Event::default().event(name.word()).id(event.seq.to_string()).json_data(data)
                 });
                 told.collect::<Result<_, _>>()?

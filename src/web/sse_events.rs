@@ -7,7 +7,10 @@ use super::sse_wire::{BlockKey, Snapshot, iso, key};
 use super::sse_words::{
     CallWord, ConversationWord, Direction, MessageWord, QuestionWord, ReactionWord, TurnWord,
 };
+use crate::conversation::route::Said;
 use crate::conversation::stream::{Event, What};
+use crate::conversation::transcript::{EventId, OutboxId};
+use crate::store::stream::details::Details;
 
 /// What an event is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +102,9 @@ impl Name {
             }
             Self::ToolCall => "A tool call has another state",
             Self::Question => "A question before a deletion has another state",
-            Self::Message => "A text came in, or one of ours has come further",
+            Self::Message => {
+                "A text came in, or one has come further. Those that wait belong to the conversation that is open: with its end they are gone from it"
+            }
             Self::Reaction => "Somebody reacted to a text, or took that back",
         }
     }
@@ -200,7 +205,7 @@ pub(super) struct QuestionEvent {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct MessageEvent {
-    /// Null for a notice, which no turn stands behind.
+    /// Null for a notice, which no turn is behind, and for a text that waits for a turn or gets none.
     turn: Option<i64>,
     /// Each direction counts by itself.
     id: i64,
@@ -208,7 +213,7 @@ pub(super) struct MessageEvent {
     state: MessageWord,
     #[schema(format = DateTime)]
     at: String,
-    /// Its words, where it is first told of and they are not erased.
+    /// The words of one that came in, and of one of ours where it is first told of; absent where they are erased.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
@@ -220,6 +225,9 @@ pub(super) struct ReactionEvent {
     state: ReactionWord,
     #[schema(format = DateTime)]
     at: String,
+    /// The text that it is on, which is one of this direction.
+    message: Option<i64>,
+    direction: Option<Direction>,
     /// The emoji, where it is first told of.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
@@ -240,9 +248,9 @@ pub(super) enum Told {
     Reaction(ReactionEvent),
 }
 
-/// The name of an event and its data; `words` are those behind its row.
-pub(super) fn told(event: &Event, words: Option<String>) -> (Name, Told) {
-    let (turn, at, text) = (event.turn.map(|turn| turn.0), iso(event.at), words);
+/// The name of an event and its data.
+pub(super) fn told(event: &Event, details: Details) -> (Name, Told) {
+    let (turn, at, text) = (event.turn.map(|turn| turn.0), iso(event.at), details.words);
     match &event.what {
         What::Turn(state) => (Name::Turn, Told::Turn(TurnEvent { turn, state: (*state).into(), at })),
         What::BlockStart(block) => (Name::BlockStart, Told::Block(BlockEvent { turn, block: key(*block) })),
@@ -258,8 +266,8 @@ pub(super) fn told(event: &Event, words: Option<String>) -> (Name, Told) {
             let data = CallEvent { turn, id: call.0, state: (*phase).into(), at, text };
             (Name::ToolCall, Told::Call(data))
         }
-        What::TextIn(id) => {
-            let (direction, state) = (Direction::In, MessageWord::Received);
+        What::TextIn(id, arrival) => {
+            let (direction, state) = (Direction::In, (*arrival).into());
             (Name::Message, Told::Message(MessageEvent { turn, id: id.0, direction, state, at, text }))
         }
         What::TextOut(id, delivery) => {
@@ -271,7 +279,12 @@ pub(super) fn told(event: &Event, words: Option<String>) -> (Name, Told) {
             (Name::Question, Told::Question(data))
         }
         What::Reaction(id, state) => {
-            let data = ReactionEvent { turn, id: *id, state: (*state).into(), at, text };
+            let (message, direction) = match details.on {
+                Some(Said::ByThem(EventId(text))) => (Some(text), Some(Direction::In)),
+                Some(Said::ByUs(OutboxId(text))) => (Some(text), Some(Direction::Out)),
+                None => (None, None),
+            };
+            let data = ReactionEvent { turn, id: *id, state: (*state).into(), at, message, direction, text };
             (Name::Reaction, Told::Reaction(data))
         }
         What::Conversation(change) => {
@@ -285,9 +298,9 @@ pub(super) fn told(event: &Event, words: Option<String>) -> (Name, Told) {
 mod tests {
     use super::*;
     use crate::conversation::stream::{
-        Block, CallPhase, Change, Delivery, Part, QuestionState, ReactionState, Seq, TurnState,
+        Arrival, Block, CallPhase, Change, Delivery, Part, QuestionState, ReactionState, Seq, TurnState,
     };
-    use crate::conversation::transcript::{CallRow, EventId, OutboxId};
+    use crate::conversation::transcript::CallRow;
 
     #[test]
     fn the_table_has_every_event_that_can_be_sent() {
@@ -299,7 +312,7 @@ mod tests {
             What::BlockEnd(block),
             What::StepAbandoned { step: 0, attempt: 1 },
             What::ToolCall(CallRow(1), CallPhase::Created),
-            What::TextIn(EventId(1)),
+            What::TextIn(EventId(1), Arrival::Waiting),
             What::TextOut(OutboxId(1), Delivery::Queued),
             What::Question(1, QuestionState::Asked),
             What::Reaction(1, ReactionState::Given),
@@ -307,7 +320,7 @@ mod tests {
         ];
         let name = |what: What| {
             let event = Event { seq: Seq(1), at: jiff::Timestamp::UNIX_EPOCH, turn: None, what };
-            told(&event, None).0
+            told(&event, Details::default()).0
         };
         let sent = all.map(name).into_iter().chain([Name::Reset, Name::Snapshot, Name::CaughtUp]);
         let left_out: Vec<Name> =

@@ -8,7 +8,9 @@ use utoipa::ToSchema;
 use super::sse_words::{BlockWord, CallWord, MessageWord, TurnWord};
 use crate::conversation::stream::{Block, Seq};
 use crate::conversation::transcript::{Arguments, ConversationId};
+use crate::store::reactions::Standing;
 use crate::store::stream::snapshot::{self, Extent};
+use crate::store::stream::texts;
 
 /// `snapshot`: how the conversation stands after the event `seq`. It takes the place of everything told before.
 #[derive(Debug, Serialize, ToSchema)]
@@ -19,8 +21,21 @@ pub(super) struct Snapshot {
     turns: Vec<Turn>,
     /// There are turns before these.
     older_turns: bool,
+    #[serde(flatten)]
+    asides: Asides,
     /// What waits for a yes.
     question: Option<Question>,
+}
+
+/// The texts of a conversation that no turn is behind, oldest first; of each kind the newest 50.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Asides {
+    /// Texts of ours, such as that a title is ready: those since the oldest of the turns.
+    notices: Vec<Message>,
+    /// Texts of the user's that got no turn, such as thanks: those since the oldest of the turns.
+    unanswered: Vec<Text>,
+    /// Texts of the user's that no turn has taken up yet.
+    waiting: Vec<Text>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -55,6 +70,15 @@ struct Text {
     id: i64,
     body: String,
     at: String,
+    reactions: Vec<Reaction>,
+}
+
+/// One that was not taken back.
+#[derive(Debug, Serialize, ToSchema)]
+struct Reaction {
+    id: i64,
+    /// Null for a sticker, and where it was erased.
+    emoji: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -64,6 +88,7 @@ struct Message {
     segments: u32,
     state: MessageWord,
     at: String,
+    reactions: Vec<Reaction>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -121,6 +146,7 @@ impl Snapshot {
             },
             turns: snapshot.turns.into_iter().map(turn).collect(),
             older_turns: snapshot.cut,
+            asides: asides(snapshot.asides, snapshot.waiting),
             question: snapshot.question.map(question),
         }
     }
@@ -135,15 +161,34 @@ pub(super) fn question(question: snapshot::Question) -> Question {
     }
 }
 
-pub(super) fn turn(turn: snapshot::Turn) -> Turn {
-    let text = |text: snapshot::Received| Text { id: text.id.0, body: text.body, at: iso(text.at) };
-    let message = |sent: snapshot::Sent| Message {
+pub(super) fn asides(asides: texts::Asides, waiting: Vec<texts::Received>) -> Asides {
+    Asides {
+        notices: asides.notices.into_iter().map(message).collect(),
+        unanswered: asides.unanswered.into_iter().map(text).collect(),
+        waiting: waiting.into_iter().map(text).collect(),
+    }
+}
+
+fn text(text: texts::Received) -> Text {
+    Text { id: text.id.0, body: text.body, at: iso(text.at), reactions: reactions(text.reactions) }
+}
+
+fn message(sent: texts::Sent) -> Message {
+    Message {
         id: sent.id.0,
         body: sent.body,
         segments: sent.segments,
         state: sent.delivery.into(),
         at: iso(sent.at),
-    };
+        reactions: reactions(sent.reactions),
+    }
+}
+
+fn reactions(standing: Vec<Standing>) -> Vec<Reaction> {
+    standing.into_iter().map(|given| Reaction { id: given.id, emoji: given.emoji }).collect()
+}
+
+pub(super) fn turn(turn: snapshot::Turn) -> Turn {
     let content = |content: snapshot::Content| Content {
         block: key(content.block),
         text: content.text,

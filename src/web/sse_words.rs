@@ -31,12 +31,15 @@ pub(super) enum CallWord {
     Canceled,
 }
 
-/// How far a text has come. `received` is one of the user's. Of ours, `queued` to `accepted` are with us, and what
-/// follows is the carrier's word; `suppressed` is never sent.
+/// How far a text has come. Of the user's, `waiting` is one that no turn has taken up yet, `received` stands in its turn,
+/// and `skipped` gets none. Of ours, `queued` to `accepted` are with us, and what follows is the carrier's word;
+/// `suppressed` is never sent.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum MessageWord {
+    Waiting,
     Received,
+    Skipped,
     Queued,
     Attempting,
     Unknown,
@@ -84,7 +87,8 @@ pub(super) enum Direction {
     Out,
 }
 
-/// The text of a `tool_call` is the tool's name and, behind it, the arguments.
+/// The text of a `tool_call` is the tool's name and, behind it, the arguments: piece by piece as the model writes them, in
+/// a snapshot without needless blanks.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum BlockWord {
@@ -117,6 +121,16 @@ impl From<stream::CallPhase> for CallWord {
             stream::CallPhase::Complete => Self::Complete,
             stream::CallPhase::Error => Self::Error,
             stream::CallPhase::Canceled => Self::Canceled,
+        }
+    }
+}
+
+impl From<stream::Arrival> for MessageWord {
+    fn from(state: stream::Arrival) -> Self {
+        match state {
+            stream::Arrival::Waiting => Self::Waiting,
+            stream::Arrival::Taken => Self::Received,
+            stream::Arrival::PutAside => Self::Skipped,
         }
     }
 }

@@ -192,6 +192,7 @@ async fn the_document_names_every_schema() {
     AbandonedEvent
     Action
     AddedResponse
+    Asides
     BlockEvent
     BlockKey
     BlockWord
@@ -225,6 +226,7 @@ async fn the_document_names_every_schema() {
     Question
     QuestionEvent
     QuestionWord
+    Reaction
     ReactionEvent
     ReactionWord
     Remembered

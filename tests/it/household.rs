@@ -51,6 +51,15 @@ async fn after_a_pause_the_texts_of_the_last_hour_are_worked_on() {
 }
 
 #[tokio::test]
+async fn what_was_told_of_a_pause_keeps_its_words_after_it() {
+    let app = app_that_is_paused().await;
+    app.sms_from(BOB, "status").await;
+    app.sms("resume").await;
+    let told = app.outbox().await.into_iter().filter(|text| text.contains(PAUSED));
+    assert_eq!(told.count(), 1);
+}
+
+#[tokio::test]
 async fn a_pause_outlasts_a_restart_and_a_second_one_is_told_anew() {
     let mut app = app_that_is_paused().await;
     app.sms_from(BOB, "status").await;

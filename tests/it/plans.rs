@@ -14,6 +14,7 @@ use dialarr::store::console::deliveries::Which;
 use dialarr::store::console::search::{self, Below, Wanted};
 use dialarr::store::console::{NEWEST, audit, deliveries, figures, home, people, spending, talks, thread};
 use dialarr::store::db::Db;
+use dialarr::store::stream::snapshot;
 use dialarr::store::users::{self, Newcomer};
 use dialarr::store::{Conn, resending};
 use diesel::connection::{
@@ -162,6 +163,7 @@ async fn looks_at_every_page(world: &World) {
         search::search(conn, &words, Below::NOTHING)?;
         for before in [NEWEST, 3] {
             thread::read(conn, ConversationId(1), before)?;
+            snapshot::page(conn, ConversationId(1), before, 1)?;
             for which in [Listing::All, Listing::Open, Listing::Ended, Listing::Test] {
                 conversations::list(conn, which, before)?;
             }

@@ -1,5 +1,5 @@
 //! Clients of a stream over real sockets, which cut off and come back hundreds of times, also while the program starts
-//! anew: each is told the whole log, in its order, once.
+//! anew: each is told the whole log, in its order, once, and has then seen what stands there.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,7 +16,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::model::{calls, says};
-use crate::harness::{Setup, TestApp};
+use crate::harness::seen::Seen;
+use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 /// Texts before anybody looks, before the program starts anew, and after.
 const TEXTS: usize = 6;
@@ -59,12 +60,20 @@ struct Client {
     end: End,
     /// The numbers of the events, with their names.
     told: Vec<(i64, String)>,
+    /// What it makes of them.
+    seen: Seen,
     connections: usize,
 }
 
 impl Client {
     fn new(addresses: &watch::Sender<SocketAddr>, end: &End) -> Self {
-        Self { addresses: addresses.subscribe(), end: end.clone(), told: Vec::new(), connections: 0 }
+        Self {
+            addresses: addresses.subscribe(),
+            end: end.clone(),
+            told: Vec::new(),
+            seen: Seen::default(),
+            connections: 0,
+        }
     }
 
     fn place(&self) -> i64 {
@@ -106,16 +115,17 @@ impl Client {
         );
         stream.write_all(request.as_bytes()).await?;
         let enough = self.told.len() + most;
-        let (mut read, mut piece) = (String::new(), [0; 512]);
+        let (mut read, mut piece) = (Vec::new(), [0; 512]);
         loop {
             let length = stream.read(&mut piece).await?;
             if length == 0 {
                 return Err(std::io::ErrorKind::UnexpectedEof.into());
             }
-            read.push_str(std::str::from_utf8(&piece[..length]).unwrap());
-            while let Some((event, rest)) = read.split_once("\n\n") {
-                self.told.extend(told(event));
-                read = rest.to_owned();
+            read.extend(&piece[..length]);
+            while let Some(end) = read.windows(2).position(|pair| pair == b"\n\n") {
+                let event = String::from_utf8(read.drain(..end + 2).collect()).unwrap();
+                self.told.extend(told(&event));
+                self.seen.take(&event);
                 if self.told.len() == enough || self.is_at_the_end() {
                     return Ok(());
                 }
@@ -137,11 +147,31 @@ async fn texts(app: &TestApp) {
         app.model_plays([calls("check_status", json!({})), says("Nothing is downloading.")]);
         app.sms(&format!("what is going on, for the {number}th time?")).await;
     }
+    app.sms_from(BOB, "tell everyone movie night at 8").await;
+    app.sms(&format!("Loved \u{201c}{}\u{201d}", app.last_to(ANN))).await;
+    app.sms("thanks!").await;
+}
+
+/// How the conversation stands, as a client sees it that comes now.
+async fn standing(address: SocketAddr) -> Seen {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = "GET /api/v1/conversations/1/events HTTP/1.1\r\nHost: localhost:3001\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let (mut read, mut piece) = (Vec::new(), [0; 4096]);
+    while !String::from_utf8_lossy(&read).contains("event: caught_up\n") {
+        let length = stream.read(&mut piece).await.unwrap();
+        assert_ne!(length, 0, "the stream goes on");
+        read.extend(&piece[..length]);
+    }
+    let mut seen = Seen::default();
+    String::from_utf8(read).unwrap().split("\n\n").for_each(|event| seen.take(event));
+    seen
 }
 
 #[tokio::test]
 async fn who_comes_back_hundreds_of_times_also_over_a_restart_is_told_the_whole_log_once() {
     let mut app = Setup::default().open_console().start().await;
+    app.knows(BOB, Has::EveryRight).await;
     texts(&app).await;
     let (addresses, _) = watch::channel(SocketAddr::from(([127, 0, 0, 1], 0)));
     let (ended, end) = watch::channel(None);
@@ -152,6 +182,10 @@ async fn who_comes_back_hundreds_of_times_also_over_a_restart_is_told_the_whole_
     app.restart().await;
     let served = Served::open(app.app(), &addresses).await;
     texts(&app).await;
+    // While all is paused, only admins are answered.
+    app.knows(ANN, Has::AddRight).await;
+    app.sms_from(BOB, "pause").await;
+    app.sms("is anybody there?").await;
 
     let log = app.lines("SELECT seq AS line FROM stream_events WHERE conversation_id = 1 ORDER BY seq").await;
     let log: Vec<i64> = log.iter().map(|number| number.parse().unwrap()).collect();
@@ -163,8 +197,13 @@ async fn who_comes_back_hundreds_of_times_also_over_a_restart_is_told_the_whole_
     for client in clients {
         let client = timeout(PATIENCE, client).await.unwrap().unwrap();
         assert_eq!(client.told, whole.told);
+        assert_eq!(client.seen, whole.seen);
         connections += client.connections;
     }
+    let Seen { notices, unanswered, waiting, reactions, .. } = &whole.seen;
+    // Three announcements, each with a reaction, and the word that everything is paused.
+    assert_eq!([notices.len(), reactions.len(), unanswered.len(), waiting.len()], [4, 3, 6, 1]);
+    assert_eq!(standing(*addresses.borrow()).await, whole.seen);
     assert!(connections > 500, "{connections} connections are none too many");
     served.dies().await;
 }

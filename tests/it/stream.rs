@@ -23,7 +23,9 @@ use serde_json::json;
 use tower::ServiceExt;
 
 use crate::harness::model::{adds_movie, calls, removes_movie, says};
+use crate::harness::seen::Seen;
 use crate::harness::world::World;
+use crate::harness::{ANN, BOB};
 
 const TALK: ConversationId = ConversationId(1);
 
@@ -94,8 +96,9 @@ async fn a_turn_is_told_in_the_order_in_which_it_happens() {
     world.model_plays([&adds_movie("heat", heat)[..1], &[says("Shall I?")]].concat());
     world.sms("heat?").await;
     let expected = [
+        "TextIn(EventId(2), Waiting)",
         "Turn(Created)",
-        "TextIn(EventId(2))",
+        "TextIn(EventId(2), Taken)",
         "Turn(InProgress)",
         "begin ToolCall 0.1",
         "ToolCall 0.1 \"search_media{\\\"query\\\":\\\"heat\\\"}\"",
@@ -286,4 +289,81 @@ async fn a_stream_ends_when_the_program_stops_and_one_caller_has_so_many_at_most
     console.stop.cancel();
     let pieces: Vec<_> = last.into_body().into_data_stream().collect().await;
     assert!(pieces.iter().all(Result::is_ok));
+}
+
+/// What a client sees of the conversation that is told each event since the beginning. One that is told how it stands
+/// sees the same.
+async fn seen(world: &World) -> Seen {
+    let path = "/api/v1/conversations/1/events";
+    let (mut followed, mut standing) = (Seen::default(), Seen::default());
+    let log = read_up_to(world, &format!("{path}?after=0"), None, "caught_up").await;
+    assert!(!log.contains("event: reset"), "the log is whole");
+    log.split("\n\n").for_each(|event| followed.take(event));
+    let snapshot = read_up_to(world, path, None, "caught_up").await;
+    snapshot.split("\n\n").for_each(|event| standing.take(event));
+    assert_eq!(followed, standing);
+    followed
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_told_how_things_stand_sees_all_that_was_told_event_by_event() {
+    let world = World::start().await;
+    world.knows_an_admin(BOB).await;
+    let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    world.model_plays([says("One.")]);
+    world.sms("one").await;
+    world.sms_from(BOB, "tell everyone movie night at 8").await;
+    let notice = world.heard_by(ANN).pop().unwrap();
+    assert_eq!(seen(&world).await.notices.len(), 1);
+
+    world.sms(&format!("Loved \u{201c}{notice}\u{201d}")).await;
+    world.sms("Liked \u{201c}One.\u{201d}").await;
+    let reacted = seen(&world).await;
+    assert_eq!(
+        reacted.reactions.into_values().collect::<Vec<_>>(),
+        ["out 2: \u{2764}\u{fe0f}", "out 1: \u{1f44d}"]
+    );
+    assert_eq!(reacted.unanswered.len(), 2);
+    world.sms(&format!("Removed a heart from \u{201c}{notice}\u{201d}")).await;
+    assert_eq!(seen(&world).await.reactions.len(), 1);
+
+    world.model_plays(removes_movie("dune", dune));
+    world.sms("delete dune").await;
+    assert!(seen(&world).await.question.is_some());
+    world.sms("no").await;
+    assert_eq!(seen(&world).await.question, None);
+
+    world.sms_from(BOB, "pause").await;
+    world.sms("do we have heat?").await;
+    assert_eq!(seen(&world).await.waiting.into_values().collect::<Vec<_>>(), ["do we have heat?"]);
+    world.model_plays([says("No.")]);
+    world.sms_from(BOB, "resume").await;
+    assert!(seen(&world).await.waiting.is_empty());
+
+    world.sms("/clear").await;
+    let sent = world.twilio().sent().into_iter().find(|text| text.body == notice).unwrap();
+    world.bring(world.twilio().status_callback(&sent, Delivery::Delivered).unwrap().unwrap()).await;
+    let over = seen(&world).await;
+    let fates: Vec<&str> = over.notices.values().map(|notice| notice.state.as_str()).collect();
+    assert_eq!((over.is_over, fates[0]), (true, "delivered"), "{fates:?}");
+    assert_eq!(world.untold().await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_when_a_conversation_ends_waits_in_the_next_one() {
+    let world = World::start().await;
+    world.knows_an_admin(BOB).await;
+    world.model_plays([says("One.")]);
+    world.sms("one").await;
+    world.sms_from(BOB, "pause").await;
+    world.sms("two").await;
+    assert_eq!(seen(&world).await.waiting.len(), 1);
+    world.passes(31 * 60).await;
+    world.keeps_up().await;
+    let over = seen(&world).await;
+    assert!(over.is_over && over.waiting.is_empty(), "{over:#?}");
+    world.model_plays([says("Two.")]);
+    world.sms_from(BOB, "resume").await;
+    assert_eq!(seen(&world).await, over);
+    assert_eq!(world.untold().await, Vec::<String>::new());
 }

@@ -2,6 +2,7 @@
 
 use dialarr::arr::fake::item::movie;
 use dialarr::engine::console::{Answered, Verdict};
+use dialarr::messaging::fake::Delivery;
 use futures_util::future::join;
 
 use crate::harness::browser::Browser;
@@ -290,7 +291,7 @@ async fn texts_that_no_turn_is_behind_are_found_and_lead_to_where_they_stand() {
     let of_ann = "/conversations/2?before=3#turn-2".to_owned();
     assert_eq!(walrus, [of_ann, format!("/conversations/1?before=3#notice-{notice}")]);
     assert_eq!(likes, [format!("/conversations/1#text-{liked}")]);
-    for (hit, words) in [(&likes[0], "Liked")] {
+    for (hit, words) in [(&walrus[1], "walrus at 8"), (&likes[0], "Liked")] {
         let (path, entry) = hit.split_once('#').unwrap();
         let page = browser.get(path).await.html;
         let (_, article) = page.split_once(&format!("<article id=\"{entry}\"")).unwrap();
@@ -386,6 +387,79 @@ async fn half_an_answer_is_seen_while_it_is_written() {
     tab.follow(&browser, 1, usize::MAX).await;
     assert!(!tab.shows("Working"), "{:#?}", tab.pieces);
     assert_eq!(tab.pieces, Tab::of(&browser.get("/conversations/1").await).pieces);
+}
+
+#[tokio::test]
+async fn a_text_that_waits_is_seen_at_once() {
+    let model = Holding::closed();
+    let app = Setup::default().holding(&model).start().await;
+    let mut browser = app.browser().await;
+    app.sms("hello there").await;
+    app.pass(1);
+    app.post(app.text(ANN, "please hold")).await;
+    model.holds().await;
+    let mut tab = Tab::of(&browser.get("/conversations/1").await);
+    app.pass(1);
+    app.post(app.text(ANN, "and one more thing")).await;
+    tab.follow(&browser, 1, usize::MAX).await;
+    assert!(tab.pieces["tail"].contains("and one more thing"), "{:#?}", tab.pieces);
+    assert_eq!(tab.pieces, Tab::of(&browser.get("/conversations/1").await).pieces);
+    model.let_go();
+    app.settle().await;
+    tab.follow(&browser, 1, usize::MAX).await;
+    assert!(!tab.pieces["tail"].contains("and one more thing"), "{:#?}", tab.pieces);
+    assert_eq!(tab.pieces, Tab::of(&browser.get("/conversations/1").await).pieces);
+}
+
+#[tokio::test]
+async fn what_becomes_of_a_notice_is_shown_where_the_notice_is() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::EveryRight).await;
+    app.model_plays([says("One."), says("Two.")]);
+    app.sms("first things").await;
+    app.sms_from(BOB, "tell everyone movie night at 8").await;
+    let notice = app.twilio().sent().into_iter().rfind(|text| text.to.as_str() == ANN).unwrap();
+    app.sms("/clear").await;
+    app.sms("second things").await;
+    let mut browser = app.browser().await;
+    let mut tabs = Vec::new();
+    for id in [1, 3] {
+        tabs.push((id, Tab::of(&browser.get(&format!("/conversations/{id}")).await)));
+    }
+    app.request(app.twilio().status_callback(&notice, Delivery::Undelivered(30_003)).unwrap().unwrap()).await;
+    follow(&browser, &mut tabs).await;
+    assert!(tabs[0].1.shows("Failed"), "{:#?}", tabs[0].1.pieces);
+    app.sms(&format!("Liked \u{201c}{}\u{201d}", notice.body)).await;
+    follow(&browser, &mut tabs).await;
+    assert!(tabs[0].1.shows("Reaction: "), "{:#?}", tabs[0].1.pieces);
+    assert!(!tabs[1].1.shows("movie night at 8</p>"), "{:#?}", tabs[1].1.pieces);
+}
+
+/// Each follows its conversation, and shows what its page says then.
+async fn follow(browser: &Browser<'_>, tabs: &mut [(i64, Tab)]) {
+    for (id, tab) in tabs {
+        tab.follow(browser, *id, usize::MAX).await;
+        let mut another = browser.program().stranger_at_the_console().with_cookie(browser.cookie().unwrap());
+        assert_eq!(tab.pieces, Tab::of(&another.get(&format!("/conversations/{id}")).await).pieces);
+    }
+}
+
+#[tokio::test]
+async fn what_was_asked_in_a_conversation_that_the_operator_ends_is_not_answered_in_another() {
+    let app = TestApp::start().await;
+    app.model_plays([says("One.")]);
+    app.sms("first things").await;
+    app.sms("/clear").await;
+    asked_about_dune(&app).await;
+    let mut browser = app.browser().await;
+    let mut tab = Tab::of(&browser.get("/conversations/2").await);
+    browser.submit("/conversations/1/reopen", &[]).await;
+    tab.follow(&browser, 2, usize::MAX).await;
+    assert!(!tab.shows("Waits for a yes"), "{:#?}", tab.pieces);
+    let stale = browser.submit("/conversations/2/question", &[("question", "1"), ("answer", "yes")]).await;
+    assert_eq!(stale.location.as_deref(), Some("/conversations/2?said=closed#tail"));
+    assert_eq!(app.sms("yes").await, "That question is closed. Dune (2021) is kept. Ask again to delete.");
+    assert_eq!(app.radarr().removals(), NONE);
 }
 
 #[tokio::test]

@@ -68,7 +68,7 @@ fn bytes(event: &Event) -> usize {
         | What::BlockEnd(_)
         | What::StepAbandoned { .. }
         | What::ToolCall(..)
-        | What::TextIn(_)
+        | What::TextIn(..)
         | What::TextOut(..)
         | What::Question(..)
         | What::Reaction(..)

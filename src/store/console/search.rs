@@ -104,26 +104,20 @@ struct Row {
 }
 
 /// By the number of a text, which is the order of both the index and the table: nothing has to be sorted. A text without
-/// a turn stands in the conversation of its time.
+/// a turn knows its conversation by itself.
 const IN: &str = "SELECT `inbound_events`.id AS id, `inbound_events`.user_id AS user_id, turns.id AS turn_id, \
     talks.id AS conversation_id, talks.name AS name, `inbound_events`.received_at AS at, \
     snippet(words_in, 0, char(1), char(2), '...', 24) AS snippet \
     FROM words_in CROSS JOIN `inbound_events` ON `inbound_events`.id = words_in.rowid \
     LEFT JOIN turns ON turns.id = `inbound_events`.turn_id \
-    LEFT JOIN conversations AS talks ON talks.id = coalesce(turns.conversation_id, (SELECT of_then.id \
-    FROM conversations AS of_then WHERE of_then.user_id = `inbound_events`.user_id \
-    AND of_then.started_at <= `inbound_events`.updated_at \
-    AND (of_then.ended_at IS NULL OR of_then.ended_at >= `inbound_events`.updated_at) ORDER BY of_then.id DESC LIMIT 1)) \
+    LEFT JOIN conversations AS talks ON talks.id = coalesce(turns.conversation_id, `inbound_events`.conversation_id) \
     WHERE words_in MATCH ? AND words_in.rowid < ? ORDER BY words_in.rowid DESC LIMIT ?";
 const OUT: &str = "SELECT `outbox`.id AS id, `outbox`.user_id AS user_id, turns.id AS turn_id, \
     talks.id AS conversation_id, talks.name AS name, `outbox`.created_at AS at, \
     snippet(words_out, 0, char(1), char(2), '...', 24) AS snippet \
     FROM words_out CROSS JOIN `outbox` ON `outbox`.id = words_out.rowid \
     LEFT JOIN turns ON turns.id = `outbox`.turn_id \
-    LEFT JOIN conversations AS talks ON talks.id = coalesce(turns.conversation_id, (SELECT of_then.id \
-    FROM conversations AS of_then WHERE of_then.user_id = `outbox`.user_id \
-    AND of_then.started_at <= `outbox`.created_at \
-    AND (of_then.ended_at IS NULL OR of_then.ended_at >= `outbox`.created_at) ORDER BY of_then.id DESC LIMIT 1)) \
+    LEFT JOIN conversations AS talks ON talks.id = coalesce(turns.conversation_id, `outbox`.conversation_id) \
     WHERE words_out MATCH ? AND words_out.rowid < ? ORDER BY words_out.rowid DESC LIMIT ?";
 
 /// One page of what was found, and where the next begins, if there is more.
@@ -257,11 +251,13 @@ mod tests {
              VALUES (3, 'twilio', 'c', 1, '+1', 'Liked \u{201c}dune\u{201d}', 5, 5, 'webhook', 5),
                     (4, 'twilio', 'd', 1, '+1', 'stop, dune', 9, 9, 'webhook', 9),
                     (5, 'twilio', 'e', 1, '+1', 'dune waits', 9, 9, 'webhook', 9);
-             UPDATE inbound_events SET state = 'completed', outcome = 'skipped' WHERE id IN (3, 4);
-             UPDATE conversations SET ended_at = 8, end_reason = 'idle' WHERE id = 1;
+             UPDATE inbound_events SET state = 'completed', outcome = 'skipped' WHERE id = 3;
              INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
-             VALUES (2, 'b', 1, 'notice', '+1', '+1', 'Dune is there now.', 1, 0, 2, 0),
-                    (3, 'c', 1, 'notice', '+1', '+1', 'You get no texts of dune.', 1, 0, 9, 0);",
+             VALUES (2, 'b', 1, 'notice', '+1', '+1', 'Dune is there now.', 1, 0, 2, 0);
+             UPDATE conversations SET ended_at = 8, end_reason = 'idle' WHERE id = 1;
+             UPDATE inbound_events SET state = 'completed', outcome = 'skipped' WHERE id = 4;
+             INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
+             VALUES (3, 'c', 1, 'notice', '+1', '+1', 'You get no texts of dune.', 1, 0, 9, 0);",
         )
         .unwrap();
         let (found, _) = search(&mut conn, &Wanted::read("dune").unwrap(), Below::NOTHING).unwrap();

@@ -1,17 +1,33 @@
-//! The words behind events that only name a row, for whoever cannot look the row up.
+//! What stands in the rows that events name, for whoever cannot look them up.
 
 use diesel::prelude::*;
 
+use crate::conversation::route::Said;
 use crate::conversation::stream::{CallPhase, Delivery, Event, QuestionState, ReactionState, What};
 use crate::store::codec::result;
 use crate::store::schema::{inbound_events, outbox, pending_actions, reactions, tool_calls};
-use crate::store::{Conn, QueryResult};
+use crate::store::{Conn, QueryResult, reactions as reaction_rows};
 
-/// Whether there are words behind the event, the first time that its row is told of.
+/// What the row of an event holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Details {
+    /// A text's body, a tool's name and later what it says for people, a question, an emoji. `None` where there is
+    /// nothing, or nothing any more.
+    pub words: Option<String>,
+    /// The text that a reaction is on.
+    pub on: Option<Said>,
+}
+
+/// Whether there is something in the row that its event does not say.
 pub fn has(event: &Event) -> bool {
+    has_words(event) || matches!(event.what, What::Reaction(..))
+}
+
+/// The first time that a row is told of; each time for a text of theirs, which may have waited in another conversation.
+fn has_words(event: &Event) -> bool {
     matches!(
         event.what,
-        What::TextIn(_)
+        What::TextIn(..)
             | What::TextOut(_, Delivery::Queued)
             | What::ToolCall(_, CallPhase::Created | CallPhase::Complete)
             | What::Question(_, QuestionState::Asked)
@@ -19,14 +35,29 @@ pub fn has(event: &Event) -> bool {
     )
 }
 
-/// A text's body, a tool's name and later what it says for people, a question, an emoji. `None` where there is
-/// nothing, or nothing any more.
-pub fn of(conn: &mut Conn, event: &Event) -> QueryResult<Option<String>> {
-    if !has(event) {
+pub fn of(conn: &mut Conn, event: &Event) -> QueryResult<Details> {
+    let on = match event.what {
+        What::Reaction(id, _) => reaction_rows::text_of(conn, id)?,
+        What::Turn(_)
+        | What::BlockStart(_)
+        | What::BlockDelta(..)
+        | What::BlockEnd(_)
+        | What::StepAbandoned { .. }
+        | What::ToolCall(..)
+        | What::TextIn(..)
+        | What::TextOut(..)
+        | What::Question(..)
+        | What::Conversation(_) => None,
+    };
+    Ok(Details { words: words(conn, event)?, on })
+}
+
+fn words(conn: &mut Conn, event: &Event) -> QueryResult<Option<String>> {
+    if !has_words(event) {
         return Ok(None);
     }
     let words: Option<Option<String>> = match event.what {
-        What::TextIn(id) => {
+        What::TextIn(id, _) => {
             inbound_events::table.find(id.0).select(inbound_events::body.nullable()).first(conn).optional()?
         }
         What::TextOut(id, _) => {

@@ -5,5 +5,6 @@ pub mod details;
 pub mod forgetting;
 pub mod reading;
 pub mod snapshot;
+pub mod texts;
 pub mod watch;
 pub mod writing;

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
 use crate::conversation::stream::{
-    Block, CallPhase, Change, Delivery, Event, QuestionState, ReactionState, Seq, TurnState, What,
+    Arrival, Block, CallPhase, Change, Delivery, Event, QuestionState, ReactionState, Seq, TurnState, What,
 };
 use crate::conversation::transcript::{CallRow, ConversationId, EventId, OutboxId, TurnId};
 use crate::store::Conn;
@@ -111,7 +111,7 @@ impl Row {
                 attempt: number(known(self.attempt)?)?,
             },
             "tool_call" => What::ToolCall(CallRow(self.subject()?), call_phase(self.state()?)?),
-            "text_in" => What::TextIn(EventId(self.subject()?)),
+            "text_in" => What::TextIn(EventId(self.subject()?), arrival(self.state()?)?),
             "text_out" => What::TextOut(OutboxId(self.subject()?), delivery(self.state()?)?),
             "question" => What::Question(self.subject()?, question_state(self.state()?)?),
             "reaction" => What::Reaction(self.subject()?, reaction_state(self.state()?)?),
@@ -184,6 +184,15 @@ pub(in crate::store) fn delivery(word: &str) -> QueryResult<Delivery> {
         "canceled" => Delivery::Canceled,
         "suppressed" => Delivery::Suppressed,
         _ => return Err(unreadable("delivery")),
+    })
+}
+
+fn arrival(word: &str) -> QueryResult<Arrival> {
+    Ok(match word {
+        "waiting" => Arrival::Waiting,
+        "received" => Arrival::Taken,
+        "skipped" => Arrival::PutAside,
+        _ => return Err(unreadable("arrival")),
     })
 }
 

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::reading::{call_phase, delivery, turn_state};
-use crate::conversation::stream::{Block, CallPhase, Delivery, Part, TurnState};
-use crate::conversation::transcript::{Arguments, CallRow, ConversationId, EventId, OutboxId, TurnId};
+use super::reading::{call_phase, turn_state};
+use super::texts::{self, Asides, Received, Sent};
+use crate::conversation::stream::{Block, CallPhase, Part, TurnState};
+use crate::conversation::transcript::{Arguments, CallRow, ConversationId, TurnId, UserId};
 use crate::store::codec::{arguments, number, part, result, time};
 use crate::store::schema::{
-    blocks, conversations, inbound_events, llm_steps, outbox, pending_actions, stream_events, tool_calls,
-    turns,
+    blocks, conversations, llm_steps, pending_actions, stream_events, tool_calls, turns,
 };
-use crate::store::turns::ids_from;
+use crate::store::span::{self, Time, Turns};
 use crate::store::written::Written;
 use crate::store::{Conn, QueryResult};
 
@@ -31,6 +31,10 @@ pub struct Snapshot {
     pub turns: Vec<Turn>,
     /// There are turns before these.
     pub cut: bool,
+    /// What stands between these turns, and after them.
+    pub asides: Asides,
+    /// Texts that no turn has taken up yet; none once the conversation has ended.
+    pub waiting: Vec<Received>,
     pub question: Option<Question>,
 }
 
@@ -46,22 +50,6 @@ pub struct Turn {
     pub blocks: Vec<Content>,
     /// The whole answer, of which the texts carry the first page.
     pub answer: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Received {
-    pub id: EventId,
-    pub body: String,
-    pub at: Timestamp,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
-    pub id: OutboxId,
-    pub body: String,
-    pub segments: u32,
-    pub delivery: Delivery,
-    pub at: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -119,9 +107,14 @@ pub fn page(
     before: i64,
     most: usize,
 ) -> QueryResult<Snapshot> {
-    let (name, started_at, ended_at): (String, i64, Option<i64>) = conversations::table
+    let (user, name, started_at, ended_at): (i64, String, i64, Option<i64>) = conversations::table
         .find(conversation.0)
-        .select((conversations::name, conversations::started_at, conversations::ended_at))
+        .select((
+            conversations::user_id,
+            conversations::name,
+            conversations::started_at,
+            conversations::ended_at,
+        ))
         .first(conn)?;
     let mut newest: Vec<TurnRow> = turns::table
         .filter(turns::conversation_id.eq(conversation.0).and(turns::id.lt(before)))
@@ -132,19 +125,19 @@ pub fn page(
     let cut = newest.len() > most;
     newest.truncate(most);
     newest.reverse();
-    let turns = match newest.first() {
-        Some(oldest) => {
-            let span = Span { conversation, from: TurnId(oldest.id) };
-            with_content(conn, span, newest)?
-        }
-        None => Vec::new(),
-    };
+    let oldest = newest.first().map(|turn| turn.created_at).filter(|_| cut);
+    let time_of = Time::of(conn, conversation, oldest, before)?;
     Ok(Snapshot {
         name,
         started_at: time(started_at)?,
         ended_at: ended_at.map(time).transpose()?,
-        turns,
+        turns: with_content(conn, conversation, newest)?,
         cut,
+        asides: texts::asides(conn, time_of)?,
+        waiting: match ended_at {
+            None => texts::waiting(conn, UserId(user))?,
+            Some(_) => Vec::new(),
+        },
         question: question(conn, conversation)?,
     })
 }
@@ -159,17 +152,10 @@ struct TurnRow {
     finished_at: Option<i64>,
 }
 
-/// The turns of a conversation from one on.
-#[derive(Clone, Copy)]
-struct Span {
-    conversation: ConversationId,
-    from: TurnId,
-}
-
 /// By the turn they belong to.
-type Grouped<T> = BTreeMap<i64, Vec<T>>;
+pub(super) type Grouped<T> = BTreeMap<i64, Vec<T>>;
 
-fn grouped<T>(rows: impl IntoIterator<Item = QueryResult<(i64, T)>>) -> QueryResult<Grouped<T>> {
+pub(super) fn grouped<T>(rows: impl IntoIterator<Item = QueryResult<(i64, T)>>) -> QueryResult<Grouped<T>> {
     let mut groups: Grouped<T> = BTreeMap::new();
     for row in rows {
         let (turn, item) = row?;
@@ -178,14 +164,22 @@ fn grouped<T>(rows: impl IntoIterator<Item = QueryResult<(i64, T)>>) -> QueryRes
     Ok(groups)
 }
 
-fn with_content(conn: &mut Conn, span: Span, rows: Vec<TurnRow>) -> QueryResult<Vec<Turn>> {
-    let mut received = received(conn, span)?;
-    let mut sent = sent(conn, span)?;
-    let mut calls = calls(conn, span)?;
-    let mut blocks = recorded(conn, span)?;
+/// Of turns that follow each other, oldest first.
+fn with_content(conn: &mut Conn, conversation: ConversationId, rows: Vec<TurnRow>) -> QueryResult<Vec<Turn>> {
+    let (Some(oldest), Some(newest)) = (rows.first(), rows.last()) else { return Ok(Vec::new()) };
+    let turns = Turns { conversation, from: TurnId(oldest.id), to: TurnId(newest.id) };
+    let mut received = texts::received(conn, turns)?;
+    let mut sent = texts::sent(conn, turns)?;
+    let mut calls = calls(conn, turns)?;
+    let mut blocks = recorded(conn, turns)?;
     rows.into_iter()
         .map(|row| {
+            let calls = calls.remove(&row.id).unwrap_or_default();
             let mut blocks = blocks.remove(&row.id).unwrap_or_default();
+            for block in blocks.iter_mut().filter(|content| content.block.part == Part::ToolCall) {
+                let asked = |call: &&Call| (call.step, call.ord) == (block.block.step, block.block.ord);
+                block.text.extend(calls.iter().find(asked).map(|call| written(&call.arguments)));
+            }
             if row.finished_at.is_none() {
                 blocks.extend(streamed(conn, TurnId(row.id))?);
             }
@@ -196,51 +190,12 @@ fn with_content(conn: &mut Conn, span: Span, rows: Vec<TurnRow>) -> QueryResult<
                 finished_at: row.finished_at.map(time).transpose()?,
                 received: received.remove(&row.id).unwrap_or_default(),
                 sent: sent.remove(&row.id).unwrap_or_default(),
-                calls: calls.remove(&row.id).unwrap_or_default(),
+                calls,
                 blocks,
                 answer: row.response_text,
             })
         })
         .collect()
-}
-
-fn received(conn: &mut Conn, span: Span) -> QueryResult<Grouped<Received>> {
-    let rows: Vec<(Option<i64>, i64, String, i64)> = inbound_events::table
-        .filter(inbound_events::turn_id.eq_any(ids_from(span.conversation, span.from).nullable()))
-        .order((inbound_events::provider_at, inbound_events::id))
-        .select((
-            inbound_events::turn_id,
-            inbound_events::id,
-            inbound_events::body,
-            inbound_events::received_at,
-        ))
-        .load(conn)?;
-    grouped(rows.into_iter().map(|(turn, id, body, at)| {
-        Ok((turn.unwrap_or_default(), Received { id: EventId(id), body, at: time(at)? }))
-    }))
-}
-
-fn sent(conn: &mut Conn, span: Span) -> QueryResult<Grouped<Sent>> {
-    type Row = (Option<i64>, i64, String, i64, String, Option<String>, i64);
-    let rows: Vec<Row> = outbox::table
-        .filter(outbox::turn_id.eq_any(ids_from(span.conversation, span.from).nullable()))
-        .order(outbox::id)
-        .select((
-            outbox::turn_id,
-            outbox::id,
-            outbox::body,
-            outbox::segments,
-            outbox::state,
-            outbox::delivery,
-            outbox::created_at,
-        ))
-        .load(conn)?;
-    grouped(rows.into_iter().map(|(turn, id, body, segments, state, report, at)| {
-        // Once the carrier has it, its word counts.
-        let word = report.filter(|_| state == "accepted").unwrap_or(state);
-        let (segments, delivery, at) = (number(segments)?, delivery(&word)?, time(at)?);
-        Ok((turn.unwrap_or_default(), Sent { id: OutboxId(id), body, segments, delivery, at }))
-    }))
 }
 
 #[derive(Queryable, Selectable)]
@@ -258,9 +213,9 @@ struct CallRecord {
     finished_at: Option<i64>,
 }
 
-fn calls(conn: &mut Conn, span: Span) -> QueryResult<Grouped<Call>> {
+fn calls(conn: &mut Conn, turns: Turns) -> QueryResult<Grouped<Call>> {
     let records: Vec<CallRecord> = tool_calls::table
-        .filter(tool_calls::turn_id.eq_any(ids_from(span.conversation, span.from)))
+        .filter(tool_calls::turn_id.eq_any(span::ids(turns)))
         .order((tool_calls::turn_id, tool_calls::step, tool_calls::ord))
         .select(CallRecord::as_select())
         .load(conn)?;
@@ -282,9 +237,9 @@ fn calls(conn: &mut Conn, span: Span) -> QueryResult<Grouped<Call>> {
 }
 
 /// The blocks of recorded responses. A turn's place of a call among those of its step is its `ord`.
-fn recorded(conn: &mut Conn, span: Span) -> QueryResult<Grouped<Content>> {
+fn recorded(conn: &mut Conn, turns: Turns) -> QueryResult<Grouped<Content>> {
     let rows: Vec<(i64, i64, i64, String, String)> = blocks::table
-        .filter(blocks::turn_id.eq_any(ids_from(span.conversation, span.from)))
+        .filter(blocks::turn_id.eq_any(span::ids(turns)))
         .order((blocks::turn_id, blocks::idx))
         .select((blocks::turn_id, blocks::step, blocks::attempt, blocks::type_, blocks::content))
         .load(conn)?;
@@ -303,6 +258,14 @@ fn recorded(conn: &mut Conn, span: Span) -> QueryResult<Grouped<Content>> {
         let block = Block { step: number(step)?, attempt: number(attempt)?, part, ord };
         Ok((turn, Content { block, text, extent: Extent::Whole }))
     }))
+}
+
+/// As they stand behind the name of the tool in a response.
+fn written(arguments: &Arguments) -> String {
+    match arguments {
+        Arguments::Object(map) => serde_json::Value::Object(map.clone()).to_string(),
+        Arguments::Malformed(text) => text.clone(),
+    }
 }
 
 /// The blocks of the response that is under way, as far as it has come.
@@ -348,4 +311,73 @@ fn question(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option
         Ok(Question { id, call: CallRow(call), words, expires_at: expires_at.map(time).transpose()? })
     })
     .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::{Address, Brain, PhoneNumber};
+    use crate::store::ledger::Outcome;
+    use crate::store::outbox::{self, NewText, TextKind};
+    use crate::store::turns::{self as turn_rows, End, Kind, NewTurn, Plan};
+    use crate::store::users::{self, Newcomer};
+    use crate::store::{conversations as talks, scratch, steps};
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// A conversation of four turns that call a tool, each with a notice behind it.
+    fn a_talk(conn: &mut Conn) -> ConversationId {
+        let phone = PhoneNumber::parse("+15550100001").unwrap();
+        let user = users::ensure(conn, &phone, Newcomer::Member, at(0)).unwrap();
+        let conversation = talks::begin(conn, user, "A talk", at(0)).unwrap();
+        for turn in 1..=4 {
+            let plan = Plan::by(Brain::Model);
+            let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
+            let id = turn_rows::create(conn, new, at(10 * turn)).unwrap();
+            steps::add_call(conn, id, "check_status", at(10 * turn)).unwrap();
+            let end = End { turn: id, outcome: Outcome::Replied, answer: None, texts: Vec::new() };
+            turn_rows::finish(conn, &end, at(10 * turn + 1)).unwrap();
+            let notice = NewText {
+                key: format!("notice:{turn}"),
+                user,
+                turn: None,
+                kind: TextKind::Notice,
+                to: Address::new("+15550100001"),
+                from: Address::new("+15550100000"),
+                body: format!("after turn {turn}"),
+                media: None,
+                segments: 1,
+            };
+            outbox::queue(conn, &notice, at(10 * turn + 5)).unwrap();
+        }
+        conversation
+    }
+
+    /// The turns and the notices of a page of two turns.
+    fn shown(conn: &mut Conn, conversation: ConversationId, before: i64) -> (Vec<i64>, Vec<String>) {
+        let page = page(conn, conversation, before, 2).unwrap();
+        let notices = page.asides.notices.into_iter().map(|notice| notice.body).collect();
+        (page.turns.into_iter().map(|turn| turn.id.0).collect(), notices)
+    }
+
+    #[test]
+    fn each_notice_stands_on_the_page_of_the_turn_before_it() {
+        let mut conn = scratch();
+        let talk = a_talk(&mut conn);
+        let notices = |turns: [i64; 2]| turns.map(|turn| format!("after turn {turn}")).to_vec();
+        assert_eq!(shown(&mut conn, talk, i64::MAX), (vec![3, 4], notices([3, 4])));
+        assert_eq!(shown(&mut conn, talk, 3), (vec![1, 2], notices([1, 2])));
+    }
+
+    #[test]
+    fn an_older_page_reads_nothing_of_newer_turns() {
+        let mut conn = scratch();
+        let talk = a_talk(&mut conn);
+        let unreadable = tool_calls::table.filter(tool_calls::turn_id.ge(3));
+        diesel::update(unreadable).set(tool_calls::request.eq("7")).execute(&mut conn).unwrap();
+        assert!(page(&mut conn, talk, i64::MAX, 2).is_err(), "a row that cannot be read is an error");
+        assert_eq!(shown(&mut conn, talk, 3).0, [1, 2]);
+    }
 }

@@ -17,7 +17,7 @@ use crate::store::stream::snapshot;
 use crate::web::auth::Caller;
 use crate::web::console::Console;
 use crate::web::problem::Problem;
-use crate::web::sse_wire::{Question, Turn, iso, question, turn};
+use crate::web::sse_wire::{Asides, Question, Turn, asides, iso, question, turn};
 
 /// A stretch of talk with one person.
 #[derive(Debug, Serialize, ToSchema)]
@@ -59,6 +59,8 @@ pub(super) struct WholeConversation {
     conversation: Conversation,
     /// Newest first.
     turns: Page<Turn>,
+    #[serde(flatten)]
+    asides: Asides,
     /// What waits for a yes.
     question: Option<Question>,
 }
@@ -143,6 +145,7 @@ pub(super) async fn show(
     Ok(Json(WholeConversation {
         conversation: Conversation::of(conversation),
         turns: Page::of(listed, turn),
+        asides: asides(shown.asides, shown.waiting),
         question: shown.question.map(question),
     }))
 }

@@ -1,5 +1,5 @@
--- An evening as the program of commit 61d42f6 would have left it, the last one with this version of the tables: its rows are
--- those of the version before, which differs in the indexes of words alone. Read by tests/it/upgrade.rs.
+-- The evening of 20261122000000.sql: the next version of the tables changed none of these. Beside it stand a notice to Bob
+-- and his thanks for it, which no turn is behind. What has its default is left out. Read by tests/it/upgrade.rs.
 INSERT INTO instance (id, epoch, started_at) VALUES
   (1, 1, 1795208640000);
 INSERT INTO users (id, phone, display_name, status, role, can_delete, created_at, updated_at, name_asks, waiting_since, answered_at) VALUES
@@ -29,7 +29,8 @@ INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, pr
   (7, 'twilio', 'SM00000000000000000000000000000007', 2, '+15550100000', 'yes, add it', 1795208701029, 1795208701029, 'webhook', 'completed', 'replied', NULL, 1795208701029, 5, 1795208701074),
   (8, 'twilio', 'SM00000000000000000000000000000008', 1, '+15550100000', 'delete dune', 1795208711033, 1795208711033, 'webhook', 'completed', 'replied', NULL, 1795208711033, 6, 1795208711088),
   (9, 'twilio', 'SM00000000000000000000000000000009', 2, '+15550100000', 'what is downloading?', 1795208721037, 1795208721037, 'webhook', 'completed', 'replied', NULL, 1795208721037, 7, 1795208721064),
-  (10, 'twilio', 'SM00000000000000000000000000000010', 2, '+15550100000', 'and my shows?', 1795208723040, 1795208723040, 'webhook', 'pending', NULL, NULL, 1795208723040, NULL, 1795208723040);
+  (10, 'twilio', 'SM00000000000000000000000000000010', 2, '+15550100000', 'and my shows?', 1795208723040, 1795208723040, 'webhook', 'pending', NULL, NULL, 1795208723040, NULL, 1795208723040),
+  (11, 'twilio', 'SM00000000000000000000000000000021', 2, '+15550100000', 'thanks!', 1795208716000, 1795208716000, 'webhook', 'completed', 'skipped', 'small_talk', 1795208716000, NULL, 1795208716010);
 INSERT INTO llm_steps (turn_id, step, attempt, state, epoch, brain, model, finish_reason, started_at, finished_at) VALUES
   (1, 0, 1, 'complete', 1, 'model', 'scripted', 'stop', 1795208641025, 1795208641031),
   (3, 0, 1, 'complete', 1, 'model', 'scripted', 'stop', 1795208661034, 1795208661040),
@@ -69,7 +70,8 @@ INSERT INTO outbox (id, dedupe_key, user_id, turn_id, kind, to_addr, from_addr, 
   (6, 'turn:4:reply', 2, 4, 'reply', '+15550100003', '+15550100000', 'Heat (1995)?', 1, 'accepted', 1, 1795208691079, 1795230291075, 0, 'SM00000000000000000000000000000016', 1795208691000, NULL, 1, 1795208691075, 1795208691083, 1795208691083),
   (7, 'turn:5:reply', 2, 5, 'reply', '+15550100003', '+15550100000', 'Radarr is down, I''ll keep trying.', 1, 'accepted', 1, 1795208701081, 1795230301074, 0, 'SM00000000000000000000000000000017', 1795208701000, NULL, 1, 1795208701074, 1795208701083, 1795208701083),
   (8, 'turn:6:question', 1, 6, 'confirm_prompt', '+15550100002', '+15550100000', 'Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.', 1, 'accepted', 1, 1795208711092, 1795230311088, 0, 'SM00000000000000000000000000000018', 1795208711000, NULL, 1, 1795208711088, 1795208711095, 1795208711095),
-  (9, 'turn:7:reply', 2, 7, 'reply', '+15550100003', '+15550100000', 'Nothing is downloading.', 1, 'queued', 1, 1795208721068, 1795230321064, 1795208723071, NULL, NULL, '{"meaning":"send now: too many requests at once"}', 1, 1795208721064, 1795208721071, NULL);
+  (9, 'turn:7:reply', 2, 7, 'reply', '+15550100003', '+15550100000', 'Nothing is downloading.', 1, 'queued', 1, 1795208721068, 1795230321064, 1795208723071, NULL, NULL, '{"meaning":"send now: too many requests at once"}', 1, 1795208721064, 1795208721071, NULL),
+  (10, 'ready:1', 2, NULL, 'notice', '+15550100003', '+15550100000', 'Alien (1979) is ready to watch.', 1, 'accepted', 1, 1795208715000, 1795230315000, 0, 'SM00000000000000000000000000000020', 1795208715000, NULL, 1, 1795208715000, 1795208715010, 1795208715010);
 INSERT INTO pending_actions (id, user_id, tool_call_id, conversation_id, summary, prompt_outbox_id, created_at, armed_at, expires_at) VALUES
   (1, 1, 5, 2, 'Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.', 8, 1795208711088, 1795208711095, 1795209011095);
 INSERT INTO offsets (source, cursor_at, updated_at) VALUES
@@ -93,4 +95,3 @@ INSERT INTO agent_responses (id, turn_id, source, scope, owner, user_id, agent, 
   (4, 5, 'turn:5', 'user', 'u2', 2, 'scripted', 'yes, add it', 'Radarr is down, I''ll keep trying.', '', '[]', '[]', NULL, NULL, -3535962290671986733, 'pending', 0, 0, 6, 1795208701074, NULL),
   (5, 7, 'turn:7', 'user', 'u2', 2, 'scripted', 'what is downloading?', 'Nothing is downloading.', '', '[]', '[]', NULL, NULL, 3502909230651752246, 'pending', 0, 0, 7, 1795208721064, NULL);
 INSERT INTO words_in (rowid, body) SELECT id, body FROM inbound_events WHERE turn_id IS NOT NULL;
-INSERT INTO words_in(rowid, body) SELECT id, body FROM inbound_events WHERE turn_id IS NOT NULL;

@@ -8,6 +8,7 @@ pub(crate) mod model_server;
 mod operator;
 pub(crate) mod program;
 pub(crate) mod reports;
+pub(crate) mod seen;
 pub(crate) mod served;
 mod setup;
 mod stored;

@@ -39,6 +39,9 @@ pub(super) const UNTOLD: &str = "
            SELECT 'turn' AS kind, id, state FROM turns
            UNION ALL SELECT 'tool_call', id, state FROM tool_calls
            UNION ALL SELECT 'text_in', id, 'received' FROM inbound_events WHERE turn_id IS NOT NULL
+           UNION ALL SELECT 'text_in', id, 'skipped' FROM inbound_events WHERE conversation_id IS NOT NULL
+           UNION ALL SELECT 'text_in', id, 'waiting' FROM inbound_events WHERE state = 'pending'
+             AND user_id IN (SELECT user_id FROM conversations WHERE ended_at IS NULL)
            UNION ALL SELECT 'text_out', id, iif(state = 'accepted', coalesce(delivery, state), state) FROM outbox
            UNION ALL SELECT 'question', id, iif(armed_at IS NULL, 'asked', 'open') FROM pending_actions
            UNION ALL SELECT 'reaction', id, iif(removed_at IS NULL, 'given', 'removed') FROM reactions

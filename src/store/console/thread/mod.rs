@@ -10,8 +10,9 @@ use jiff::Timestamp;
 use super::Listed;
 use crate::conversation::stream::{Seq, TurnState};
 use crate::conversation::transcript::{ConversationId, TurnId};
-use crate::store::codec::time;
+use crate::store::codec::{ms, time};
 use crate::store::schema::turns;
+use crate::store::span::Time;
 use crate::store::stream::reading;
 use crate::store::{Conn, QueryResult};
 use head::{Head, Tail};
@@ -80,10 +81,11 @@ pub fn read(conn: &mut Conn, id: ConversationId, before: i64) -> QueryResult<Thr
         .load(conn)?;
     let Listed { rows, older } = Listed::of(ids, TURNS, |id| *id);
     let turns = turns_of(conn, &rows)?;
-    let span = texts::Span::of(&head, &turns, before);
+    let oldest = turns.first().map(|turn| ms(turn.created_at)).filter(|_| older.is_some());
+    let span = Time::of(conn, id, oldest, before)?;
     let mut entries: Vec<Entry> = turns.into_iter().map(Entry::Turn).collect();
-    entries.extend(texts::notices(conn, &span)?.into_iter().map(Entry::Notice));
-    entries.extend(texts::unanswered(conn, &span)?.into_iter().map(Entry::Unanswered));
+    entries.extend(texts::notices(conn, span)?.into_iter().map(Entry::Notice));
+    entries.extend(texts::unanswered(conn, span)?.into_iter().map(Entry::Unanswered));
     entries.sort_by_key(Entry::at);
     let tail = head::tail(conn, &head)?;
     Ok(Thread { head, tail, entries, older, seq })

@@ -5,20 +5,19 @@ use std::collections::HashMap;
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::head::Head;
-use super::{ByTurn, Turn, by_turn};
+use super::{ByTurn, by_turn};
 use crate::conversation::origin::Origin;
 use crate::conversation::transcript::{ChannelKind, EventId, Media, OutboxId, UserId, Via};
 use crate::conversation::way::Way;
 use crate::store::access;
-use crate::store::codec::{channel, media, ms, number, time, unreadable, via};
+use crate::store::codec::{channel, media, number, time, via};
 use crate::store::console::fate::{self, Fate, Why};
 use crate::store::ledger::PENDING;
-use crate::store::schema::{inbound_events, outbox, reactions};
+use crate::store::reactions::{self, On, Standing};
+use crate::store::schema::{inbound_events, outbox};
+use crate::store::span::Time;
+use crate::store::stream::texts::ASIDES;
 use crate::store::{Conn, QueryResult};
-
-/// Texts without a turn that one page shows at most, of each kind.
-const ASIDES: i64 = 50;
 
 /// A text of theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,12 +97,8 @@ pub(super) fn received(conn: &mut Conn, turns: &[i64]) -> QueryResult<ByTurn<Rec
         .order((inbound_events::provider_at, inbound_events::id))
         .select(InRow::as_select())
         .load(conn)?;
-    let mut given = reactions_on(conn, On::Theirs, rows.iter().map(|row| row.id).collect())?;
-    by_turn(rows.into_iter().map(|row| {
-        let turn = row.turn_id.unwrap_or_default();
-        let reactions = given.remove(&row.id).unwrap_or_default();
-        Ok((turn, row.read(conn, reactions)?))
-    }))
+    let turns: Vec<i64> = rows.iter().filter_map(|row| row.turn_id).collect();
+    by_turn(turns.into_iter().zip(InRow::read_all(conn, rows)?).map(Ok))
 }
 
 pub(super) fn sent(conn: &mut Conn, turns: &[i64]) -> QueryResult<ByTurn<Sent>> {
@@ -112,75 +107,38 @@ pub(super) fn sent(conn: &mut Conn, turns: &[i64]) -> QueryResult<ByTurn<Sent>> 
         .order(outbox::id)
         .select(OutRow::as_select())
         .load(conn)?;
-    let mut given = reactions_on(conn, On::Ours, rows.iter().map(|row| row.id).collect())?;
-    by_turn(rows.into_iter().map(|row| {
-        let turn = row.turn_id.unwrap_or_default();
-        let reactions = given.remove(&row.id).unwrap_or_default();
-        Ok((turn, row.read(conn, reactions)?))
-    }))
+    let turns: Vec<i64> = rows.iter().filter_map(|row| row.turn_id).collect();
+    by_turn(turns.into_iter().zip(OutRow::read_all(conn, rows)?).map(Ok))
 }
 
-/// Where texts without a turn belong to a page: between its first and its last text.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Span {
-    user: UserId,
-    since: Timestamp,
-    received: (i64, i64),
-    sent: (i64, i64),
-}
-
-impl Span {
-    /// The newest page of an open conversation has no end.
-    pub(super) fn of(head: &Head, turns: &[Turn], before: i64) -> Self {
-        let goes_on = head.end.is_none() && before == i64::MAX;
-        let span = |ids: Vec<i64>| {
-            let first = ids.iter().min().copied();
-            let last = if goes_on { Some(i64::MAX) } else { ids.iter().max().copied() };
-            (first.unwrap_or(0), last.unwrap_or(0))
-        };
-        let received = turns.iter().flat_map(|turn| &turn.received).map(|text| text.id.0).collect();
-        let sent = turns.iter().flat_map(|turn| &turn.sent).map(|text| text.id.0).collect();
-        Self { user: head.user, since: head.started_at, received: span(received), sent: span(sent) }
-    }
-}
-
-pub(super) fn notices(conn: &mut Conn, span: &Span) -> QueryResult<Vec<Sent>> {
+/// The texts of ours on a page that no turn is behind.
+pub(super) fn notices(conn: &mut Conn, time: Time) -> QueryResult<Vec<Sent>> {
     let rows: Vec<OutRow> = outbox::table
-        .filter(outbox::user_id.eq(span.user.0).and(outbox::turn_id.is_null()))
-        .filter(outbox::id.ge(span.sent.0).and(outbox::id.le(span.sent.1)))
-        .filter(outbox::created_at.ge(ms(span.since)))
+        .filter(outbox::conversation_id.eq(time.conversation.0))
+        .filter(outbox::created_at.ge(time.from).and(outbox::created_at.lt(time.to)))
         .order(outbox::id.desc())
         .limit(ASIDES)
         .select(OutRow::as_select())
         .load(conn)?;
-    with_reactions(conn, rows)
+    OutRow::read_all(conn, rows)
 }
 
-/// One text of ours that no turn stands behind.
+/// One text of ours that no turn is behind.
 pub fn notice(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<Sent>> {
     let row: Option<OutRow> = outbox::table.find(id.0).select(OutRow::as_select()).first(conn).optional()?;
-    Ok(with_reactions(conn, row.into_iter().collect())?.pop())
+    Ok(OutRow::read_all(conn, row.into_iter().collect())?.pop())
 }
 
-fn with_reactions(conn: &mut Conn, rows: Vec<OutRow>) -> QueryResult<Vec<Sent>> {
-    let mut given = reactions_on(conn, On::Ours, rows.iter().map(|row| row.id).collect())?;
-    let read = |row: OutRow| {
-        let reactions = given.remove(&row.id).unwrap_or_default();
-        row.read(conn, reactions)
-    };
-    rows.into_iter().map(read).collect()
-}
-
-pub(super) fn unanswered(conn: &mut Conn, span: &Span) -> QueryResult<Vec<Received>> {
+/// The texts of theirs on a page that got no turn.
+pub(super) fn unanswered(conn: &mut Conn, time: Time) -> QueryResult<Vec<Received>> {
     let rows: Vec<InRow> = inbound_events::table
-        .filter(inbound_events::user_id.eq(span.user.0).and(inbound_events::turn_id.is_null()))
-        .filter(inbound_events::id.ge(span.received.0).and(inbound_events::id.le(span.received.1)))
-        .filter(inbound_events::received_at.ge(ms(span.since)).and(inbound_events::outcome.is_not_null()))
+        .filter(inbound_events::conversation_id.eq(time.conversation.0))
+        .filter(inbound_events::received_at.ge(time.from).and(inbound_events::received_at.lt(time.to)))
         .order(inbound_events::id.desc())
         .limit(ASIDES)
         .select(InRow::as_select())
         .load(conn)?;
-    rows.into_iter().map(|row| row.read(conn, Vec::new())).collect()
+    InRow::read_all(conn, rows)
 }
 
 /// One text of theirs that got no turn.
@@ -188,7 +146,7 @@ pub fn unanswered_text(conn: &mut Conn, id: EventId) -> QueryResult<Option<Recei
     let over = inbound_events::turn_id.is_null().and(inbound_events::outcome.is_not_null());
     let row: Option<InRow> =
         inbound_events::table.find(id.0).filter(over).select(InRow::as_select()).first(conn).optional()?;
-    row.map(|row| row.read(conn, Vec::new())).transpose()
+    Ok(InRow::read_all(conn, row.into_iter().collect())?.pop())
 }
 
 /// A user's texts that no turn has taken up yet.
@@ -199,10 +157,20 @@ pub(super) fn waiting(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Received
         .limit(ASIDES)
         .select(InRow::as_select())
         .load(conn)?;
-    rows.into_iter().map(|row| row.read(conn, Vec::new())).collect()
+    InRow::read_all(conn, rows)
 }
 
 impl InRow {
+    fn read_all(conn: &mut Conn, rows: Vec<Self>) -> QueryResult<Vec<Received>> {
+        let texts = rows.iter().map(|row| row.id).collect();
+        let mut given = shown(reactions::standing(conn, On::Theirs, texts)?);
+        let read = |row: Self| {
+            let reactions = given.remove(&row.id).unwrap_or_default();
+            row.read(conn, reactions)
+        };
+        rows.into_iter().map(read).collect()
+    }
+
     fn read(self, conn: &mut Conn, reactions: Vec<String>) -> QueryResult<Received> {
         let channel = channel(&self.channel)?;
         let by = match Origin::of(channel, &self.external_id) {
@@ -227,6 +195,16 @@ impl InRow {
 }
 
 impl OutRow {
+    fn read_all(conn: &mut Conn, rows: Vec<Self>) -> QueryResult<Vec<Sent>> {
+        let texts = rows.iter().map(|row| row.id).collect();
+        let mut given = shown(reactions::standing(conn, On::Ours, texts)?);
+        let read = |row: Self| {
+            let reactions = given.remove(&row.id).unwrap_or_default();
+            row.read(conn, reactions)
+        };
+        rows.into_iter().map(read).collect()
+    }
+
     fn read(self, conn: &mut Conn, reactions: Vec<String>) -> QueryResult<Sent> {
         Ok(Sent {
             id: OutboxId(self.id),
@@ -242,32 +220,8 @@ impl OutRow {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum On {
-    Theirs,
-    Ours,
-}
-
-/// The reactions that stand on texts, by text.
-fn reactions_on(conn: &mut Conn, on: On, texts: Vec<i64>) -> QueryResult<HashMap<i64, Vec<String>>> {
-    let stands = reactions::removed_at.is_null();
-    let texts: Vec<Option<i64>> = texts.into_iter().map(Some).collect();
-    let rows: Vec<(Option<i64>, Option<String>)> = match on {
-        On::Theirs => reactions::table
-            .filter(reactions::event_id.eq_any(texts).and(stands))
-            .order(reactions::id)
-            .select((reactions::event_id, reactions::emoji))
-            .load(conn)?,
-        On::Ours => reactions::table
-            .filter(reactions::outbox_id.eq_any(texts).and(stands))
-            .order(reactions::id)
-            .select((reactions::outbox_id, reactions::emoji))
-            .load(conn)?,
-    };
-    let mut given: HashMap<i64, Vec<String>> = HashMap::new();
-    for (text, emoji) in rows {
-        let text = text.ok_or_else(|| unreadable("reaction"))?;
-        given.entry(text).or_default().push(emoji.unwrap_or_else(|| "sticker".to_owned()));
-    }
-    Ok(given)
+/// What is shown on texts, by text.
+fn shown(standing: HashMap<i64, Vec<Standing>>) -> HashMap<i64, Vec<String>> {
+    let emoji = |given: Standing| given.emoji.unwrap_or_else(|| "sticker".to_owned());
+    standing.into_iter().map(|(text, given)| (text, given.into_iter().map(emoji).collect())).collect()
 }

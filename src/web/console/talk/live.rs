@@ -13,13 +13,14 @@ use futures_util::{Stream, stream};
 
 use super::pieces;
 use super::turns::{self, Setting};
-use crate::conversation::stream::{Event as Logged, Seq, What};
+use crate::conversation::route::Said;
+use crate::conversation::stream::{Arrival, Event as Logged, Seq, What};
 use crate::conversation::transcript::{ConversationId, EventId, OutboxId};
 use crate::engine::stream::reader::{Batch, Reader};
 use crate::store::console::thread::head::{self, Head, Tail};
 use crate::store::console::thread::{self, Entry, texts};
 use crate::store::stream::snapshot;
-use crate::store::{Conn, QueryResult};
+use crate::store::{Conn, QueryResult, reactions};
 use crate::web::auth::Operator;
 use crate::web::console::Console;
 use crate::web::console::answers::{Failure, Id};
@@ -70,6 +71,8 @@ struct Touched {
     turns: BTreeSet<i64>,
     notices: BTreeSet<i64>,
     texts: BTreeSet<i64>,
+    /// Reactions on what no turn is behind.
+    reactions: BTreeSet<i64>,
     /// What stands above and below the thread.
     frame: bool,
 }
@@ -159,13 +162,16 @@ impl Touched {
             What::TextOut(OutboxId(id), _) if event.turn.is_none() => {
                 self.notices.insert(*id);
             }
-            What::TextIn(EventId(id)) if event.turn.is_none() => {
+            What::TextIn(EventId(id), Arrival::PutAside) => {
                 self.texts.insert(*id);
+            }
+            What::Reaction(id, _) if event.turn.is_none() => {
+                self.reactions.insert(*id);
             }
             What::Turn(_)
             | What::StepAbandoned { .. }
             | What::ToolCall(..)
-            | What::TextIn(_)
+            | What::TextIn(..)
             | What::TextOut(..)
             | What::Question(..)
             | What::Reaction(..)
@@ -174,7 +180,14 @@ impl Touched {
         self.frame = true;
     }
 
-    fn read(self, conn: &mut Conn, id: ConversationId) -> QueryResult<Drawn> {
+    fn read(mut self, conn: &mut Conn, id: ConversationId) -> QueryResult<Drawn> {
+        for reaction in std::mem::take(&mut self.reactions) {
+            match reactions::text_of(conn, reaction)? {
+                Some(Said::ByUs(OutboxId(id))) => self.notices.insert(id),
+                Some(Said::ByThem(EventId(id))) => self.texts.insert(id),
+                None => continue,
+            };
+        }
         let head = head::read(conn, id)?;
         let tail = if self.frame { Some(head::tail(conn, &head)?) } else { None };
         let turns: Vec<i64> = self.turns.into_iter().collect();

@@ -1,0 +1,147 @@
+//! The texts of a conversation, in and out: those of its turns, those that no turn is behind, and those that wait for one.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::reading::delivery;
+use super::snapshot::{Grouped, grouped};
+use crate::conversation::stream::Delivery;
+use crate::conversation::transcript::{EventId, OutboxId, UserId};
+use crate::store::codec::{number, time};
+use crate::store::ledger::PENDING;
+use crate::store::reactions::{self, On, Standing};
+use crate::store::schema::{inbound_events, outbox};
+use crate::store::span::{self, Time, Turns};
+use crate::store::{Conn, QueryResult};
+
+/// Texts without a turn that are told at most, of each kind: the newest.
+pub const ASIDES: i64 = 50;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    pub id: EventId,
+    pub body: String,
+    pub at: Timestamp,
+    pub reactions: Vec<Standing>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    pub id: OutboxId,
+    pub body: String,
+    pub segments: u32,
+    pub delivery: Delivery,
+    pub at: Timestamp,
+    pub reactions: Vec<Standing>,
+}
+
+/// What stands in a conversation besides its turns, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asides {
+    /// Texts of ours that no turn is behind.
+    pub notices: Vec<Sent>,
+    /// Texts of theirs that got no turn.
+    pub unanswered: Vec<Received>,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = inbound_events)]
+struct InRow {
+    id: i64,
+    turn_id: Option<i64>,
+    body: String,
+    received_at: i64,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = outbox)]
+struct OutRow {
+    id: i64,
+    turn_id: Option<i64>,
+    body: String,
+    segments: i64,
+    state: String,
+    delivery: Option<String>,
+    created_at: i64,
+}
+
+impl InRow {
+    fn read_all(conn: &mut Conn, rows: Vec<Self>) -> QueryResult<Vec<Received>> {
+        let mut given = reactions::standing(conn, On::Theirs, rows.iter().map(|row| row.id).collect())?;
+        let read = |row: Self| {
+            let reactions = given.remove(&row.id).unwrap_or_default();
+            Ok(Received { id: EventId(row.id), body: row.body, at: time(row.received_at)?, reactions })
+        };
+        rows.into_iter().map(read).collect()
+    }
+}
+
+impl OutRow {
+    fn read_all(conn: &mut Conn, rows: Vec<Self>) -> QueryResult<Vec<Sent>> {
+        let mut given = reactions::standing(conn, On::Ours, rows.iter().map(|row| row.id).collect())?;
+        let read = |row: Self| {
+            // Once the carrier has it, its word counts.
+            let word = row.delivery.filter(|_| row.state == "accepted").unwrap_or(row.state);
+            Ok(Sent {
+                id: OutboxId(row.id),
+                body: row.body,
+                segments: number(row.segments)?,
+                delivery: delivery(&word)?,
+                at: time(row.created_at)?,
+                reactions: given.remove(&row.id).unwrap_or_default(),
+            })
+        };
+        rows.into_iter().map(read).collect()
+    }
+}
+
+pub(super) fn received(conn: &mut Conn, turns: Turns) -> QueryResult<Grouped<Received>> {
+    let rows: Vec<InRow> = inbound_events::table
+        .filter(inbound_events::turn_id.eq_any(span::ids(turns).nullable()))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select(InRow::as_select())
+        .load(conn)?;
+    let turns: Vec<i64> = rows.iter().filter_map(|row| row.turn_id).collect();
+    grouped(turns.into_iter().zip(InRow::read_all(conn, rows)?).map(Ok))
+}
+
+pub(super) fn sent(conn: &mut Conn, turns: Turns) -> QueryResult<Grouped<Sent>> {
+    let rows: Vec<OutRow> = outbox::table
+        .filter(outbox::turn_id.eq_any(span::ids(turns).nullable()))
+        .order(outbox::id)
+        .select(OutRow::as_select())
+        .load(conn)?;
+    let turns: Vec<i64> = rows.iter().filter_map(|row| row.turn_id).collect();
+    grouped(turns.into_iter().zip(OutRow::read_all(conn, rows)?).map(Ok))
+}
+
+pub(super) fn asides(conn: &mut Conn, time: Time) -> QueryResult<Asides> {
+    let mut notices: Vec<OutRow> = outbox::table
+        .filter(outbox::conversation_id.eq(time.conversation.0))
+        .filter(outbox::created_at.ge(time.from).and(outbox::created_at.lt(time.to)))
+        .order(outbox::id.desc())
+        .limit(ASIDES)
+        .select(OutRow::as_select())
+        .load(conn)?;
+    notices.reverse();
+    let mut unanswered: Vec<InRow> = inbound_events::table
+        .filter(inbound_events::conversation_id.eq(time.conversation.0))
+        .filter(inbound_events::received_at.ge(time.from).and(inbound_events::received_at.lt(time.to)))
+        .order(inbound_events::id.desc())
+        .limit(ASIDES)
+        .select(InRow::as_select())
+        .load(conn)?;
+    unanswered.reverse();
+    Ok(Asides { notices: OutRow::read_all(conn, notices)?, unanswered: InRow::read_all(conn, unanswered)? })
+}
+
+/// A user's texts that no turn has taken up yet, in the order they were sent.
+pub(super) fn waiting(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Received>> {
+    let rows: Vec<InRow> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .limit(ASIDES)
+        .select(InRow::as_select())
+        .load(conn)?;
+    InRow::read_all(conn, rows)
+}
