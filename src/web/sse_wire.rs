@@ -30,9 +30,9 @@ pub(super) struct Snapshot {
 /// The texts of a conversation that no turn is behind, oldest first; of each kind the newest 50.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Asides {
-    /// Texts of ours, such as that a title is ready: those since the oldest of the turns.
+    /// Texts of ours, such as that a title is ready: those among these turns and up to the next newer one.
     notices: Vec<Message>,
-    /// Texts of the user's that got no turn, such as thanks: those since the oldest of the turns.
+    /// Texts of the user's that got no turn, such as thanks: the same.
     unanswered: Vec<Text>,
     /// Texts of the user's that no turn has taken up yet.
     waiting: Vec<Text>,

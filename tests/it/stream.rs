@@ -22,7 +22,7 @@ use http::{Request, StatusCode};
 use serde_json::json;
 use tower::ServiceExt;
 
-use crate::harness::model::{adds_movie, calls, removes_movie, says};
+use crate::harness::model::{adds_movie, calls, is_cut_off_in, removes_movie, says};
 use crate::harness::seen::Seen;
 use crate::harness::world::World;
 use crate::harness::{ANN, BOB};
@@ -366,4 +366,13 @@ async fn what_waits_when_a_conversation_ends_waits_in_the_next_one() {
     world.sms_from(BOB, "resume").await;
     assert_eq!(seen(&world).await, over);
     assert_eq!(world.untold().await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_streamed_and_not_taken_is_void() {
+    let world = World::start().await;
+    world.model_plays([is_cut_off_in("find_in_library", json!({ "query": "heat" })), says("Shorter, then.")]);
+    world.sms("do we have heat and all the others?").await;
+    let blocks: Vec<String> = seen(&world).await.turns[&1].blocks.values().cloned().collect();
+    assert_eq!(blocks, ["Shorter, then."]);
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::reading::{call_phase, turn_state};
 use super::texts::{self, Asides, Received, Sent};
+use super::writing::written;
 use crate::conversation::stream::{Block, CallPhase, Part, TurnState};
 use crate::conversation::transcript::{Arguments, CallRow, ConversationId, TurnId, UserId};
 use crate::store::codec::{arguments, number, part, result, time};
@@ -258,14 +259,6 @@ fn recorded(conn: &mut Conn, turns: Turns) -> QueryResult<Grouped<Content>> {
         let block = Block { step: number(step)?, attempt: number(attempt)?, part, ord };
         Ok((turn, Content { block, text, extent: Extent::Whole }))
     }))
-}
-
-/// As they stand behind the name of the tool in a response.
-fn written(arguments: &Arguments) -> String {
-    match arguments {
-        Arguments::Object(map) => serde_json::Value::Object(map.clone()).to_string(),
-        Arguments::Malformed(text) => text.clone(),
-    }
 }
 
 /// The blocks of the response that is under way, as far as it has come.

@@ -1,13 +1,17 @@
 //! Deltas of responses, and where their blocks begin and end.
 
+use std::collections::BTreeMap;
+
 use diesel::prelude::*;
 use jiff::Timestamp;
+use serde_json::{Map, Value};
 
 use crate::conversation::stream::Part;
+use crate::conversation::transcript::Arguments;
 use crate::store::Conn;
 use crate::store::codec::{ms, number, part, part_word};
 use crate::store::schema::{llm_steps, stream_events, turns};
-use crate::store::steps::{Attempt, Response};
+use crate::store::steps::{Attempt, NewCall, Response};
 
 /// Pieces of one block that came one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,10 +59,7 @@ pub(in crate::store) fn complete(
 ) -> QueryResult<()> {
     let Some(mut log) = Log::of_running(conn, attempt, now)? else { return Ok(()) };
     let streamed = log.streamed()?;
-    let text = |wanted: Part| -> String {
-        streamed.iter().filter(|(part, _)| *part == wanted).map(|(_, delta)| delta.as_str()).collect()
-    };
-    if text(Part::Text) == response.text && text(Part::Thinking) == response.thinking {
+    if is_told_by(&streamed, response) {
         return match log.open_block()? {
             Some(open) => log.add("block_end", open, None),
             None => Ok(()),
@@ -67,14 +68,42 @@ pub(in crate::store) fn complete(
     if !streamed.is_empty() {
         log.void()?;
     }
-    for (part, text) in [(Part::Thinking, &response.thinking), (Part::Text, &response.text)] {
-        if !text.is_empty() {
-            log.add("block_start", (part, 0), None)?;
-            log.add("block_delta", (part, 0), Some(text))?;
-            log.add("block_end", (part, 0), None)?;
-        }
+    let calls = response.calls.iter().map(|call| call.name.clone() + &written(&call.arguments));
+    let calls = (0..).zip(calls).map(|(ord, call)| ((Part::ToolCall, ord), call));
+    let words = [((Part::Thinking, 0), response.thinking.clone()), ((Part::Text, 0), response.text.clone())];
+    for (block, text) in words.into_iter().chain(calls).filter(|(_, text)| !text.is_empty()) {
+        log.add("block_start", block, None)?;
+        log.add("block_delta", block, Some(&text))?;
+        log.add("block_end", block, None)?;
     }
     Ok(())
+}
+
+/// Whether what was streamed, block by block, is the response. Calls may have other blanks.
+fn is_told_by(streamed: &BTreeMap<(Part, u32), String>, response: &Response) -> bool {
+    let text = |part: Part| streamed.get(&(part, 0)).map_or("", String::as_str);
+    let calls = streamed.iter().filter(|((part, _), _)| *part == Part::ToolCall);
+    let is_told = |((_, told), call): ((&(Part, u32), &String), &NewCall)| {
+        let arguments = told.strip_prefix(&call.name);
+        arguments.is_some_and(|arguments| match &call.arguments {
+            Arguments::Object(map) => {
+                serde_json::from_str(arguments).is_ok_and(|told: Map<String, Value>| told == *map)
+            }
+            Arguments::Malformed(text) => arguments == text,
+        })
+    };
+    text(Part::Text) == response.text
+        && text(Part::Thinking) == response.thinking
+        && calls.clone().count() == response.calls.len()
+        && calls.zip(&response.calls).all(is_told)
+}
+
+/// Arguments as they stand behind the name of the tool in a response.
+pub(super) fn written(arguments: &Arguments) -> String {
+    match arguments {
+        Arguments::Object(map) => Value::Object(map.clone()).to_string(),
+        Arguments::Malformed(text) => text.clone(),
+    }
 }
 
 impl<'a> Log<'a> {
@@ -114,20 +143,24 @@ impl<'a> Log<'a> {
         Ok(Some((part(&word)?, number(ord)?)))
     }
 
-    /// What was streamed of this attempt so far, in order.
-    fn streamed(&mut self) -> QueryResult<Vec<(Part, String)>> {
+    /// What was streamed of this attempt so far, by part and place.
+    fn streamed(&mut self) -> QueryResult<BTreeMap<(Part, u32), String>> {
         let Attempt { turn, step, attempt } = self.attempt;
-        let rows: Vec<(Option<String>, Option<String>)> = stream_events::table
+        type Row = (Option<String>, Option<i64>, Option<String>);
+        let rows: Vec<Row> = stream_events::table
             .filter(stream_events::turn_id.eq(turn.0).and(stream_events::kind.eq("block_delta")))
             .filter(
                 stream_events::step.eq(i64::from(step)).and(stream_events::attempt.eq(i64::from(attempt))),
             )
             .order(stream_events::seq)
-            .select((stream_events::block_type, stream_events::delta))
+            .select((stream_events::block_type, stream_events::ord, stream_events::delta))
             .load(self.conn)?;
-        rows.into_iter()
-            .map(|(word, delta)| Ok((part(word.as_deref().unwrap_or_default())?, delta.unwrap_or_default())))
-            .collect()
+        let mut blocks: BTreeMap<(Part, u32), String> = BTreeMap::new();
+        for (word, ord, delta) in rows {
+            let block = (part(word.as_deref().unwrap_or_default())?, number(ord.unwrap_or_default())?);
+            blocks.entry(block).or_default().push_str(&delta.unwrap_or_default());
+        }
+        Ok(blocks)
     }
 
     fn add(&mut self, kind: &str, (part, ord): (Part, u32), delta: Option<&str>) -> QueryResult<()> {

@@ -25,7 +25,7 @@ pub(crate) struct Turn {
     messages: BTreeMap<i64, Message>,
     calls: BTreeMap<i64, Call>,
     /// By step, attempt, type and place.
-    blocks: BTreeMap<String, String>,
+    pub(crate) blocks: BTreeMap<String, String>,
 }
 
 /// A text of ours.
