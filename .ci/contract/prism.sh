@@ -1,17 +1,10 @@
 # Our calls to Twilio against an independent mock of its published description.
-prism() {
-    local home log pid url status=0
-    if ! command -v npm > /dev/null; then
-        echo "skipped: the mock of Twilio needs npm"
-        return
-    fi
+prism() (
+    status=0
     home=$(mktemp -d)
+    trap 'rm -rf "$home"' EXIT
     log=$home/log
-    if ! npm install --silent --no-fund --no-audit --prefix "$home" @stoplight/prism-cli@5.14.2 > "$log" 2>&1; then
-        rm -rf "$home"
-        echo "skipped: the mock of Twilio needs the npm registry"
-        return
-    fi
+    lacks_npm "$home" @stoplight/prism-cli@5.14.2 && return
     node "$home/node_modules/@stoplight/prism-cli/dist/index.js" mock -h 127.0.0.1 -p 0 \
         "$DIALARR_SHARED/data/twilio/twilio_api_v2010.trimmed.json" > "$log" 2>&1 &
     pid=$!
@@ -29,6 +22,5 @@ prism() {
     fi
     kill "$pid" 2> /dev/null || true
     wait "$pid" 2> /dev/null || true
-    rm -rf "$home"
     return "$status"
-}
+)

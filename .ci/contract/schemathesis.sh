@@ -1,14 +1,11 @@
 # The API against its own description, by a tool that makes up requests from it: no server error, and no answer that is
 # not described. The stream is left out, since it does not end.
-schemathesis() {
-    local home log pid link base key status=0
+schemathesis() (
+    status=0
     home=$(mktemp -d)
+    trap 'rm -rf "$home"' EXIT
     log=$home/log
-    if ! { python3 -m venv "$home/venv" && "$home/venv/bin/pip" install --quiet schemathesis==4.32.5; } > "$log" 2>&1; then
-        rm -rf "$home"
-        echo "skipped: the check of the API needs PyPI"
-        return
-    fi
+    lacks_pypi "$home" schemathesis==4.32.5 && return
     cargo build --quiet
     "${CARGO_TARGET_DIR:-target}/debug/dialarr" demo --no-prompt > "$log" 2>&1 &
     pid=$!
@@ -30,9 +27,8 @@ schemathesis() {
     fi
     kill "$pid" 2> /dev/null || true
     wait "$pid" 2> /dev/null || true
-    rm -rf "$home"
     return "$status"
-}
+)
 
 # Signs in with the token of a link and makes a key on its page, as an operator does.
 make_api_key() {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::web;
-use crate::web::serving::{Limits, serve};
+use crate::web::serving::{self, Limits, serve};
 
 /// Time that requests under way get at the end.
 const LAST_REQUESTS: Duration = Duration::from_secs(1);
@@ -35,6 +35,7 @@ impl Bound {
     }
 
     pub(super) fn serve(self, app: &App) -> Serving {
+        serving::ask_for_files();
         let stop = CancellationToken::new();
         let webhooks = web::webhook_router(app.webhooks.clone());
         let mut servers = vec![tokio::spawn(serve(self.webhooks, webhooks, Limits::WEBHOOKS, stop.clone()))];

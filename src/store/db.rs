@@ -23,6 +23,8 @@ const BATCH: usize = 256;
 /// Jobs that may wait for the writer; past it a webhook is told to come back.
 const QUEUE: usize = 1024;
 const READERS: usize = 4;
+/// Of them for those who only watch.
+const ASIDES: usize = 2;
 /// Longest wait of a simulated database around a piece of work.
 const LONGEST_WAIT_MS: u64 = 4;
 
@@ -112,6 +114,7 @@ impl Waits {
 #[derive(Clone)]
 struct Readers {
     permits: Arc<Semaphore>,
+    asides: Arc<Semaphore>,
     free: Arc<Mutex<Vec<Conn>>>,
 }
 
@@ -206,11 +209,28 @@ impl Db {
         }
     }
 
+    /// The same for those who only watch: of their reads few run at a time, however many of them wait, so that whoever
+    /// answers texts finds a reader free.
+    pub async fn read_aside<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let aside = self.readers.asides.clone().acquire_owned().await.map_err(|_| DbError::Closed)?;
+        // The permit goes along: the work does not end when nobody waits for it any more.
+        let work = move |conn: &mut Conn| {
+            let result = work(conn);
+            drop(aside);
+            result
+        };
+        self.read(work).await
+    }
+
     /// Waits until everything queued is on disk and the write-ahead log is folded in. Handles that are left
     /// are of no use afterwards.
     pub async fn close(self) {
         let Self { writer, readers, .. } = self;
         readers.permits.close();
+        readers.asides.close();
         drop(readers);
         let Writer::Thread { jobs, closing, thread } = writer else { return };
         closing.store(true, Ordering::Release);
@@ -305,7 +325,8 @@ fn prepare(path: &str) -> Result<(Conn, File, Readers), OpenError> {
     let mut writer = connect(path, WRITER_PRAGMAS)?;
     upgrade::bring_up_to_date(&mut writer, path)?;
     let free = (0..READERS).map(|_| connect(path, READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
-    let readers = Readers { permits: Arc::new(Semaphore::new(READERS)), free: Arc::new(Mutex::new(free)) };
+    let (permits, asides) = (Arc::new(Semaphore::new(READERS)), Arc::new(Semaphore::new(ASIDES)));
+    let readers = Readers { permits, asides, free: Arc::new(Mutex::new(free)) };
     Ok((writer, lock, readers))
 }
 
@@ -468,6 +489,30 @@ mod tests {
     async fn readers_cannot_write() {
         let (_dir, db) = open();
         assert!(matches!(db.read(|conn| insert(conn, 1)).await, Err(DbError::Query(_))));
+    }
+
+    #[tokio::test]
+    async fn however_many_watch_who_answers_texts_finds_a_reader_free() {
+        let (_dir, db) = open();
+        let (closed, gate) = std::sync::mpsc::channel::<()>();
+        let gate = Arc::new(Mutex::new(gate));
+        let watch = |_| {
+            let (db, gate) = (db.clone(), gate.clone());
+            // Until nobody holds the other end.
+            let wait = move |_: &mut Conn| Ok(gate.lock().unwrap().recv().is_err());
+            tokio::spawn(async move { db.read_aside(wait).await })
+        };
+        let watching: Vec<_> = (0..3 * READERS).map(watch).collect();
+        // All of them ask before somebody else does.
+        while db.readers.asides.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let read = tokio::time::timeout(Duration::from_secs(20), rows(&db)).await;
+        drop(closed);
+        assert_eq!(read, Ok(0), "nobody finds a reader while others watch");
+        for watched in watching {
+            assert!(watched.await.unwrap().unwrap());
+        }
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ pub mod auth;
 pub mod console;
 pub mod health;
 mod metrics;
+pub mod places;
 mod problem;
 mod reports;
 pub mod serving;

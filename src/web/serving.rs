@@ -9,6 +9,7 @@ use axum::serve::Listener;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -37,12 +38,29 @@ pub enum Reuse {
 
 impl Limits {
     pub const PAGES: Self = Self {
-        connections: 512,
+        connections: 768,
         header: Duration::from_secs(10),
         unread: Duration::from_secs(60),
         reuse: Reuse::Many,
     };
-    pub const WEBHOOKS: Self = Self { reuse: Reuse::One, ..Self::PAGES };
+    pub const WEBHOOKS: Self = Self { connections: 512, reuse: Reuse::One, ..Self::PAGES };
+}
+
+/// Files that are open while both listeners serve as many connections as they may, with much to spare.
+const FILES: u64 = 4096;
+
+/// Lets the program open as many files as that, as far as the system allows: many systems give 1,024 or fewer to whoever
+/// does not ask.
+pub fn ask_for_files() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let allowed = maximum.map_or(FILES, |maximum| maximum.min(FILES));
+    if current.is_none_or(|current| current >= allowed) {
+        return;
+    }
+    let wanted = Rlimit { current: Some(allowed), maximum };
+    if let Err(error) = setrlimit(Resource::Nofile, wanted) {
+        tracing::warn!(%error, "no more files may be open than {}", current.unwrap_or_default());
+    }
 }
 
 /// Serves until `stop`, then lets requests under way end. Dropping it drops its connections.

@@ -15,13 +15,12 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
 use futures_util::{Stream, StreamExt};
 use serde::Deserialize;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa::IntoParams;
 
 use super::api::extract::{Id, Params};
 use super::api::unavailable;
-use super::auth::Caller;
 use super::console::Console;
+use super::places::{Follower, Place};
 use super::problem::Problem;
 use super::sse_events::{self, Name, NoData};
 use super::sse_wire;
@@ -32,29 +31,10 @@ use crate::store::db::{Db, DbError};
 use crate::store::stream::details::{self, Details};
 use crate::store::stream::snapshot::{self, Snapshot};
 
-/// Streams that are open at the same time.
-const MOST: usize = 400;
 /// How long a client waits before it comes back, in place of the browser's own idea.
 pub(in crate::web) const RETRY: Duration = Duration::from_secs(2);
 /// A comment this often tells proxies that the stream lives, and us that the client is gone.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-
-/// The places for open streams; clones share them.
-#[derive(Debug, Clone)]
-pub struct Places(Arc<Semaphore>);
-
-impl Default for Places {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MOST)))
-    }
-}
-
-impl Places {
-    /// `None`: there are as many streams as there may be.
-    pub(in crate::web) fn take(&self) -> Option<OwnedSemaphorePermit> {
-        self.0.clone().try_acquire_owned().ok()
-    }
-}
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -82,11 +62,13 @@ pub(in crate::web) struct Cursor {
     responses(
         (status = 200, description = "Server-sent events, as in the table above", body = String, content_type = "text/event-stream"),
         (status = 404, description = "No conversation has this id"),
+        (status = 429, description = "This key or session follows as many streams as one may"),
+        (status = 503, description = "The database does not answer, or as many streams are open as may be"),
     )
 )]
 pub(super) async fn events(
     State(console): State<Console>,
-    _caller: Caller,
+    follower: Follower,
     Id(conversation): Id,
     Params(cursor): Params<Cursor>,
     headers: HeaderMap,
@@ -95,16 +77,15 @@ pub(super) async fn events(
         Problem::new(StatusCode::BAD_REQUEST, "Last-Event-ID is the number of an event")
     })?;
     let conversation = ConversationId(conversation);
-    let exists = console.db.read(move |conn| snapshot::exists(conn, conversation)).await;
+    let exists = console.db.read_aside(move |conn| snapshot::exists(conn, conversation)).await;
     if !exists.map_err(unavailable)? {
         return Err(Problem::new(StatusCode::NOT_FOUND, "no conversation has this id"));
     }
-    let Some(permit) = console.streams.take() else {
-        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "as many streams are open as may be"));
-    };
+    let place = console.streams.take(follower).place();
+    let place = place.map_err(|(status, why)| Problem::new(status, why))?;
     let reader = console.engine.connect(conversation, after, move |conn| snapshot::read(conn, conversation));
     let waiting = VecDeque::from([Event::default().retry(RETRY)]);
-    let told = Telling { db: console.db, reader, waiting, _permit: permit };
+    let told = Telling { db: console.db, reader, waiting, _place: place };
     Ok(sent(told.stream().take_until(console.stop.cancelled_owned())))
 }
 
@@ -143,7 +124,7 @@ struct Telling {
     db: Db,
     reader: Reader<Snapshot>,
     waiting: VecDeque<Event>,
-    _permit: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Telling {
@@ -172,7 +153,7 @@ impl Telling {
         }
         let events = events.to_vec();
         let read = move |conn: &mut _| events.iter().map(|event| details::of(conn, event)).collect();
-        self.db.read(read).await
+        self.db.read_aside(read).await
     }
 
     async fn next(&mut self) -> anyhow::Result<Vec<Event>> {

@@ -320,6 +320,24 @@ async fn after_five_wrong_passwords_even_the_right_one_waits_and_a_link_does_not
 }
 
 #[tokio::test]
+async fn a_clock_that_is_set_back_keeps_whoever_guesses_waiting_and_nobody_for_longer() {
+    let app = with_password().await;
+    let mut browser = app.stranger_at_the_console();
+    assert_eq!(try_password(&mut browser, "wrong").await.status, 403);
+    app.clock_is_set_back(WEEK);
+    for _ in 1..5 {
+        assert_eq!(try_password(&mut browser, "wrong").await.status, 403);
+    }
+    assert_eq!(try_password(&mut browser, PASSWORD).await.status, 429);
+    app.clock_is_set_back(WEEK);
+    assert_eq!(try_password(&mut browser, PASSWORD).await.status, 429);
+    app.pass(29);
+    assert_eq!(try_password(&mut browser, PASSWORD).await.status, 429);
+    app.pass(1);
+    assert_eq!(try_password(&mut browser, PASSWORD).await.status, 303);
+}
+
+#[tokio::test]
 async fn passwords_tried_at_once_get_no_more_tries_than_one_after_the_other() {
     let app = with_password().await;
     let attempts = (0..12).map(|_| async {

@@ -89,6 +89,14 @@ fn it_serves_while_nobody_else_does_and_ends_when_asked() {
     assert_eq!(cli.serve(&NOBODY_THERE).terminate().0, Some(0));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn it_asks_for_the_files_that_its_connections_need() {
+    let cli = Cli::new();
+    let served = cli.serve_with_files(300, &NOBODY_THERE);
+    assert_eq!(served.files(), 4096);
+}
+
 #[test]
 fn nobody_else_on_the_machine_may_read_what_it_writes() {
     let cli = Cli::new();

@@ -37,6 +37,25 @@ async fn what_a_person_said_is_gone_after_the_operator_forgets_them() {
 }
 
 #[tokio::test]
+async fn nothing_of_a_forgotten_person_is_found_in_the_console() {
+    let app = TestApp::start().await;
+    bob_talks_of_walrus(&app).await;
+    app.sms("tell everyone walrus night at 8").await;
+    let mut browser = app.browser().await;
+    let mut finds = async |words: &str| {
+        let page = browser.get(&format!("/conversations?q={words}")).await.html;
+        page.matches("<li><a class=\"talk\"").count()
+    };
+    let before = [finds("liked").await, finds("walrus").await];
+    assert!(before[0] == 1 && before[1] > 6, "{before:?}");
+
+    assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+
+    // What Ann wrote is hers.
+    assert_eq!([finds("liked").await, finds("walrus").await], [0, 1]);
+}
+
+#[tokio::test]
 async fn others_keep_what_they_said_when_one_is_forgotten() {
     let app = TestApp::start().await;
     app.model_plays([says("Hello Ann.")]);

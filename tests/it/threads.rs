@@ -265,6 +265,54 @@ async fn texts_are_found_by_their_words_and_lead_to_where_they_stand() {
     }
 }
 
+/// What a search finds, and where each hit leads.
+async fn hits(browser: &mut Browser<'_>, word: &str) -> Vec<String> {
+    let page = browser.get(&format!("/conversations?q={word}")).await;
+    let hits = page.html.split("<li><a class=\"talk\" href=\"").skip(1);
+    hits.map(|hit| hit.split('"').next().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn texts_that_no_turn_is_behind_are_found_and_lead_to_where_they_stand() {
+    let app = TestApp::start().await;
+    app.knows_as("Bob", BOB, Has::NoRights).await;
+    app.model_plays([says("Here are pancakes."), says("And waffles.")]);
+    app.sms_from(BOB, "a recipe?").await;
+    app.sms("tell everyone walrus at 8").await;
+    app.sms_from(BOB, "and another?").await;
+    app.sms_from(BOB, "Liked \u{201c}And waffles.\u{201d}").await;
+    let mut browser = app.browser().await;
+    let notice = app.lines("SELECT id AS line FROM outbox WHERE kind = 'notice'").await.remove(0);
+    let liked = app.lines("SELECT max(id) AS line FROM inbound_events").await.remove(0);
+
+    let walrus = hits(&mut browser, "walrus").await;
+    let likes = hits(&mut browser, "liked").await;
+
+    let of_ann = "/conversations/2?before=3#turn-2".to_owned();
+    assert_eq!(walrus, [of_ann, format!("/conversations/1?before=3#notice-{notice}")]);
+    assert_eq!(likes, [format!("/conversations/1#text-{liked}")]);
+    for (hit, words) in [(&walrus[1], "walrus at 8"), (&likes[0], "Liked")] {
+        let (path, entry) = hit.split_once('#').unwrap();
+        let page = browser.get(path).await.html;
+        let (_, article) = page.split_once(&format!("<article id=\"{entry}\"")).unwrap();
+        assert!(article.split("</article>").next().unwrap().contains(words), "{article}");
+    }
+}
+
+#[tokio::test]
+async fn texts_outside_any_conversation_are_found_too() {
+    let app = TestApp::start_without_model().await;
+    app.sms_from(BOB, "hello walrus").await;
+    let mut browser = app.browser().await;
+    let page = browser.get("/conversations?q=walrus").await.says();
+    assert!(page.contains("Outside any conversation"), "{page}");
+    assert_eq!(hits(&mut browser, "walrus").await, ["/users/2"]);
+    let sent = hits(&mut browser, "opt").await;
+    assert_eq!(sent, ["/deliveries?user=2&#38;before=2"]);
+    let deliveries = browser.get(&sent[0].replace("&#38;", "&")).await.says();
+    assert!(deliveries.contains("What is your name?"), "{deliveries}");
+}
+
 #[tokio::test]
 async fn what_people_and_libraries_say_stays_text() {
     let app = TestApp::start().await;

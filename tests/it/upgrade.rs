@@ -25,6 +25,7 @@ const REQUESTS: &str = "20261121120000";
 const CONSOLE: &str = "20261121180000";
 const MEMORY: &str = "20261122000000";
 const WORDS: &str = "20261122120000";
+const ASIDES: &str = "20261122180000";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -174,6 +175,16 @@ async fn a_database_of_words_goes_on_and_what_no_turn_is_behind_stands_where_it_
     let asides = "SELECT conversation_id || ' ' || body AS line FROM outbox WHERE conversation_id IS NOT NULL AND id <= 10
                   UNION ALL SELECT conversation_id || ' ' || body FROM inbound_events WHERE conversation_id IS NOT NULL";
     assert_eq!(world.lines(asides).await, ["3 Alien (1979) is ready to watch.", "3 thanks!"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_of_texts_aside_goes_on_and_they_are_found_by_their_words() {
+    let world = check(ASIDES, &[WAITED, HEAT, ANSWER]).await;
+    lets_sam_in(&world).await;
+    has_added_heat(&world).await;
+    let found =
+        "SELECT body AS line FROM words_in WHERE words_in MATCH 'sam OR thanks OR have' ORDER BY rowid";
+    assert_eq!(world.lines(found).await, ["have dune?", "I'm Sam", "thanks!"]);
 }
 
 #[test]

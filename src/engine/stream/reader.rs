@@ -99,7 +99,7 @@ impl<S: Send + 'static> Reader<S> {
     async fn start(&mut self) -> Result<Batch<S>, ReadError> {
         let snapshot = self.snapshot.clone();
         let read = move |conn: &mut _| Ok((reading::last(conn)?, snapshot(conn)?));
-        let (place, state) = self.feed.db.read(read).await?;
+        let (place, state) = self.feed.db.read_aside(read).await?;
         self.place = Place::At(place);
         self.caught_up = false;
         Ok(Batch::Snapshot(place, state))
@@ -109,7 +109,7 @@ impl<S: Send + 'static> Reader<S> {
     async fn read(&mut self, place: Seq) -> Result<Option<Vec<Arc<Event>>>, ReadError> {
         let conversation = self.feed.conversation;
         let read = move |conn: &mut _| reading::since(conn, conversation, place, BATCH);
-        match self.feed.db.read(read).await? {
+        match self.feed.db.read_aside(read).await? {
             Since::Gone => Ok(None),
             Since::Events { events, up_to, floor: _ } => {
                 self.reach(up_to);

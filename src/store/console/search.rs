@@ -1,12 +1,13 @@
 //! Texts that hold the words somebody looks for, newest first, with the place where they stand.
 
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Text};
+use diesel::sql_types::{BigInt, Nullable, Text};
 use jiff::Timestamp;
 
 use super::who::{self, Who};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId};
 use crate::store::codec::time;
+use crate::store::schema::turns;
 use crate::store::{Conn, QueryResult};
 
 /// Words that one search takes.
@@ -45,13 +46,29 @@ impl Below {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    pub conversation: ConversationId,
-    pub name: String,
-    pub turn: TurnId,
+    /// The row of the text, among those of its side.
+    pub id: i64,
+    pub stands: Stands,
     pub with: Who,
     pub by: Speaker,
     pub at: Timestamp,
     pub pieces: Vec<Piece>,
+}
+
+/// Where a text is to be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stands {
+    InTurn(Talk, TurnId),
+    /// Behind it is no turn; the next one of the conversation, if there is one.
+    Before(Talk, Option<TurnId>),
+    /// No conversation was open.
+    Outside,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Talk {
+    pub id: ConversationId,
+    pub name: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,33 +90,34 @@ struct Row {
     #[diesel(sql_type = BigInt)]
     id: i64,
     #[diesel(sql_type = BigInt)]
-    turn_id: i64,
-    #[diesel(sql_type = BigInt)]
-    conversation_id: i64,
-    #[diesel(sql_type = Text)]
-    name: String,
-    #[diesel(sql_type = BigInt)]
     user_id: i64,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    turn_id: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    conversation_id: Option<i64>,
+    #[diesel(sql_type = Nullable<Text>)]
+    name: Option<String>,
     #[diesel(sql_type = BigInt)]
     at: i64,
     #[diesel(sql_type = Text)]
     snippet: String,
 }
 
-/// By the number of a text, which is the order of both the index and the table: nothing has to be sorted.
-const IN: &str = "SELECT `inbound_events`.id AS id, turns.id AS turn_id, turns.conversation_id AS conversation_id, \
-    conversations.name AS name, turns.user_id AS user_id, `inbound_events`.received_at AS at, \
+/// By the number of a text, which is the order of both the index and the table: nothing has to be sorted. A text without
+/// a turn knows its conversation by itself.
+const IN: &str = "SELECT `inbound_events`.id AS id, `inbound_events`.user_id AS user_id, turns.id AS turn_id, \
+    talks.id AS conversation_id, talks.name AS name, `inbound_events`.received_at AS at, \
     snippet(words_in, 0, char(1), char(2), '...', 24) AS snippet \
     FROM words_in CROSS JOIN `inbound_events` ON `inbound_events`.id = words_in.rowid \
-    CROSS JOIN turns ON turns.id = `inbound_events`.turn_id \
-    CROSS JOIN conversations ON conversations.id = turns.conversation_id \
+    LEFT JOIN turns ON turns.id = `inbound_events`.turn_id \
+    LEFT JOIN conversations AS talks ON talks.id = coalesce(turns.conversation_id, `inbound_events`.conversation_id) \
     WHERE words_in MATCH ? AND words_in.rowid < ? ORDER BY words_in.rowid DESC LIMIT ?";
-const OUT: &str = "SELECT `outbox`.id AS id, turns.id AS turn_id, turns.conversation_id AS conversation_id, \
-    conversations.name AS name, turns.user_id AS user_id, `outbox`.created_at AS at, \
+const OUT: &str = "SELECT `outbox`.id AS id, `outbox`.user_id AS user_id, turns.id AS turn_id, \
+    talks.id AS conversation_id, talks.name AS name, `outbox`.created_at AS at, \
     snippet(words_out, 0, char(1), char(2), '...', 24) AS snippet \
     FROM words_out CROSS JOIN `outbox` ON `outbox`.id = words_out.rowid \
-    CROSS JOIN turns ON turns.id = `outbox`.turn_id \
-    CROSS JOIN conversations ON conversations.id = turns.conversation_id \
+    LEFT JOIN turns ON turns.id = `outbox`.turn_id \
+    LEFT JOIN conversations AS talks ON talks.id = coalesce(turns.conversation_id, `outbox`.conversation_id) \
     WHERE words_out MATCH ? AND words_out.rowid < ? ORDER BY words_out.rowid DESC LIMIT ?";
 
 /// One page of what was found, and where the next begins, if there is more.
@@ -129,16 +147,35 @@ fn rows(conn: &mut Conn, query: &str, wanted: &Wanted, below: i64) -> QueryResul
 
 impl Row {
     fn read(self, conn: &mut Conn, by: Speaker) -> QueryResult<Found> {
+        let talk = self.conversation_id.zip(self.name);
+        let talk = talk.map(|(id, name)| Talk { id: ConversationId(id), name });
+        let stands = match (talk, self.turn_id) {
+            (Some(talk), Some(turn)) => Stands::InTurn(talk, TurnId(turn)),
+            (Some(talk), None) => {
+                let next = next_turn(conn, talk.id, self.at)?;
+                Stands::Before(talk, next)
+            }
+            (None, _) => Stands::Outside,
+        };
         Ok(Found {
-            conversation: ConversationId(self.conversation_id),
-            name: self.name,
-            turn: TurnId(self.turn_id),
+            id: self.id,
+            stands,
             with: who::by_id(conn, UserId(self.user_id))?,
             by,
             at: time(self.at)?,
             pieces: pieces(&self.snippet),
         })
     }
+}
+
+/// The first turn of a conversation that began after a moment.
+fn next_turn(conn: &mut Conn, conversation: ConversationId, at: i64) -> QueryResult<Option<TurnId>> {
+    let of_it = || turns::table.filter(turns::conversation_id.eq(conversation.0)).select(turns::id);
+    let before: Option<i64> =
+        of_it().filter(turns::created_at.le(at)).order(turns::id.desc()).first(conn).optional()?;
+    let next: Option<i64> =
+        of_it().filter(turns::id.gt(before.unwrap_or(0))).order(turns::id).first(conn).optional()?;
+    Ok(next.map(TurnId))
 }
 
 fn pieces(snippet: &str) -> Vec<Piece> {
@@ -201,6 +238,58 @@ mod tests {
         check("DUN", &["and [dunkirk]", "Yes, [Dune] (2021) is here.", "do we have <b>[Dune]</b>?"]);
         check("have dune", &["do we [have] <b>[Dune]</b>?"]);
         check("nothing", &[]);
+    }
+
+    /// A notice and a reaction after the turns, STOP after the conversation, and its answer; each as where it stands.
+    #[test]
+    fn a_text_without_a_turn_is_found_where_it_was_said() {
+        let mut conn = scratch();
+        conn.batch_execute(SAID).unwrap();
+        conn.batch_execute(
+            "UPDATE turns SET created_at = 3 WHERE id = 2;
+             INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, updated_at)
+             VALUES (3, 'twilio', 'c', 1, '+1', 'Liked \u{201c}dune\u{201d}', 5, 5, 'webhook', 5),
+                    (4, 'twilio', 'd', 1, '+1', 'stop, dune', 9, 9, 'webhook', 9),
+                    (5, 'twilio', 'e', 1, '+1', 'dune waits', 9, 9, 'webhook', 9);
+             UPDATE inbound_events SET state = 'completed', outcome = 'skipped' WHERE id = 3;
+             INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
+             VALUES (2, 'b', 1, 'notice', '+1', '+1', 'Dune is there now.', 1, 0, 2, 0);
+             UPDATE conversations SET ended_at = 8, end_reason = 'idle' WHERE id = 1;
+             UPDATE inbound_events SET state = 'completed', outcome = 'skipped' WHERE id = 4;
+             INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
+             VALUES (3, 'c', 1, 'notice', '+1', '+1', 'You get no texts of dune.', 1, 0, 9, 0);",
+        )
+        .unwrap();
+        let (found, _) = search(&mut conn, &Wanted::read("dune").unwrap(), Below::NOTHING).unwrap();
+        let of_nothing = |found: &&Found| !matches!(found.stands, Stands::InTurn(..));
+        let places: Vec<_> =
+            found.iter().filter(of_nothing).map(|found| (found.by, found.id, &found.stands)).collect();
+        let in_it = |next| Stands::Before(Talk { id: ConversationId(1), name: "Dune".to_owned() }, next);
+        assert_eq!(
+            places,
+            [
+                (Speaker::Them, 4, &Stands::Outside),
+                (Speaker::Us, 3, &Stands::Outside),
+                (Speaker::Them, 3, &in_it(None)),
+                (Speaker::Us, 2, &in_it(Some(TurnId(2)))),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_erased_is_found_no_more_whether_it_had_a_turn_or_not() {
+        let mut conn = scratch();
+        conn.batch_execute(SAID).unwrap();
+        conn.batch_execute(
+            "INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, updated_at)
+             VALUES (3, 'twilio', 'c', 1, '+1', 'no dune', 5, 5, 'webhook', 5);
+             UPDATE inbound_events SET state = 'completed', outcome = 'skipped' WHERE id = 3;
+             UPDATE inbound_events SET body = ''; UPDATE outbox SET body = '';
+             INSERT INTO words_in(words_in, rank) VALUES ('integrity-check', 1);",
+        )
+        .unwrap();
+        let wanted = Wanted::read("dun").unwrap();
+        assert_eq!(search(&mut conn, &wanted, Below::NOTHING).unwrap(), (Vec::new(), None));
     }
 
     #[test]

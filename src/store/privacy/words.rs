@@ -92,7 +92,8 @@ fn anew(index: &str) -> &'static str {
     match index {
         "words_in" => {
             "INSERT INTO words_in(words_in) VALUES ('delete-all');
-             INSERT INTO words_in(rowid, body) SELECT id, body FROM inbound_events WHERE turn_id IS NOT NULL"
+             INSERT INTO words_in(rowid, body)
+             SELECT id, body FROM inbound_events WHERE turn_id IS NOT NULL OR outcome IS NOT NULL"
         }
         "words_out" => "INSERT INTO words_out(words_out) VALUES ('rebuild')",
         _ => "INSERT INTO response_words(response_words) VALUES ('rebuild')",

@@ -151,6 +151,12 @@ pub(super) async fn adopt(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use argon2::Argon2;
+    use argon2::password_hash::PasswordHasher;
+    use futures_util::future::join_all;
     use secrecy::SecretString;
 
     use super::{Hashing, Password, Typed};
@@ -171,6 +177,24 @@ mod tests {
         assert_eq!(kind(&hash.replace("argon2id", "argon2i")), Err("not a whole argon2id hash"));
         assert_eq!(kind("$argon2id$v=19$m=19456,t=2,p=1"), Err("not a whole argon2id hash"));
         assert_eq!(kind(&"a".repeat(1025)), Err("longer than 1024 bytes"));
+    }
+
+    #[tokio::test]
+    async fn however_many_sign_in_one_hash_is_computed_at_a_time() {
+        let hashing = Hashing::default();
+        let (under_way, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let sign_ins = (0..8).map(|_| {
+            let (under_way, most) = (under_way.clone(), most.clone());
+            hashing.compute(move || {
+                most.fetch_max(under_way.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                let hash = Argon2::default().hash_password(b"correct horse");
+                under_way.fetch_sub(1, Ordering::SeqCst);
+                hash.is_ok()
+            })
+        });
+        let computed = join_all(sign_ins).await;
+        assert!(computed.into_iter().all(|computed| computed.is_ok_and(|is_a_hash| is_a_hash)));
+        assert_eq!(most.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test]

@@ -31,8 +31,10 @@ pub(super) enum Try {
 impl Throttle {
     /// A try counts as failed until it succeeds, so that whoever hangs up before the answer gains nothing.
     pub(super) fn begin(&mut self, now: Timestamp) -> Try {
-        if let Some(last) = self.last {
-            let idle = now.duration_since(last);
+        if let Some(last) = &mut self.last {
+            // Where the clock was set back, the wait begins anew by the clock as it is: it neither ends nor lasts for longer.
+            *last = now.min(*last);
+            let idle = now.duration_since(*last);
             let kept = if self.failed < FREE { SOON_FORGOTTEN } else { FORGOTTEN };
             if idle >= kept {
                 self.failed = 0;
@@ -110,6 +112,19 @@ mod tests {
             assert_eq!(throttle.begin(at(now)), Try::Allowed);
         }
         assert_eq!(waits, [30, 60, 120, 240, 480, 900, 900, 900]);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_lets_nobody_in_earlier_and_locks_nobody_out() {
+        let mut throttle = Throttle::default();
+        throttle.begin(at(1_000_000));
+        assert_eq!(throttle.begin(at(0)), Try::Allowed);
+
+        let mut throttle = after_five_failures();
+        assert_eq!(throttle.begin(at(-1_000_000)), Try::Later(Duration::from_secs(30)));
+        assert_eq!(throttle.begin(at(-1_000_000 + 29)), Try::Later(Duration::from_secs(1)));
+        assert_eq!(throttle.begin(at(-1_000_000 + 30)), Try::Allowed);
+        assert_eq!(throttle.failed(), 6);
     }
 
     #[test]

@@ -35,7 +35,7 @@ use crate::metrics::Metrics;
 use crate::store::db::Db;
 use crate::web::auth::Access;
 use crate::web::health::Health;
-use crate::web::sse::Places;
+use crate::web::places::Places;
 
 /// What the pages, the streams and the API work with.
 #[derive(Clone)]

@@ -66,7 +66,21 @@ impl Cli {
 
     /// Starts `serve` and returns once it listens.
     pub(crate) fn serve(&self, environment: &[(&str, &str)]) -> Served {
-        let mut child = self.spawn(&["serve"], environment, Stdio::null());
+        Self::listening(self.spawn(&["serve"], environment, Stdio::null()))
+    }
+
+    /// The same where the system lets a program have so many files open that does not ask for more.
+    pub(crate) fn serve_with_files(&self, files: u32, environment: &[(&str, &str)]) -> Served {
+        let program = self.command(&["serve"], environment);
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &format!("ulimit -Sn {files}; exec \"$0\" serve")]).arg(program.get_program());
+        shell.current_dir(self.folder.path()).env_clear();
+        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::listening(shell.spawn().unwrap())
+    }
+
+    fn listening(mut child: Child) -> Served {
         let log = BufReader::new(child.stderr.take().unwrap());
         let mut served = Served { address: String::new(), child, log };
         let mut seen = String::new();
@@ -134,6 +148,13 @@ impl Served {
         self.log.read_line(&mut line).unwrap();
         let (_, address) = line.split_once("the console is open address=").unwrap();
         address.trim().trim_start_matches("http://").to_owned()
+    }
+
+    /// How many files it may have open.
+    pub(crate) fn files(&self) -> u64 {
+        let limits = std::fs::read_to_string(format!("/proc/{}/limits", self.child.id())).unwrap();
+        let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+        files.split_whitespace().next().unwrap().parse().unwrap()
     }
 
     /// Asks it to end, and returns its exit code and how long it took.

@@ -2,6 +2,7 @@
 
 pub(crate) mod browser;
 pub(crate) mod cli;
+mod forms;
 pub(crate) mod model;
 pub(crate) mod model_server;
 mod operator;
@@ -23,6 +24,7 @@ use dialarr::app::App;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
+use dialarr::clock::Clock;
 use dialarr::conversation::lifecycle::Lifecycle;
 use dialarr::conversation::naming::Name;
 use dialarr::conversation::prompt::{Message, ModelRequest};
@@ -159,6 +161,13 @@ impl TestApp {
 
     pub(crate) fn pass(&self, seconds: i64) {
         self.world.peers.clock.advance(std::time::Duration::from_secs(seconds.unsigned_abs()));
+    }
+
+    /// As by somebody who corrects it.
+    pub(crate) fn clock_is_set_back(&self, seconds: i64) {
+        let Clock::Manual(now) = &self.world.peers.clock else { panic!("no clock of ours") };
+        let mut now = now.lock().unwrap();
+        *now -= SignedDuration::from_secs(seconds);
     }
 
     /// Texts as Ann, one second after the last, and returns what she is texted back.

@@ -14,7 +14,7 @@ use dialarr::messaging::fake::{FakeAccount, FakeTwilio};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::cli::{Cli, Ended};
+use super::cli::{Cli, Ended, Served};
 
 pub(crate) const ACCOUNT: &str = "AC00000000000000000000000000000000";
 pub(crate) const TOKEN: &str = "a-simulated-token";
@@ -73,6 +73,13 @@ impl Street {
         let environment: Vec<(&str, &str)> =
             self.environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
         tokio::task::block_in_place(|| self.cli.run(arguments, &environment))
+    }
+
+    /// Starts `serve`, and returns once it listens.
+    pub(crate) fn program(&self) -> Served {
+        let environment: Vec<(&str, &str)> =
+            self.environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        tokio::task::block_in_place(|| self.cli.serve(&environment))
     }
 }
 

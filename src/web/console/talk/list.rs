@@ -5,7 +5,7 @@ use axum::extract::State;
 use serde::Deserialize;
 
 use crate::store::console::conversations::{self, Which};
-use crate::store::console::search::{self, Below, Found, Piece, Speaker, Wanted};
+use crate::store::console::search::{self, Below, Found, Piece, Speaker, Stands, Wanted};
 use crate::store::console::{Listed, NEWEST};
 use crate::web::auth::Operator;
 use crate::web::console::Console;
@@ -35,7 +35,9 @@ struct Tab {
 }
 
 struct Hit {
-    path: String,
+    /// Where it stands; none where nothing but its words is left.
+    path: Option<String>,
+    /// Of its conversation.
     name: String,
     by: String,
     is_test: bool,
@@ -56,6 +58,9 @@ pub(in crate::web) struct Asks {
     #[serde(default, deserialize_with = "said::known")]
     said: Option<Said>,
 }
+
+/// In place of a conversation's name.
+const OUTSIDE: &str = "Outside any conversation";
 
 const TABS: [(&str, &str, Which); 4] = [
     ("/conversations", "All", Which::All),
@@ -121,9 +126,25 @@ pub(in crate::web) async fn show(
 
 fn hit(console: &Console, found: Found) -> Hit {
     let with = Named::from(&found.with);
+    let (path, name) = match (found.stands, found.by) {
+        (Stands::InTurn(talk, turn), _) => (Some(turn_path(talk.id, turn)), talk.name),
+        (Stands::Before(talk, next), by) => {
+            let page = next.map(|turn| format!("?before={turn}")).unwrap_or_default();
+            let entry = match by {
+                Speaker::Them => "text",
+                Speaker::Us => "notice",
+            };
+            (Some(format!("/conversations/{}{page}#{entry}-{}", talk.id, found.id)), talk.name)
+        }
+        (Stands::Outside, Speaker::Them) => (with.path.clone(), OUTSIDE.to_owned()),
+        (Stands::Outside, Speaker::Us) => {
+            let path = format!("/deliveries?user={}&before={}", found.with.id, found.id + 1);
+            (with.path.as_ref().map(|_| path), OUTSIDE.to_owned())
+        }
+    };
     Hit {
-        path: turn_path(found.conversation, found.turn),
-        name: found.name,
+        path,
+        name,
         by: match found.by {
             Speaker::Them => with.name,
             Speaker::Us => format!("Dialarr to {}", with.name),

@@ -10,7 +10,6 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, stream};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::pieces;
 use super::turns::{self, Setting};
@@ -25,6 +24,7 @@ use crate::store::{Conn, QueryResult, reactions};
 use crate::web::auth::Operator;
 use crate::web::console::Console;
 use crate::web::console::answers::{Failure, Id};
+use crate::web::places::{Follower, Place};
 use crate::web::sse::{self, Cursor};
 
 /// Pieces of an answer that come within this time are told together.
@@ -41,18 +41,19 @@ pub(in crate::web) async fn follow(
         return Ok((StatusCode::BAD_REQUEST, "after is the number of an event").into_response());
     };
     let id = ConversationId(id);
-    if !console.db.read(move |conn| snapshot::exists(conn, id)).await? {
+    if !console.db.read_aside(move |conn| snapshot::exists(conn, id)).await? {
         return Err(Failure::Missing);
     }
-    let Some(permit) = console.streams.take() else {
-        return Ok((StatusCode::SERVICE_UNAVAILABLE, "as many streams are open as may be").into_response());
+    let token = operator.form_token().to_owned();
+    let place = match console.streams.take(Follower::Session(token.clone())).place() {
+        Ok(place) => place,
+        Err(refusal) => return Ok(refusal.into_response()),
     };
     // A page that does not say where it is has nothing to go on from: it is told to read itself anew.
     let after = after.unwrap_or(Seq(-1));
     let reader = console.engine.connect(id, Some(after), |_| Ok(()));
-    let token = operator.form_token().to_owned();
     let begin = VecDeque::from([Event::default().retry(sse::RETRY)]);
-    let telling = Telling { console, reader, token, waiting: begin, _permit: permit };
+    let telling = Telling { console, reader, token, waiting: begin, _place: place };
     Ok(sse::sent(telling.stream()))
 }
 
@@ -61,7 +62,7 @@ struct Telling {
     reader: Reader<()>,
     token: String,
     waiting: VecDeque<Event>,
-    _permit: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// What is to be drawn anew.
@@ -121,7 +122,8 @@ impl Telling {
     /// As it stands now, which may be later than the last event: the next ones then repeat it.
     async fn draw(&self, touched: Touched, seq: Seq) -> anyhow::Result<Vec<Event>> {
         let id = self.reader.conversation();
-        let Drawn { head, tail, entries } = self.console.db.read(move |conn| touched.read(conn, id)).await?;
+        let Drawn { head, tail, entries } =
+            self.console.db.read_aside(move |conn| touched.read(conn, id)).await?;
         let setting = Setting { token: self.token.clone() };
         let mut events = Vec::new();
         for entry in entries {

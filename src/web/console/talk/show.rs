@@ -80,7 +80,7 @@ async fn answer(console: &Console, operator: &Operator, id: ConversationId, asks
         true => thread::read(conn, id, before).map(Some),
         false => Ok(None),
     };
-    let thread = console.db.read(read).await?.ok_or(Failure::Missing)?;
+    let thread = console.db.read_aside(read).await?.ok_or(Failure::Missing)?;
     Ok(fill(console, operator, thread, asks).unwrap_or_else(|error| {
         tracing::error!(%error, "a conversation could not be written");
         StatusCode::INTERNAL_SERVER_ERROR.into_response()

@@ -1,0 +1,59 @@
+//! What `.ci/run` leaves out: a check whose registry is out of reach, and none whose package cannot be installed.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+/// Whether the registry gives the package, and what it surely has.
+struct Npm {
+    installs: bool,
+    answers: bool,
+}
+
+/// Runs a check that needs a package. Returns its exit code, and what it says.
+fn check(npm: &Npm) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("npm");
+    let ends = |well: bool| if well { "exit 0" } else { "exit 1" };
+    let script =
+        format!("#!/bin/sh\ncase $1 in install) {};; *) {};; esac\n", ends(npm.installs), ends(npm.answers));
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let check = "set -e; source .ci/registries
+        check() (
+            lacks_npm \"$1\" a-package@1.0.0 && return
+            echo checked
+        )
+        check \"$1\"";
+    let ended = Command::new("bash")
+        .args(["-c", check, "check"])
+        .arg(folder.path())
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .env("PATH", format!("{}:/usr/bin:/bin", folder.path().display()))
+        .output()
+        .unwrap();
+    let said = [ended.stdout, ended.stderr].concat();
+    (ended.status.code(), String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn a_check_is_left_out_only_where_its_registry_is_out_of_reach() {
+    let went_on = check(&Npm { installs: true, answers: true });
+    let out_of_reach = check(&Npm { installs: false, answers: false });
+    let refused = check(&Npm { installs: false, answers: true });
+    assert_eq!(went_on, (Some(0), "checked\n".to_owned()));
+    assert_eq!(out_of_reach, (Some(0), "skipped: the npm registry is out of reach\n".to_owned()));
+    let why = "the npm registry answers, but does not give what is wanted:\n".to_owned();
+    assert_eq!(refused, (Some(1), why));
+}
+
+#[test]
+fn every_check_gets_what_it_needs_in_the_way_that_tells_these_apart() {
+    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".ci/contract")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for by_itself in ["npm install", "pip install", "bin/pip", "pip download", "apt-get", "cargo info"] {
+            assert!(!text.contains(by_itself), "{by_itself} in {}", path.display());
+        }
+    }
+}

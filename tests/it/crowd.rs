@@ -1,0 +1,153 @@
+//! Hundreds who follow one conversation at once over real sockets: each is told the same, and the turn ends as if nobody
+//! watched.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dialarr::web;
+use dialarr::web::serving::{Limits, ask_for_files, serve};
+use futures_util::future::join_all;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::harness::model::Holding;
+use crate::harness::{ANN, Setup, TestApp};
+
+const READERS: usize = 500;
+/// Nothing here takes this long unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A program whose console listens, with a conversation in it.
+struct Watched {
+    app: TestApp,
+    model: Arc<Holding>,
+    address: SocketAddr,
+}
+
+impl Watched {
+    async fn start() -> Self {
+        ask_for_files();
+        let model = Holding::closed();
+        let app = Setup::default().open_console().holding(&model).start().await;
+        app.sms("hello there").await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = web::console_router(app.app().console.clone());
+        tokio::spawn(serve(listener, router, Limits::PAGES, CancellationToken::new()));
+        Self { app, model, address }
+    }
+
+    async fn crowd(&self, path: &str) -> Vec<Reader> {
+        join_all((0..READERS).map(|_| Reader::open(self.address, path))).await
+    }
+
+    /// The number of the last event of the log.
+    async fn end(&self) -> String {
+        self.app.lines("SELECT max(seq) AS line FROM stream_events").await.remove(0)
+    }
+
+    /// Begins an answer, and returns in the middle of it.
+    async fn begins_to_answer(&self) {
+        self.app.pass(1);
+        assert_eq!(self.app.post(self.app.text(ANN, "please hold")).await, 200);
+        self.model.holds().await;
+    }
+
+    async fn answers(&self) {
+        self.model.let_go();
+        self.app.settle().await;
+        assert_eq!(self.app.last_to(ANN), "Fine.");
+        let states = self.app.lines("SELECT state AS line FROM turns").await;
+        assert_eq!(states, ["COMPLETED", "COMPLETED"]);
+    }
+}
+
+/// One of the crowd, and the lines of events that it was told.
+struct Reader {
+    stream: TcpStream,
+    rest: String,
+    told: Vec<String>,
+}
+
+impl Reader {
+    async fn open(address: SocketAddr, path: &str) -> Self {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost:3001\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        Self { stream, rest: String::new(), told: Vec::new() }
+    }
+
+    /// Reads on until it is told a line that holds these words.
+    async fn reads_up_to(&mut self, words: &str) {
+        let mut piece = [0; 4096];
+        loop {
+            while let Some((line, rest)) = self.rest.split_once('\n') {
+                let line = line.trim_end().to_owned();
+                self.rest = rest.to_owned();
+                assert!(!line.starts_with("HTTP/1.1") || line == "HTTP/1.1 200 OK", "{line}");
+                // The others are of the answer's head, and the lengths of its pieces.
+                if ["event: ", "id: ", "data: "].iter().any(|field| line.starts_with(field)) {
+                    self.told.push(line);
+                    if self.told.last().is_some_and(|line| line.contains(words)) {
+                        return;
+                    }
+                }
+            }
+            let length = timeout(PATIENCE, self.stream.read(&mut piece)).await.unwrap().unwrap();
+            assert!(length > 0, "cut off before {words:?} after {:?}", self.told.last());
+            self.rest.push_str(&String::from_utf8_lossy(&piece[..length]));
+        }
+    }
+}
+
+async fn all_read_up_to(crowd: &mut [Reader], words: &str) {
+    join_all(crowd.iter_mut().map(|reader| reader.reads_up_to(words))).await;
+}
+
+/// What each was told, which is the same.
+fn told(crowd: &[Reader]) -> &[String] {
+    let different: BTreeSet<&[String]> = crowd.iter().map(|reader| reader.told.as_slice()).collect();
+    assert_eq!((crowd.len(), different.len()), (READERS, 1));
+    &crowd[0].told
+}
+
+#[tokio::test]
+async fn five_hundred_programs_that_follow_one_conversation_are_told_the_same_answer() {
+    let watched = Watched::start().await;
+    let mut crowd = watched.crowd("/api/v1/conversations/1/events?after=0").await;
+    all_read_up_to(&mut crowd, "event: caught_up").await;
+    watched.begins_to_answer().await;
+    all_read_up_to(&mut crowd, "\"Fi\"").await;
+    watched.answers().await;
+    all_read_up_to(&mut crowd, &format!("id: {}", watched.end().await)).await;
+    let numbers = told(&crowd).iter().filter_map(|line| line.strip_prefix("id: "));
+    let log = watched.app.lines("SELECT seq AS line FROM stream_events ORDER BY seq").await;
+    assert_eq!(BTreeSet::from_iter(numbers), log.iter().map(String::as_str).collect());
+
+    drop(crowd);
+    let mut crowd = watched.crowd("/api/v1/conversations/1/events").await;
+    all_read_up_to(&mut crowd, "event: caught_up").await;
+    assert_eq!(told(&crowd).iter().filter(|line| line.contains("Fine.")).count(), 1);
+}
+
+#[tokio::test]
+async fn five_hundred_pages_of_one_conversation_show_the_same_answer() {
+    let watched = Watched::start().await;
+    let mut crowd = watched.crowd(&format!("/conversations/1/live?after={}", watched.end().await)).await;
+    watched.begins_to_answer().await;
+    all_read_up_to(&mut crowd, "<p class=\"spoken\">Fi</p>").await;
+    watched.answers().await;
+    all_read_up_to(&mut crowd, &format!("id: {}", watched.end().await)).await;
+    for reader in &crowd {
+        let last = reader.told.iter().rposition(|line| line.contains("<article id=\"turn-2\"")).unwrap();
+        let article = reader.told[last..].join("\n");
+        assert!(
+            article.contains("<p class=\"spoken\">Fine.</p>") && !article.contains("Working"),
+            "{article}"
+        );
+    }
+}

@@ -1,0 +1,69 @@
+//! A browser without script: it knows links and forms, fills in what a page has, and goes where an answer leads.
+
+use super::browser::{Browser, Page};
+
+/// A form of a page, as it stands in the HTML.
+struct Form<'a>(&'a str);
+
+impl<'a> Form<'a> {
+    /// The form with this button.
+    #[track_caller]
+    fn with_button(page: &'a Page, button: &str) -> (Self, &'a str) {
+        let forms = page.html.split("<form ").skip(1).map(|rest| rest.split("</form>").next().unwrap());
+        for form in forms {
+            for tag in form.split("<button").skip(1) {
+                if tag.split("</button>").next().unwrap().ends_with(&format!(">{button}")) {
+                    return (Self(form), tag);
+                }
+            }
+        }
+        panic!("no form with the button {button:?}: {}", page.says());
+    }
+
+    /// What its fields hold, in their order.
+    fn fields(&self) -> Vec<(String, String)> {
+        let fields = self.0.split("<input ").skip(1).filter_map(|tag| {
+            let value = attribute(tag, "value").unwrap_or_default();
+            Some((attribute(tag, "name")?, value))
+        });
+        fields.collect()
+    }
+}
+
+fn attribute(tag: &str, name: &str) -> Option<String> {
+    let tag = tag.split('>').next()?;
+    let (_, rest) = tag.split_once(&format!("{name}=\""))?;
+    Some(rest.split('"').next()?.replace("&#38;", "&"))
+}
+
+impl Browser<'_> {
+    /// Types into the form that has this button, presses it, and returns the page that comes of it.
+    pub(crate) async fn presses(&mut self, page: &Page, button: &str, typed: &[(&str, &str)]) -> Page {
+        let (form, pressed) = Form::with_button(page, button);
+        let mut fields = form.fields();
+        for (name, text) in typed {
+            fields.retain(|(field, _)| field != name);
+            fields.push((name.to_string(), text.to_string()));
+        }
+        if let Some(name) = attribute(pressed, "name") {
+            fields.push((name, attribute(pressed, "value").unwrap_or_default()));
+        }
+        let fields: Vec<(&str, &str)> =
+            fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let action = attribute(form.0, "action").unwrap();
+        let (path, _) = action.split_once('#').unwrap_or((&action, ""));
+        if attribute(form.0, "method").as_deref() == Some("post") {
+            let answer = self.post(path, &fields).await;
+            self.is_led_on(answer).await
+        } else {
+            self.get(&format!("{path}?{}", serde_urlencoded::to_string(fields).unwrap())).await
+        }
+    }
+
+    /// The page that an answer leads to, or the answer itself.
+    async fn is_led_on(&mut self, answer: Page) -> Page {
+        let Some(location) = answer.location.clone().filter(|_| answer.status == 303) else { return answer };
+        let (path, _) = location.split_once('#').unwrap_or((&location, ""));
+        self.get(path).await
+    }
+}

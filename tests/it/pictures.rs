@@ -1,0 +1,67 @@
+//! Pictures that people send: noted, and never fetched, by the built program and by the pages that show them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use dialarr::http::{Http, install_tls};
+use http::{Request, Uri};
+use tokio::time::timeout;
+
+use crate::harness::TestApp;
+use crate::harness::served::{Street, serve};
+
+/// Nothing here takes this long unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+const ADMIN: &str = "+15550100002";
+const LONG_AGO: &str = "https://media.example/walrus.jpg";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_that_somebody_sends_is_never_fetched() {
+    install_tls();
+    let fetched = Arc::new(AtomicUsize::new(0));
+    let counting = fetched.clone();
+    let picture = serve(Router::new().fallback(move || async move {
+        counting.fetch_add(1, Ordering::SeqCst);
+        "a picture"
+    }));
+    let picture = picture.await;
+    let mut street = Street::open().await;
+    for (variable, value) in [("HOST", "127.0.0.1"), ("PORT", "0"), ("COALESCE_MS", "0")] {
+        street.set(variable, value);
+    }
+    let program = street.program();
+    let http = Http::network().unwrap();
+    let mut sent = street.twilio.subscribe();
+
+    for body in ["what is downloading?", ""] {
+        let text = street.twilio.text(ADMIN, body).media(&format!("{picture}/1.jpg"), "image/jpeg");
+        let mut request = text.arrive().unwrap();
+        let path = request.uri().path().to_owned();
+        *request.uri_mut() = Uri::try_from(format!("http://{}{path}", program.address)).unwrap();
+        assert_eq!(http.send(request, PATIENCE).await.unwrap().status(), 200);
+        let answer = timeout(PATIENCE, sent.recv()).await.unwrap().unwrap();
+        assert!(answer.to.as_str().ends_with(ADMIN), "{answer:?}");
+    }
+    drop(program);
+
+    assert_eq!(fetched.load(Ordering::SeqCst), 0);
+    let ask = Request::get(&picture).body(bytes::Bytes::new()).unwrap();
+    assert_eq!(http.send(ask, PATIENCE).await.unwrap().status(), 200);
+    assert_eq!(fetched.load(Ordering::SeqCst), 1, "nobody would have been counted");
+}
+
+#[tokio::test]
+async fn no_page_has_a_browser_fetch_a_picture_that_somebody_sent() {
+    let app = TestApp::start_without_model().await;
+    app.pass(1);
+    let text = app.text(ADMIN, "status").media(LONG_AGO, "image/jpeg");
+    assert_eq!(app.post(text).await, 200);
+    app.settle().await;
+    let mut browser = app.browser().await;
+    assert!(browser.get("/conversations/1").await.says().contains("Attachment (image/jpeg), not loaded"));
+    for path in ["/", "/conversations", "/conversations/1", "/conversations?q=status"] {
+        assert!(!browser.get(path).await.html.contains("media.example"), "{path}");
+    }
+}

@@ -1,0 +1,96 @@
+//! The console in a browser without script: forms are filled in and sent as they stand in the pages, and what came of them
+//! is on the page that follows, or after reading it again.
+
+use dialarr::arr::fake::item::movie;
+
+use crate::harness::model::{Holding, removes_movie, says};
+use crate::harness::{ANN, Setup, TestApp};
+
+const TALK: &str = "/conversations/1";
+const PASSWORD: &str = "correct horse battery";
+
+#[tokio::test]
+async fn without_script_somebody_signs_in_and_a_deletion_is_approved() {
+    let app = Setup::default().console_password(PASSWORD).start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    app.pass(1);
+    let mut browser = app.stranger_at_the_console();
+    let sign_in = browser.get("/sign-in?next=/conversations/1").await;
+    let page = browser.presses(&sign_in, "Sign in", &[("password", PASSWORD)]).await;
+    assert!(page.says().contains("Waits for a yes"), "{}", page.says());
+    assert!(
+        page.html.contains("<noscript>") && page.html.contains("<a href=\"/conversations/1\">Reload</a>")
+    );
+
+    let page = browser.presses(&page, "Approve", &[]).await;
+
+    assert_eq!(page.status, 200);
+    assert!(page.says().contains("Answered. What came of it is told above and to the user."));
+    app.settle().await;
+    let page = browser.get(TALK).await.says();
+    assert!(
+        page.contains("Deleted Dune (2021). Freed 21.4 GB.") && !page.contains("Waits for a yes"),
+        "{page}"
+    );
+    assert_eq!(app.radarr().removals(), [dune]);
+}
+
+#[tokio::test]
+async fn without_script_a_deletion_is_rejected() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.model_plays(removes_movie("dune", dune));
+    app.sms("delete dune").await;
+    app.pass(1);
+    let mut browser = app.browser().await;
+    let page = browser.get(TALK).await;
+    browser.presses(&page, "Reject", &[]).await;
+    app.settle().await;
+    assert!(browser.get(TALK).await.says().contains("OK, kept."));
+    let none: [i64; 0] = [];
+    assert_eq!(app.radarr().removals(), none);
+}
+
+#[tokio::test]
+async fn without_script_a_running_turn_is_canceled() {
+    let model = Holding::closed();
+    let app = Setup::default().holding(&model).start().await;
+    let mut browser = app.browser().await;
+    app.pass(1);
+    assert_eq!(app.post(app.text(ANN, "please hold")).await, 200);
+    model.holds().await;
+    let page = browser.get(TALK).await;
+    assert!(page.says().contains("Working"), "{}", page.says());
+
+    let page = browser.presses(&page, "Cancel", &[]).await;
+
+    assert_eq!(page.status, 200);
+    assert!(page.says().contains("It ends before its next effect."), "{}", page.says());
+    model.let_go();
+    app.settle().await;
+    let page = browser.get(TALK).await.says();
+    assert!(page.contains("Taken back") && !page.contains("Working") && !page.contains("Fine."), "{page}");
+}
+
+#[tokio::test]
+async fn without_script_a_text_is_looked_for_and_read_where_it_stands() {
+    let app = TestApp::start().await;
+    app.model_plays([says("With <b>butter</b>."), says("Fine.")]);
+    app.sms("how do I make pancakes?").await;
+    app.sms("and how do I keep them warm?").await;
+    let mut browser = app.browser().await;
+    let list = browser.get("/conversations").await;
+
+    let found = browser.presses(&list, "Search", &[("q", "butter")]).await;
+
+    assert!(found.says().contains("Texts that hold these words, newest first."), "{}", found.says());
+    let (_, hit) = found.html.split_once("<a class=\"talk\" href=\"").unwrap();
+    let hit = hit.split('"').next().unwrap();
+    assert_eq!(hit, "/conversations/1?before=2#turn-1");
+    let page = browser.get(hit.split('#').next().unwrap()).await;
+    assert!(page.html.contains("id=\"turn-1\"") && page.says().contains("With <b>butter</b>."));
+    let nothing = browser.presses(&list, "Search", &[("q", "waffles")]).await;
+    assert!(nothing.says().contains("No text holds these words."));
+}
