@@ -15,7 +15,7 @@ use reqwest::header::CONTENT_TYPE;
 use crate::variants::{PUBLIC_URL, token};
 
 /// Texts made before the clock runs; a round ends early when they are used up.
-const TEXTS: usize = 60_000;
+pub(crate) const TEXTS: usize = 60_000;
 
 pub(crate) struct Load {
     pub(crate) per_second: f64,

@@ -31,6 +31,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::load::TEXTS;
+
 pub(crate) const PUBLIC_URL: &str = "https://sms.example.org";
 const AT_ONCE: Pace = Pace { quiet_ms: 0, at_most_ms: 0 };
 const EMPTY_TWIML: &str = r#"<?xml version="1.0" encoding="UTF-8"?><Response/>"#;
@@ -41,6 +43,8 @@ pub(crate) enum Variant {
     Program,
     /// Stored by the program's writer, with nothing after it.
     Admission,
+    /// The same for people each of whom has a conversation open, where whoever watches is to be told of the text.
+    InTalks,
     /// Stored with a commit of its own by a connection behind a lock.
     CommitEach,
     /// Read and answered, never stored.
@@ -62,6 +66,16 @@ enum Running {
     Nothing,
 }
 
+/// Everybody who will text is known and has a conversation open.
+fn everybody_talks() -> String {
+    format!(
+        "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {TEXTS})
+         INSERT INTO users (id, phone, status, created_at, updated_at)
+         SELECT i + 1, printf('+1555%07d', i), 'active', 0, 0 FROM n;
+         INSERT INTO conversations (user_id, name, started_at, last_activity_at) SELECT id, 'A talk', 0, 0 FROM users;"
+    )
+}
+
 /// Where a text goes once it is known to be Twilio's.
 #[derive(Clone)]
 enum Sink {
@@ -77,12 +91,14 @@ struct Door {
 }
 
 impl Variant {
-    pub(crate) const ALL: [Self; 4] = [Self::Program, Self::Admission, Self::CommitEach, Self::NoStore];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Program, Self::Admission, Self::InTalks, Self::CommitEach, Self::NoStore];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Program => "the program",
             Self::Admission => "its writer, no work after it",
+            Self::InTalks => "the same, conversations open",
             Self::CommitEach => "(a) one commit each",
             Self::NoStore => "(b) no commit",
         }
@@ -104,8 +120,11 @@ impl Variant {
                 let server = tokio::spawn(serving::serve(listener, router, Limits::PAGES, stop.clone()));
                 (server, Running::App(Box::new(app)))
             }
-            Self::Admission => {
+            Self::Admission | Self::InTalks => {
                 let db = Db::open(path)?;
+                if self == Self::InTalks {
+                    db.write(|conn| conn.batch_execute(&everybody_talks())).await?;
+                }
                 let server = serve(listener, Sink::Writer(db.clone()), stop.clone());
                 (server, Running::Db(db))
             }

@@ -3,12 +3,16 @@
 
 ALTER TABLE outbox ADD COLUMN conversation_id INTEGER REFERENCES conversations(id);          -- the one that was open when it was written; NULL behind a turn
 ALTER TABLE inbound_events ADD COLUMN conversation_id INTEGER REFERENCES conversations(id);  -- the one that was open when it was put aside; NULL in a turn
-UPDATE outbox SET conversation_id = (SELECT id FROM conversations WHERE user_id = outbox.user_id
-  AND started_at <= outbox.created_at AND (ended_at IS NULL OR ended_at >= outbox.created_at) ORDER BY id DESC LIMIT 1)
+-- The last one that had begun by then, found in one step, if it was not over.
+CREATE INDEX ix_conversation_start ON conversations(user_id, started_at);
+UPDATE outbox SET conversation_id = (SELECT iif(ended_at IS NULL OR ended_at >= outbox.created_at, id, NULL) FROM conversations
+  WHERE user_id = outbox.user_id AND started_at <= outbox.created_at ORDER BY started_at DESC, id DESC LIMIT 1)
 WHERE turn_id IS NULL;
-UPDATE inbound_events SET conversation_id = (SELECT id FROM conversations WHERE user_id = inbound_events.user_id
-  AND started_at <= inbound_events.updated_at AND (ended_at IS NULL OR ended_at >= inbound_events.updated_at) ORDER BY id DESC LIMIT 1)
+UPDATE inbound_events SET conversation_id = (SELECT iif(ended_at IS NULL OR ended_at >= inbound_events.updated_at, id, NULL)
+  FROM conversations WHERE user_id = inbound_events.user_id AND started_at <= inbound_events.updated_at
+  ORDER BY started_at DESC, id DESC LIMIT 1)
 WHERE turn_id IS NULL AND outcome IS NOT NULL;
+DROP INDEX ix_conversation_start;
 CREATE INDEX ix_outbox_aside ON outbox(conversation_id, id) WHERE conversation_id IS NOT NULL;
 CREATE INDEX ix_event_aside ON inbound_events(conversation_id, id) WHERE conversation_id IS NOT NULL;
 

@@ -268,6 +268,15 @@ pub fn visit<R>(path: &str, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> R
     Ok(conn.immediate_transaction(work)?)
 }
 
+/// The same for work that would keep a running service waiting; `None` where there is one.
+pub fn visit_alone<R>(
+    path: &str,
+    work: impl FnOnce(&mut Conn) -> QueryResult<R>,
+) -> Result<Option<R>, VisitError> {
+    let (mut conn, lock) = enter(path)?;
+    Ok(lock.map(|_lock| conn.immediate_transaction(work)).transpose()?)
+}
+
 /// The same for work that only reads: in one snapshot, and never in the way of a service that writes.
 pub fn look<R>(path: &str, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> Result<R, VisitError> {
     let (mut conn, _lock) = enter(path)?;

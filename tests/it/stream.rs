@@ -9,12 +9,13 @@ use async_trait::async_trait;
 use dialarr::arr::fake::item::movie;
 use dialarr::conversation::prompt::ModelRequest;
 use dialarr::conversation::stream::{Seq, What};
-use dialarr::conversation::transcript::{ConversationId, Stop};
+use dialarr::conversation::transcript::{ConversationId, Stop, UserId};
 use dialarr::engine::stream::reader::{Batch, Reader};
 use dialarr::llm::{Delta, DeltaSink, Model, ModelError, StepOut};
 use dialarr::messaging::fake::Delivery;
 use dialarr::store::conversations::{self, EndReason};
 use dialarr::store::db;
+use dialarr::store::privacy::erase_talk;
 use dialarr::store::stream::snapshot::{self, Snapshot};
 use dialarr::web;
 use futures_util::StreamExt;
@@ -170,6 +171,23 @@ async fn who_watches_when_words_are_erased_is_told_to_forget_them() {
     told(&mut reader).await;
     world.sms("forget all").await;
     assert_eq!(told(&mut reader).await[..2], ["reset", "snapshot \"\""]);
+}
+
+/// No turn of theirs is behind it, and nothing more is told in the conversation.
+#[tokio::test(start_paused = true)]
+async fn who_watches_what_the_operator_erases_is_told_to_forget_it() {
+    let world = World::start().await;
+    world.model_plays([says("One.")]);
+    world.sms("one").await;
+    let mut reader = follow(&world, None);
+    told(&mut reader).await;
+    for _ in 0..2 {
+        let path = world.database();
+        db::visit(path.to_str().unwrap(), |conn| erase_talk(conn, UserId(1), jiff::Timestamp::UNIX_EPOCH))
+            .unwrap();
+        world.passes(15).await;
+        assert_eq!(told(&mut reader).await, ["reset", "snapshot \"\"", "caught up"]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -507,7 +507,7 @@ fn what_much_was_said_of_is_found_no_more_at_once_and_soon_gone() {
 
 /// The index keeps the order of its pages by words, which are not overwritten with their texts.
 #[test]
-fn words_by_which_the_index_is_ordered_go_soon_after_a_person_and_a_day_after_old_texts() {
+fn words_by_which_the_index_is_ordered_go_soon_after_a_person_and_a_week_after_old_texts() {
     let day = SignedDuration::from_hours(24);
     let mut conn = scratch();
     let (ann, bob) = (user(&mut conn, 1), user(&mut conn, 2));
@@ -532,7 +532,7 @@ fn words_by_which_the_index_is_ordered_go_soon_after_a_person_and_a_day_after_ol
     conn.batch_execute("UPDATE agent_responses SET agent = 'operator' WHERE user_id = 2").unwrap();
     while sweep(&mut conn, NOW + day, 100, NOW + day).unwrap() == Swept::More {}
     assert!(pages_with(&mut conn, "walrux") > 0, "nothing stays that would have to go");
-    while sweep(&mut conn, NOW + day, 100, NOW + 2 * day).unwrap() == Swept::More {}
+    while sweep(&mut conn, NOW + day, 100, NOW + 8 * day).unwrap() == Swept::More {}
     assert_eq!(pages_with(&mut conn, "walrux"), 0);
 }
 

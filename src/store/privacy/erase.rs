@@ -62,6 +62,7 @@ pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
         remembered(conn, theirs)
     })?;
     turns(conn, theirs)?;
+    forgetting::begin_anew(conn, user, now)?;
     reactions(conn, theirs)?;
     requests(conn, theirs)?;
     titles(conn, theirs)?;

@@ -18,7 +18,7 @@ const ANSWERS: &str = "response_words";
 /// Texts that are overwritten while a person waits for it.
 const FEW: i64 = 300;
 /// What goes because its time is over is overwritten; for single words that stay nothing is written anew more often.
-const SELDOM: SignedDuration = SignedDuration::from_hours(24);
+const SELDOM: SignedDuration = SignedDuration::from_hours(24 * 7);
 
 /// Takes a person's words out of the indexes by `erase`.
 pub(super) fn of_person(

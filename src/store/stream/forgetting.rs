@@ -6,6 +6,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use crate::conversation::stream::Seq;
+use crate::conversation::transcript::UserId;
 use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::schema::{conversations, stream_events, turns};
@@ -56,6 +57,29 @@ pub(in crate::store) fn raise_floors(conn: &mut Conn, deleted: Vec<(i64, i64)>) 
         diesel::update(lower).set(conversations::stream_floor.eq(floor)).execute(conn)?;
     }
     Ok(())
+}
+
+/// Whoever follows a conversation of this person, all of which are over, has to begin anew: what they were told is to be
+/// forgotten. An event above every place brings them here, and is itself below the floor.
+pub(in crate::store) fn begin_anew(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    let theirs: Vec<i64> = conversations::table
+        .filter(conversations::user_id.eq(user.0))
+        .select(conversations::id)
+        .load(conn)?;
+    let mut floors = Vec::new();
+    for conversation in theirs {
+        let seq = diesel::insert_into(stream_events::table)
+            .values((
+                stream_events::conversation_id.eq(conversation),
+                stream_events::kind.eq("conversation"),
+                stream_events::state.eq("ended"),
+                stream_events::created_at.eq(ms(now)),
+            ))
+            .returning(stream_events::seq)
+            .get_result(conn)?;
+        floors.push((conversation, seq));
+    }
+    raise_floors(conn, floors)
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ const all = (at, what) => (at ? [...at.querySelectorAll(what)] : []);
 let after = thread?.dataset.after, pause = 500, late = 0, source;
 function place(next) {
   const entries = [...thread.children], at = Number(next.dataset.at);
-  // An entry from before this page begins belongs to an older page.
-  if (entries.length && at < Number(entries[0].dataset.at)) return;
+  // An entry from before this page begins belongs to an older page, if there is one.
+  if (document.getElementById("older") && entries.length && at < Number(entries[0].dataset.at)) return;
   thread.insertBefore(next, entries.find((one) => Number(one.dataset.at) > at) || null);
   document.getElementById("empty")?.remove();
 }
