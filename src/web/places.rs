@@ -1,11 +1,13 @@
-//! The places for open streams: how many there are, and how many of them one caller may take.
+//! The places for open streams: how many there are, how many of them one caller may take, and that whoever may read no
+//! more is told no more.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use tokio_util::sync::CancellationToken;
 
 use super::auth::{Caller, Operator};
 use super::console::Console;
@@ -18,7 +20,22 @@ const MOST_OF_ONE: usize = 512;
 
 /// The places for open streams; clones share them.
 #[derive(Clone, Default)]
-pub struct Places(Arc<Mutex<HashMap<Follower, usize>>>);
+pub struct Places(Arc<Mutex<Taken>>);
+
+#[derive(Default)]
+struct Taken {
+    streams: HashMap<Follower, Streams>,
+    /// Whose streams were ended. A request that was let in before may ask for a place only after. There is one for each
+    /// time that somebody signed out or a key was revoked since the start.
+    ended: HashSet<Follower>,
+}
+
+/// Those of one caller.
+#[derive(Default)]
+struct Streams {
+    open: usize,
+    over: CancellationToken,
+}
 
 /// Whose streams count together.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -36,40 +53,63 @@ pub(in crate::web) enum Seat {
     NoneLeft,
     /// This caller has as many as one may have.
     Enough,
+    /// This caller may read no more.
+    Ended,
 }
 
 /// A place that is taken for as long as this is kept.
 pub(in crate::web) struct Place {
     places: Places,
     follower: Follower,
+    over: CancellationToken,
 }
 
 impl Places {
     pub(in crate::web) fn take(&self, follower: Follower) -> Seat {
         let mut taken = self.taken();
-        if taken.values().sum::<usize>() >= MOST {
+        if taken.ended.contains(&follower) {
+            return Seat::Ended;
+        }
+        if taken.streams.values().map(|streams| streams.open).sum::<usize>() >= MOST {
             return Seat::NoneLeft;
         }
-        let theirs = taken.entry(follower.clone()).or_default();
-        if *theirs >= MOST_OF_ONE {
+        let theirs = taken.streams.entry(follower.clone()).or_default();
+        if theirs.open >= MOST_OF_ONE {
             return Seat::Enough;
         }
-        *theirs += 1;
-        Seat::Taken(Place { places: self.clone(), follower })
+        theirs.open += 1;
+        let over = theirs.over.clone();
+        Seat::Taken(Place { places: self.clone(), follower, over })
     }
 
-    fn taken(&self) -> MutexGuard<'_, HashMap<Follower, usize>> {
+    /// Ends all streams of a caller who may read no more, at once, and lets no other begin.
+    pub(in crate::web) fn end(&self, follower: Follower) {
+        let mut taken = self.taken();
+        if let Some(theirs) = taken.streams.get(&follower) {
+            theirs.over.cancel();
+        }
+        taken.ended.insert(follower);
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// Returns once whoever has the place may read no more.
+    pub(in crate::web) async fn ended(&self) {
+        self.over.cancelled().await;
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut taken = self.places.taken();
-        let Some(theirs) = taken.get_mut(&self.follower) else { return };
-        *theirs -= 1;
-        if *theirs == 0 {
-            taken.remove(&self.follower);
+        let Some(theirs) = taken.streams.get_mut(&self.follower) else { return };
+        theirs.open -= 1;
+        if theirs.open == 0 {
+            taken.streams.remove(&self.follower);
         }
     }
 }
@@ -83,6 +123,7 @@ impl Seat {
             Self::Enough => {
                 Err((StatusCode::TOO_MANY_REQUESTS, "this key or session follows as many streams as one may"))
             }
+            Self::Ended => Err((StatusCode::UNAUTHORIZED, "this key was revoked, or this session has ended")),
         }
     }
 }
@@ -131,6 +172,17 @@ mod tests {
         greedy.pop();
         assert_eq!(one_more(&places, 3), 200);
         drop((greedy, others));
-        assert!(places.taken().is_empty());
+        assert!(places.taken().streams.is_empty());
+    }
+
+    #[test]
+    fn whoever_may_read_no_more_loses_every_place_and_gets_no_other() {
+        let places = Places::default();
+        let (theirs, others) = (take(&places, 1, 2), take(&places, 2, 1));
+        places.end(Follower::Key(1));
+        let over = |of: &[Place]| of.iter().map(|place| place.over.is_cancelled()).collect::<Vec<_>>();
+        assert_eq!((over(&theirs), over(&others)), (vec![true, true], vec![false]));
+        drop(theirs);
+        assert_eq!([1, 2].map(|key| one_more(&places, key)), [401, 200]);
     }
 }

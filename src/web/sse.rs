@@ -47,8 +47,8 @@ pub(in crate::web) struct Cursor {
 ///
 /// Each event has a name (`event`), data as JSON (`data`) and, where it marks a place, its number (`id`). Whoever comes
 /// back with the last number, as `after` or as `Last-Event-ID`, gets what came since, or a `reset` and a `snapshot` where
-/// that is no longer known. The stream ends after five minutes at most: come back with your place. Names that are not in
-/// the table may be added; pass over them.
+/// that is no longer known. The stream ends after five minutes at most: come back with your place. It ends at once when the
+/// key is revoked or the session signed out. Names that are not in the table may be added; pass over them.
 #[utoipa::path(
     get,
     path = "/conversations/{id}/events",
@@ -85,8 +85,8 @@ pub(super) async fn events(
     let place = place.map_err(|(status, why)| Problem::new(status, why))?;
     let reader = console.engine.connect(conversation, after, move |conn| snapshot::read(conn, conversation));
     let waiting = VecDeque::from([Event::default().retry(RETRY)]);
-    let told = Telling { db: console.db, reader, waiting, _place: place };
-    Ok(sent(told.stream().take_until(console.stop.cancelled_owned())))
+    let told = Telling { db: console.db, reader, waiting };
+    Ok(sent(place, told.stream().take_until(console.stop.cancelled_owned())))
 }
 
 /// Where the client is; `None` at the beginning.
@@ -105,17 +105,24 @@ pub(in crate::web) fn place(cursor: &Cursor, headers: &HeaderMap) -> Result<Opti
 #[derive(Debug)]
 pub(in crate::web) struct NotANumber;
 
-/// A stream is over after this, and its client comes back with its place: a session may have ended meanwhile, or a key
-/// been revoked.
+/// A stream is over after this, and its client comes back with its place: a session may have expired meanwhile.
 const OPEN_FOR: Duration = Duration::from_secs(300);
 
-/// A stream as a browser reads it, past every proxy that would gather it first.
+/// A stream as a browser reads it, past every proxy that would gather it first. It ends at once when whoever reads it
+/// may read no more.
 pub(in crate::web) fn sent(
+    place: Place,
     events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,
 ) -> Response {
     let unbuffered = HeaderName::from_static("x-accel-buffering");
-    let sse = Sse::new(events.take_until(tokio::time::sleep(OPEN_FOR)))
-        .keep_alive(KeepAlive::new().interval(HEARTBEAT));
+    // The place is kept for as long as the end is waited for.
+    let over = async move {
+        tokio::select! {
+            () = tokio::time::sleep(OPEN_FOR) => {}
+            () = place.ended() => {}
+        }
+    };
+    let sse = Sse::new(events.take_until(Box::pin(over))).keep_alive(KeepAlive::new().interval(HEARTBEAT));
     ([(CACHE_CONTROL, "no-store"), (unbuffered, "no")], sse).into_response()
 }
 
@@ -124,7 +131,6 @@ struct Telling {
     db: Db,
     reader: Reader<Snapshot>,
     waiting: VecDeque<Event>,
-    _place: Place,
 }
 
 impl Telling {
@@ -189,10 +195,13 @@ mod tests {
     use futures_util::stream::pending;
 
     use super::sent;
+    use crate::web::places::{Follower, Places};
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_is_over_after_a_while_so_that_its_client_is_let_in_anew() {
-        let whole = to_bytes(sent(pending()).into_body(), usize::MAX).await.unwrap();
+        let place =
+            Places::default().take(Follower::Key(1)).place().unwrap_or_else(|_| panic!("there is room"));
+        let whole = to_bytes(sent(place, pending()).into_body(), usize::MAX).await.unwrap();
         assert!(whole.starts_with(b":\n\n"), "heartbeats, then the end");
     }
 }

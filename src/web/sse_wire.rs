@@ -36,6 +36,8 @@ pub(super) struct Asides {
     unanswered: Vec<Text>,
     /// Texts of the user's that no turn has taken up yet.
     waiting: Vec<Text>,
+    /// There are older ones of a kind, which are left out here.
+    older_asides: bool,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -146,7 +148,7 @@ impl Snapshot {
             },
             turns: snapshot.turns.into_iter().map(turn).collect(),
             older_turns: snapshot.cut,
-            asides: asides(snapshot.asides, snapshot.waiting),
+            asides: asides(snapshot.asides),
             question: snapshot.question.map(question),
         }
     }
@@ -161,11 +163,12 @@ pub(super) fn question(question: snapshot::Question) -> Question {
     }
 }
 
-pub(super) fn asides(asides: texts::Asides, waiting: Vec<texts::Received>) -> Asides {
+pub(super) fn asides(asides: texts::Asides) -> Asides {
     Asides {
         notices: asides.notices.into_iter().map(message).collect(),
         unanswered: asides.unanswered.into_iter().map(text).collect(),
-        waiting: waiting.into_iter().map(text).collect(),
+        waiting: asides.waiting.into_iter().map(text).collect(),
+        older_asides: asides.cut,
     }
 }
 

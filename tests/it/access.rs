@@ -1,16 +1,19 @@
 //! Who is let in to the console and the API, and who is not.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, to_bytes};
 use bytes::Bytes;
-use dialarr::web;
+use dialarr::web::{self, auth};
 use http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, REFERER, SET_COOKIE};
 use http::request::Builder;
 use http::{Method, Request, Response, StatusCode, Version};
+use tokio::time::timeout;
 use tower::ServiceExt;
 
 use crate::harness::browser::{Browser, CONSOLE, Page};
+use crate::harness::model::says;
 use crate::harness::world::World;
 use crate::harness::{Setup, TestApp};
 
@@ -362,6 +365,48 @@ async fn signing_out_ends_the_session_for_whoever_kept_its_cookie() {
     assert_eq!(browser.cookie(), None);
     assert_eq!(app.stranger_at_the_console().with_cookie(&cookie).get("/").await.status, 303);
     assert_eq!(app.count("sessions").await, 0);
+}
+
+/// What somebody follows: it goes on for as long as they may read.
+async fn follow(app: &TestApp, path: &str, name: &str, value: &str) -> Body {
+    let router = web::console_router(app.app().console.clone());
+    let request = to(Method::GET, path).header(name, value).body(Body::empty()).unwrap();
+    let response = router.oneshot(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    response.into_body()
+}
+
+/// Whether it ends long before it would by itself.
+async fn is_over(stream: Body) -> bool {
+    timeout(Duration::from_secs(20), to_bytes(stream, usize::MAX)).await.is_ok()
+}
+
+#[tokio::test]
+async fn what_a_revoked_key_or_an_ended_session_follows_ends_at_once() {
+    let app = TestApp::start().await;
+    app.model_plays([says("One.")]);
+    app.sms("one").await;
+    let mut browser = app.browser().await;
+    let key = new_key(&mut browser, "Stats").await;
+    let cookie = browser.cookie().unwrap().to_owned();
+    let (events, live) = ("/api/v1/conversations/1/events", "/conversations/1/live?after=0");
+
+    let by_key = follow(&app, events, "x-api-key", &key).await;
+    browser.submit("/keys/1/revoke", &[]).await;
+    assert!(is_over(by_key).await, "the key is revoked");
+
+    let by_session = follow(&app, events, "cookie", &cookie).await;
+    let by_page = follow(&app, live, "cookie", &cookie).await;
+    browser.submit("/sign-out", &[]).await;
+    assert!(is_over(by_session).await && is_over(by_page).await, "somebody signed out");
+
+    let mut browser = app.browser().await;
+    let before = browser.cookie().unwrap().to_owned();
+    let by_page = follow(&app, live, "cookie", &before).await;
+    let link = app.sign_in_link().await;
+    let token = browser.get(&link).await.field("token").unwrap();
+    browser.post(auth::LINK_PATH, &[("token", &token)]).await;
+    assert!(is_over(by_page).await, "another session took its place");
 }
 
 #[tokio::test]

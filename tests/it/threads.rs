@@ -3,6 +3,7 @@
 use dialarr::arr::fake::item::movie;
 use dialarr::engine::console::{Answered, Verdict};
 use dialarr::messaging::fake::Delivery;
+use diesel::RunQueryDsl;
 use futures_util::future::join;
 
 use crate::harness::browser::Browser;
@@ -311,6 +312,22 @@ async fn texts_outside_any_conversation_are_found_too() {
     assert_eq!(sent, ["/deliveries?user=2&#38;before=2"]);
     let deliveries = browser.get(&sent[0].replace("&#38;", "&")).await.says();
     assert!(deliveries.contains("What is your name?"), "{deliveries}");
+}
+
+#[tokio::test]
+async fn a_text_outside_any_conversation_is_read_where_it_is_found() {
+    let app = TestApp::start_without_model().await;
+    let long = format!("hello <b>walrus</b> {}the end", "and so on ".repeat(40));
+    app.sms_from(BOB, &long).await;
+    let mut browser = app.browser().await;
+    let page = browser.get("/conversations?q=walrus").await;
+    assert!(page.html.contains("&#60;b&#62;<mark>walrus</mark>&#60;/b&#62;"), "{}", page.html);
+    assert!(page.says().contains("and so on and so on the end"), "{}", page.says());
+
+    let forgotten = "UPDATE users SET forgotten_at = 1 WHERE id = 2";
+    app.app().db.write(move |conn| diesel::sql_query(forgotten).execute(conn).map(drop)).await.unwrap();
+    let page = browser.get("/conversations?q=walrus").await.html;
+    assert!(page.contains("<div class=\"talk\">") && !page.contains("<a class=\"talk\""), "{page}");
 }
 
 #[tokio::test]

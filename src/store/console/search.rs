@@ -52,6 +52,7 @@ pub struct Found {
     pub with: Who,
     pub by: Speaker,
     pub at: Timestamp,
+    /// What stands around the words; the whole text where it stands outside any conversation.
     pub pieces: Vec<Piece>,
 }
 
@@ -100,21 +101,23 @@ struct Row {
     #[diesel(sql_type = BigInt)]
     at: i64,
     #[diesel(sql_type = Text)]
-    snippet: String,
+    words: String,
 }
 
 /// By the number of a text, which is the order of both the index and the table: nothing has to be sorted. A text without
-/// a turn knows its conversation by itself.
+/// a turn knows its conversation by itself; one outside any conversation can be read nowhere else and is told whole.
 const IN: &str = "SELECT `inbound_events`.id AS id, `inbound_events`.user_id AS user_id, turns.id AS turn_id, \
     talks.id AS conversation_id, talks.name AS name, `inbound_events`.received_at AS at, \
-    snippet(words_in, 0, char(1), char(2), '...', 24) AS snippet \
+    CASE WHEN talks.id IS NULL THEN highlight(words_in, 0, char(1), char(2)) \
+    ELSE snippet(words_in, 0, char(1), char(2), '...', 24) END AS words \
     FROM words_in CROSS JOIN `inbound_events` ON `inbound_events`.id = words_in.rowid \
     LEFT JOIN turns ON turns.id = `inbound_events`.turn_id \
     LEFT JOIN conversations AS talks ON talks.id = coalesce(turns.conversation_id, `inbound_events`.conversation_id) \
     WHERE words_in MATCH ? AND words_in.rowid < ? ORDER BY words_in.rowid DESC LIMIT ?";
 const OUT: &str = "SELECT `outbox`.id AS id, `outbox`.user_id AS user_id, turns.id AS turn_id, \
     talks.id AS conversation_id, talks.name AS name, `outbox`.created_at AS at, \
-    snippet(words_out, 0, char(1), char(2), '...', 24) AS snippet \
+    CASE WHEN talks.id IS NULL THEN highlight(words_out, 0, char(1), char(2)) \
+    ELSE snippet(words_out, 0, char(1), char(2), '...', 24) END AS words \
     FROM words_out CROSS JOIN `outbox` ON `outbox`.id = words_out.rowid \
     LEFT JOIN turns ON turns.id = `outbox`.turn_id \
     LEFT JOIN conversations AS talks ON talks.id = coalesce(turns.conversation_id, `outbox`.conversation_id) \
@@ -163,7 +166,7 @@ impl Row {
             with: who::by_id(conn, UserId(self.user_id))?,
             by,
             at: time(self.at)?,
-            pieces: pieces(&self.snippet),
+            pieces: pieces(&self.words),
         })
     }
 }
@@ -178,10 +181,10 @@ fn next_turn(conn: &mut Conn, conversation: ConversationId, at: i64) -> QueryRes
     Ok(next.map(TurnId))
 }
 
-fn pieces(snippet: &str) -> Vec<Piece> {
+fn pieces(words: &str) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut is_match = false;
-    for part in snippet.split_inclusive([BEGIN, END]) {
+    for part in words.split_inclusive([BEGIN, END]) {
         let text = part.trim_end_matches([BEGIN, END]);
         if !text.is_empty() {
             pieces.push(Piece { text: text.to_owned(), is_match });
@@ -274,6 +277,28 @@ mod tests {
                 (Speaker::Us, 2, &in_it(Some(TurnId(2)))),
             ]
         );
+    }
+
+    #[test]
+    fn a_text_outside_any_conversation_is_told_whole_and_one_in_it_around_the_words() {
+        let mut conn = scratch();
+        conn.batch_execute(SAID).unwrap();
+        let long = format!("{}dune{}", "sand ".repeat(40), " worm".repeat(40));
+        let said = format!(
+            "UPDATE conversations SET ended_at = 8, end_reason = 'idle' WHERE id = 1;
+             UPDATE inbound_events SET body = '{long}' WHERE id = 1;
+             INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, updated_at)
+             VALUES (3, 'twilio', 'c', 1, '+1', '{long}', 9, 9, 'webhook', 9);
+             UPDATE inbound_events SET state = 'completed', outcome = 'skipped' WHERE id = 3;
+             INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
+             VALUES (2, 'b', 1, 'notice', '+1', '+1', '{long}', 1, 0, 9, 0);
+             INSERT INTO words_in(words_in) VALUES ('rebuild');"
+        );
+        conn.batch_execute(&said).unwrap();
+        let (found, _) = search(&mut conn, &Wanted::read("dune sand").unwrap(), Below::NOTHING).unwrap();
+        let whole = |found: &Found| found.pieces.iter().map(|piece| &*piece.text).collect::<String>() == long;
+        let told: Vec<_> = found.iter().map(|found| (found.by, found.id, whole(found))).collect();
+        assert_eq!(told, [(Speaker::Them, 3, true), (Speaker::Us, 2, true), (Speaker::Them, 1, false)]);
     }
 
     #[test]

@@ -34,8 +34,6 @@ pub struct Snapshot {
     pub cut: bool,
     /// What stands between these turns, and after them.
     pub asides: Asides,
-    /// Texts that no turn has taken up yet; none once the conversation has ended.
-    pub waiting: Vec<Received>,
     pub question: Option<Question>,
 }
 
@@ -127,6 +125,7 @@ pub fn page(
     newest.truncate(most);
     newest.reverse();
     let oldest = newest.first().map(|turn| turn.created_at).filter(|_| cut);
+    let waits = ended_at.is_none().then_some(UserId(user));
     let time_of = Time::of(conn, conversation, oldest, before)?;
     Ok(Snapshot {
         name,
@@ -134,11 +133,7 @@ pub fn page(
         ended_at: ended_at.map(time).transpose()?,
         turns: with_content(conn, conversation, newest)?,
         cut,
-        asides: texts::asides(conn, time_of)?,
-        waiting: match ended_at {
-            None => texts::waiting(conn, UserId(user))?,
-            Some(_) => Vec::new(),
-        },
+        asides: texts::asides(conn, time_of, waits)?,
         question: question(conn, conversation)?,
     })
 }
@@ -362,6 +357,26 @@ mod tests {
         let notices = |turns: [i64; 2]| turns.map(|turn| format!("after turn {turn}")).to_vec();
         assert_eq!(shown(&mut conn, talk, i64::MAX), (vec![3, 4], notices([3, 4])));
         assert_eq!(shown(&mut conn, talk, 3), (vec![1, 2], notices([1, 2])));
+    }
+
+    #[test]
+    fn of_what_waits_the_newest_is_told_and_that_there_is_more() {
+        let mut conn = scratch();
+        let talk = a_talk(&mut conn);
+        let mut waits = |texts: std::ops::RangeInclusive<i64>| {
+            for n in texts {
+                let text = format!(
+                    "INSERT INTO inbound_events (channel, external_id, user_id, to_addr, body, provider_at, received_at, via, updated_at)
+                     VALUES ('twilio', '{n}', 1, '+1', '{n}', {n}, {n}, 'webhook', 0)"
+                );
+                diesel::sql_query(text).execute(&mut conn).unwrap();
+            }
+            let told = read(&mut conn, talk).unwrap().asides;
+            (told.waiting.into_iter().map(|text| text.body).collect::<Vec<_>>(), told.cut)
+        };
+        let bodies = |texts: std::ops::RangeInclusive<i64>| texts.map(|n| n.to_string()).collect::<Vec<_>>();
+        assert_eq!(waits(1..=50), (bodies(1..=50), false));
+        assert_eq!(waits(51..=51), (bodies(2..=51), true));
     }
 
     #[test]

@@ -42,6 +42,10 @@ pub struct Asides {
     pub notices: Vec<Sent>,
     /// Texts of theirs that got no turn.
     pub unanswered: Vec<Received>,
+    /// Texts that no turn has taken up yet; none once the conversation has ended.
+    pub waiting: Vec<Received>,
+    /// There are older ones of a kind.
+    pub cut: bool,
 }
 
 #[derive(Queryable, Selectable)]
@@ -115,33 +119,51 @@ pub(super) fn sent(conn: &mut Conn, turns: Turns) -> QueryResult<Grouped<Sent>> 
     grouped(turns.into_iter().zip(OutRow::read_all(conn, rows)?).map(Ok))
 }
 
-pub(super) fn asides(conn: &mut Conn, time: Time) -> QueryResult<Asides> {
+/// `waits` is whose texts may still be taken up: nobody's once the conversation has ended.
+pub(super) fn asides(conn: &mut Conn, time: Time, waits: Option<UserId>) -> QueryResult<Asides> {
     let mut notices: Vec<OutRow> = outbox::table
         .filter(outbox::conversation_id.eq(time.conversation.0))
         .filter(outbox::created_at.ge(time.from).and(outbox::created_at.lt(time.to)))
         .order(outbox::id.desc())
-        .limit(ASIDES)
+        .limit(ASIDES + 1)
         .select(OutRow::as_select())
         .load(conn)?;
-    notices.reverse();
     let mut unanswered: Vec<InRow> = inbound_events::table
         .filter(inbound_events::conversation_id.eq(time.conversation.0))
         .filter(inbound_events::received_at.ge(time.from).and(inbound_events::received_at.lt(time.to)))
         .order(inbound_events::id.desc())
-        .limit(ASIDES)
+        .limit(ASIDES + 1)
         .select(InRow::as_select())
         .load(conn)?;
-    unanswered.reverse();
-    Ok(Asides { notices: OutRow::read_all(conn, notices)?, unanswered: InRow::read_all(conn, unanswered)? })
+    let mut waiting = match waits {
+        Some(user) => pending(conn, user)?,
+        None => Vec::new(),
+    };
+    let cut =
+        [turn_round(&mut notices), turn_round(&mut unanswered), turn_round(&mut waiting)].contains(&true);
+    Ok(Asides {
+        notices: OutRow::read_all(conn, notices)?,
+        unanswered: InRow::read_all(conn, unanswered)?,
+        waiting: InRow::read_all(conn, waiting)?,
+        cut,
+    })
 }
 
-/// A user's texts that no turn has taken up yet, in the order they were sent.
-pub(super) fn waiting(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Received>> {
-    let rows: Vec<InRow> = inbound_events::table
+/// What waits of a user, the last sent first.
+fn pending(conn: &mut Conn, user: UserId) -> QueryResult<Vec<InRow>> {
+    inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(PENDING))
-        .order((inbound_events::provider_at, inbound_events::id))
-        .limit(ASIDES)
+        .order((inbound_events::provider_at.desc(), inbound_events::id.desc()))
+        .limit(ASIDES + 1)
         .select(InRow::as_select())
-        .load(conn)?;
-    InRow::read_all(conn, rows)
+        .load(conn)
+}
+
+/// The newest become the last, without the one that was read beyond them; whether there was one.
+fn turn_round<T>(newest_first: &mut Vec<T>) -> bool {
+    let most = usize::try_from(ASIDES).unwrap_or(usize::MAX);
+    let cut = newest_first.len() > most;
+    newest_first.truncate(most);
+    newest_first.reverse();
+    cut
 }

@@ -145,7 +145,7 @@ pub(super) async fn show(
     Ok(Json(WholeConversation {
         conversation: Conversation::of(conversation),
         turns: Page::of(listed, turn),
-        asides: asides(shown.asides, shown.waiting),
+        asides: asides(shown.asides),
         question: shown.question.map(question),
     }))
 }

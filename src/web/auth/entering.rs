@@ -16,6 +16,7 @@ use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::db::DbError;
 use crate::store::{Conn, QueryResult};
 use crate::web::console::Console;
+use crate::web::places::{Follower, Places};
 
 /// How long a session lasts after it was last used.
 pub(super) const SESSION: SignedDuration = SignedDuration::from_secs(cookie::SECONDS);
@@ -44,7 +45,8 @@ pub(in crate::web) async fn by_password(
         Typed::Right => {
             let failed_before = console.access.throttle().succeeded();
             let token = Token::random();
-            let (new, old) = (token.hash(), cookie::held(headers).map(|(old, _)| old.hash()));
+            let (new, old) = (token.hash(), cookie::held(headers).map(|(old, _)| old));
+            let streams = console.streams.clone();
             let enter = move |conn: &mut Conn| {
                 // The password may have been another one for the time it took to compare.
                 if access::password(conn)?.as_ref() != Some(&hash) {
@@ -52,7 +54,7 @@ pub(in crate::web) async fn by_password(
                 }
                 record(conn, "sign_in", json!({ "with": "password", "failed_before": failed_before }), now)?;
                 if let Some(old) = old {
-                    access::end_session(conn, old)?;
+                    end(conn, &streams, &old)?;
                 }
                 access::open_session(conn, new, now, now + SESSION)?;
                 Ok(true)
@@ -80,7 +82,8 @@ pub(in crate::web) async fn by_link(
 ) -> Result<Entering, DbError> {
     let Some(link) = Token::read(link) else { return Ok(Entering::Refused) };
     let (token, now) = (Token::random(), console.clock.now());
-    let (link, new, old) = (link.hash(), token.hash(), cookie::held(headers).map(|(old, _)| old.hash()));
+    let (link, new, old) = (link.hash(), token.hash(), cookie::held(headers).map(|(old, _)| old));
+    let streams = console.streams.clone();
     let enter = move |conn: &mut Conn| {
         match access::use_link(conn, link, now)? {
             LinkUse::Dead => return Ok(LinkUse::Dead),
@@ -88,7 +91,7 @@ pub(in crate::web) async fn by_link(
         }
         record(conn, "sign_in", json!({ "with": "link" }), now)?;
         if let Some(old) = old {
-            access::end_session(conn, old)?;
+            end(conn, &streams, &old)?;
         }
         access::open_session(conn, new, now, now + SESSION)?;
         Ok(LinkUse::Opened)
@@ -109,14 +112,21 @@ pub(in crate::web) async fn link_stands(console: &Console, link: &str) -> Result
 /// Ends the session that a request comes with, and returns what makes the browser forget it.
 pub(in crate::web) async fn leave(console: &Console, headers: &HeaderMap) -> Result<[String; 2], DbError> {
     if let Some((token, _)) = cookie::held(headers) {
-        let (token, now) = (token.hash(), console.clock.now());
+        let (streams, now) = (console.streams.clone(), console.clock.now());
         let leave = move |conn: &mut Conn| {
             record(conn, "sign_out", json!({}), now)?;
-            access::end_session(conn, token)
+            end(conn, &streams, &token)
         };
         console.db.write(leave).await?;
     }
     Ok(cookie::take_back())
+}
+
+/// With the session ends what its pages follow.
+fn end(conn: &mut Conn, streams: &Places, session: &Token) -> QueryResult<()> {
+    access::end_session(conn, session.hash())?;
+    streams.end(Follower::Session(session.of_forms()));
+    Ok(())
 }
 
 fn given(token: &Token, headers: &HeaderMap) -> Entering {

@@ -7,6 +7,8 @@ use super::token::Token;
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::db::{Db, DbError};
 use crate::store::{Conn, access};
+use crate::web::console::Console;
+use crate::web::places::Follower;
 
 /// By which a key is known for one where it should not be, as in a repository.
 pub(super) const PREFIX: &str = "dlr_";
@@ -28,13 +30,17 @@ pub(in crate::web) async fn make(db: &Db, name: String, now: Timestamp) -> Resul
     Ok(key)
 }
 
-/// From here on the key opens nothing.
-pub(in crate::web) async fn revoke(db: &Db, id: i64, now: Timestamp) -> Result<(), DbError> {
+/// From here on the key opens nothing, and nothing that it opened is told on.
+pub(in crate::web) async fn revoke(console: &Console, id: i64) -> Result<(), DbError> {
+    let (streams, now) = (console.streams.clone(), console.clock.now());
     let revoke = move |conn: &mut Conn| {
         let Some(name) = access::revoke_key(conn, id, now)? else { return Ok(()) };
         let detail = json!({ "name": name });
         let entry = Entry { by: By::Console, kind: "key_revoked", subject: Subject::Key(id), detail };
-        audit::record(conn, &entry, now)
+        audit::record(conn, &entry, now)?;
+        // Here, since nobody may wait for the answer any more when it comes.
+        streams.end(Follower::Key(id));
+        Ok(())
     };
-    db.write(revoke).await
+    console.db.write(revoke).await
 }

@@ -79,7 +79,7 @@ pub(in crate::web) async fn revoke(
     Path(id): Path<i64>,
     SignedForm(Nothing {}): SignedForm<Nothing>,
 ) -> Response {
-    match keys::revoke(&console.db, id, console.clock.now()).await {
+    match keys::revoke(&console, id).await {
         Ok(()) => Redirect::to("/keys").into_response(),
         Err(error) => trouble(error),
     }

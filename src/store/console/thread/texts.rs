@@ -149,14 +149,15 @@ pub fn unanswered_text(conn: &mut Conn, id: EventId) -> QueryResult<Option<Recei
     Ok(InRow::read_all(conn, row.into_iter().collect())?.pop())
 }
 
-/// A user's texts that no turn has taken up yet.
+/// A user's texts that no turn has taken up yet, in the order they were sent.
 pub(super) fn waiting(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Received>> {
-    let rows: Vec<InRow> = inbound_events::table
+    let mut rows: Vec<InRow> = inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(PENDING))
-        .order((inbound_events::provider_at, inbound_events::id))
+        .order((inbound_events::provider_at.desc(), inbound_events::id.desc()))
         .limit(ASIDES)
         .select(InRow::as_select())
         .load(conn)?;
+    rows.reverse();
     InRow::read_all(conn, rows)
 }
 

@@ -35,7 +35,7 @@ struct Tab {
 }
 
 struct Hit {
-    /// Where it stands; none where nothing but its words is left.
+    /// Where it stands, or about whom it is if it stands nowhere; none where nothing but its words is left.
     path: Option<String>,
     /// Of its conversation.
     name: String,

@@ -24,7 +24,7 @@ use crate::store::{Conn, QueryResult, reactions};
 use crate::web::auth::Operator;
 use crate::web::console::Console;
 use crate::web::console::answers::{Failure, Id};
-use crate::web::places::{Follower, Place};
+use crate::web::places::Follower;
 use crate::web::sse::{self, Cursor};
 
 /// Pieces of an answer that come within this time are told together.
@@ -53,8 +53,8 @@ pub(in crate::web) async fn follow(
     let after = after.unwrap_or(Seq(-1));
     let reader = console.engine.connect(id, Some(after), |_| Ok(()));
     let begin = VecDeque::from([Event::default().retry(sse::RETRY)]);
-    let telling = Telling { console, reader, token, waiting: begin, _place: place };
-    Ok(sse::sent(telling.stream()))
+    let telling = Telling { console, reader, token, waiting: begin };
+    Ok(sse::sent(place, telling.stream()))
 }
 
 struct Telling {
@@ -62,7 +62,6 @@ struct Telling {
     reader: Reader<()>,
     token: String,
     waiting: VecDeque<Event>,
-    _place: Place,
 }
 
 /// What is to be drawn anew.
