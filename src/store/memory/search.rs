@@ -18,8 +18,9 @@ use crate::store::{Conn, QueryResult};
 
 /// Groups of one person that are searched, those first that heard something last.
 const GROUPS_SEARCHED: usize = 32;
-/// Answers in which a word may stand and still tell anything; in how many more it stands is not counted.
-const COMMON: i64 = 2_000;
+/// Rows of the index in which a word may stand and still tell anything, one or two for an answer; in how many more it
+/// stands is not counted.
+const COMMON: i64 = 1_000;
 
 /// Those whose answers a person may find.
 #[derive(Debug, Clone, PartialEq, Eq)]
