@@ -66,6 +66,7 @@ const UNREMEMBERED: &str = "
     SELECT 'the answer of turn ' || turns.id AS what FROM turns
     JOIN outbox ON outbox.turn_id = turns.id AND outbox.kind = 'reply'
     WHERE turns.kind IN ('chat', 'confirm')
+        AND EXISTS (SELECT 1 FROM inbound_events WHERE turn_id = turns.id AND outcome = 'replied')
         AND NOT EXISTS (SELECT 1 FROM agent_responses WHERE agent_responses.turn_id = turns.id)";
 
 /// Work that the program still has to do.
