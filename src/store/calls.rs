@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Conn;
 use super::codec::{failure_json, ms, result, result_json, to_json};
+use super::kept::Keep;
 use super::schema::{tool_calls, turns};
 use crate::conversation::transcript::{
     CallResult, CallRow, CallState, ConversationId, MediaKind, MediaRef, TurnId,
@@ -41,6 +42,7 @@ pub fn start(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<Star
             tool_calls::epoch.eq(epoch),
             tool_calls::updated_at.eq(ms(now)),
         ))
+        .kept()
         .execute(conn)?;
     Ok(if started == 1 { Start::Started } else { Start::NotStartable })
 }
@@ -67,6 +69,7 @@ pub fn finish(conn: &mut Conn, call: CallRow, state: &CallState, now: Timestamp)
             tool_calls::finished_at.eq(finished_at),
             tool_calls::updated_at.eq(ms(now)),
         ))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -81,6 +84,7 @@ pub(super) fn cancel_unstarted(conn: &mut Conn, turn: TurnId, now: Timestamp) ->
             tool_calls::finished_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
         ))
+        .kept()
         .execute(conn)
         .map(drop)
 }

@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Conn;
 use super::codec::{ms, time};
+use super::kept::Keep;
 use super::schema::{conversations, inbound_events, turns};
 use super::written::Written;
 use crate::conversation::lifecycle::{self, Lifecycle, Open};
@@ -66,6 +67,7 @@ pub fn begin(conn: &mut Conn, user: UserId, name: &str, now: Timestamp) -> Query
 pub fn touch(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult<()> {
     diesel::update(conversations::table.find(id.0))
         .set(conversations::last_activity_at.eq(ms(now)))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -78,6 +80,7 @@ pub fn reopen(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResul
             conversations::end_reason.eq(None::<String>),
             conversations::last_activity_at.eq(ms(now)),
         ))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -97,6 +100,7 @@ pub fn end(conn: &mut Conn, id: ConversationId, reason: EndReason, now: Timestam
             conversations::ended_at.eq(ms(now)),
             conversations::end_reason.eq(reason),
         ))
+        .kept()
         .execute(conn)
         .map(drop)
 }

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Conn;
 use super::codec::ms;
+use super::kept::Keep;
 use super::outbox::{self, Acceptance, Taken};
 use super::schema::{delivery_events, outbox as rows};
 use crate::conversation::transcript::OutboxId;
@@ -86,6 +87,7 @@ pub(super) fn advance(conn: &mut Conn, sid: &str, status: &str, now: Timestamp) 
     }
     diesel::update(rows::table.find(id))
         .set((rows::delivery.eq(status), rows::updated_at.eq(ms(now))))
+        .kept()
         .execute(conn)?;
     Ok(match status {
         _ if known.is_some_and(|known| known >= OVER) => None,

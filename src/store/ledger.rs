@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::Conn;
 use super::codec::{channel, channel_word, media, media_json, ms, time, unreadable, via, via_word};
+use super::kept::Keep;
 use super::schema::{inbound_events, turns};
 use super::users::{self, Newcomer};
 use super::written::Written;
@@ -116,7 +117,7 @@ fn wait_for_each_other(conn: &mut Conn, user: UserId, received: &Received, pace:
     }
     let first: Option<i64> = waiting.select(min(inbound_events::received_at)).first(conn)?;
     let begin = (at + pace.quiet_ms).min(first.unwrap_or(at) + pace.at_most_ms);
-    diesel::update(waiting).set(inbound_events::not_before.eq(begin)).execute(conn).map(drop)
+    diesel::update(waiting).set(inbound_events::not_before.eq(begin)).kept().execute(conn).map(drop)
 }
 
 #[derive(Queryable, Selectable)]
@@ -239,15 +240,18 @@ pub fn is_over(conn: &mut Conn, event: EventId) -> QueryResult<bool> {
 
 /// Puts texts into a turn; they share its end.
 pub fn take(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Timestamp) -> QueryResult<()> {
-    let ids: Vec<i64> = events.iter().map(|event| event.0).collect();
-    diesel::update(inbound_events::table.filter(inbound_events::id.eq_any(ids)))
-        .set((
-            inbound_events::state.eq("processing"),
-            inbound_events::turn_id.eq(turn.0),
-            inbound_events::updated_at.eq(ms(now)),
-        ))
-        .execute(conn)
-        .map(drop)
+    // One by one: a statement with a list in it is prepared anew at each use.
+    events.iter().try_for_each(|event| {
+        diesel::update(inbound_events::table.find(event.0))
+            .set((
+                inbound_events::state.eq("processing"),
+                inbound_events::turn_id.eq(turn.0),
+                inbound_events::updated_at.eq(ms(now)),
+            ))
+            .kept()
+            .execute(conn)
+            .map(drop)
+    })
 }
 
 /// Counts a failed beginning of work on the user's next text, and tells which text that is and how often it failed.
@@ -263,6 +267,7 @@ pub fn count_failure(
             inbound_events::updated_at.eq(ms(now)),
         ))
         .returning(inbound_events::attempts)
+        .kept()
         .get_result(conn)?;
     Ok(Some((event, attempts)))
 }
@@ -293,6 +298,7 @@ pub fn counted_before(
 pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
     diesel::update(inbound_events::table.find(event.0))
         .set(inbound_events::over_limit.eq(1))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -353,13 +359,13 @@ impl Ending {
 /// Ends a text that no turn took up.
 pub fn end(conn: &mut Conn, event: EventId, outcome: Outcome, now: Timestamp) -> QueryResult<()> {
     let ending = Ending::of(outcome, now);
-    diesel::update(inbound_events::table.find(event.0)).set(ending).execute(conn).map(drop)
+    diesel::update(inbound_events::table.find(event.0)).set(ending).kept().execute(conn).map(drop)
 }
 
 /// Ends the texts of a turn.
 pub fn end_of_turn(conn: &mut Conn, turn: TurnId, outcome: Outcome, now: Timestamp) -> QueryResult<()> {
     let (texts, ending) = (inbound_events::turn_id.eq(turn.0), Ending::of(outcome, now));
-    diesel::update(inbound_events::table.filter(texts)).set(ending).execute(conn).map(drop)
+    diesel::update(inbound_events::table.filter(texts)).set(ending).kept().execute(conn).map(drop)
 }
 
 /// The texts of a turn, in the order they were sent.

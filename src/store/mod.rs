@@ -23,6 +23,7 @@ pub mod follows;
 pub mod history;
 pub mod household;
 pub mod joining;
+mod kept;
 pub mod ledger;
 pub mod memory;
 pub mod notices;

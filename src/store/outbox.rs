@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::codec::{ms, number, time, unreadable};
 use super::deliveries::Terms;
+use super::kept::Keep;
 use super::schema::{delivery_events, outbox, pending_actions, users};
 use super::spend::Day;
 use super::written::Written;
@@ -145,6 +146,7 @@ pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim
             outbox::updated_at.eq(ms(now)),
         ))
         .returning(DueRow::as_returning())
+        .kept()
         .get_result(conn)?;
     Ok(Claim::Send(row.read()?))
 }
@@ -215,6 +217,7 @@ pub fn accepted(
                 outbox::updated_at.eq(ms(now)),
             ))
             .returning((outbox::user_id, outbox::segments, outbox::from_addr, outbox::kind))
+            .kept()
             .get_result(conn)
             .optional()?;
     // None if a callback was faster than the answer to our request.
@@ -263,8 +266,9 @@ fn arm(conn: &mut Conn, id: OutboxId, confirm_for: SignedDuration, now: Timestam
     let question = pending_actions::table.filter(pending_actions::prompt_outbox_id.eq(id.0));
     diesel::update(question.filter(pending_actions::expires_at.is_null()))
         .set((pending_actions::armed_at.eq(ms(now)), pending_actions::expires_at.eq(ms(now + confirm_for))))
+        .kept()
         .execute(conn)?;
-    diesel::update(question).set(pending_actions::armed_at.eq(ms(now))).execute(conn).map(drop)
+    diesel::update(question).set(pending_actions::armed_at.eq(ms(now))).kept().execute(conn).map(drop)
 }
 
 /// Certainly not taken: tried again at `not_before`, unless a status report has told otherwise meanwhile.
@@ -282,6 +286,7 @@ pub fn later(
             outbox::error.eq(json!({ "meaning": reason }).to_string()),
             outbox::updated_at.eq(ms(now)),
         ))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -297,6 +302,7 @@ pub fn unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> Q
             outbox::error.eq(json!({ "meaning": reason }).to_string()),
             outbox::updated_at.eq(ms(now)),
         ))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -365,6 +371,7 @@ pub fn not_found(conn: &mut Conn, id: OutboxId, looks: Looks, now: Timestamp) ->
     let counted: Option<i64> = diesel::update(outbox::table.find(id.0).filter(same))
         .set((outbox::looks.eq(outbox::looks + 1), outbox::updated_at.eq(ms(now))))
         .returning(outbox::looks)
+        .kept()
         .get_result(conn)
         .optional()?;
     let Some(counted) = counted else { return Ok(Missing::LookAgain) };
@@ -378,6 +385,7 @@ pub fn not_found(conn: &mut Conn, id: OutboxId, looks: Looks, now: Timestamp) ->
             outbox::not_before.eq(ms(now)),
             outbox::updated_at.eq(ms(now)),
         ))
+        .kept()
         .execute(conn)?;
     Ok(Missing::SendAgain)
 }
@@ -396,6 +404,7 @@ pub fn look_later(conn: &mut Conn, id: OutboxId, at: Timestamp, now: Timestamp) 
     }
     diesel::update(unknown)
         .set((outbox::not_before.eq(ms(at)), outbox::updated_at.eq(ms(now))))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -414,6 +423,7 @@ pub fn fail(conn: &mut Conn, id: OutboxId, why: &Failed<'_>, now: Timestamp) -> 
             outbox::error.eq(json!({ "code": why.code, "meaning": why.meaning }).to_string()),
             outbox::updated_at.eq(ms(now)),
         ))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -422,6 +432,7 @@ pub fn fail(conn: &mut Conn, id: OutboxId, why: &Failed<'_>, now: Timestamp) -> 
 pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user.0)).and(outbox::state.eq("queued"))))
         .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -432,6 +443,7 @@ pub fn put_aside(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> 
     let meant = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
     diesel::update(outbox::table.filter(meant.and(outbox::state.eq("queued"))))
         .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -442,12 +454,17 @@ pub fn withdraw(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
     let (from, to) = (format!("{key}:"), format!("{key};"));
     let meant = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
     let settled = outbox::state.eq_any(["accepted", "failed", "suppressed"]);
-    diesel::update(outbox::table.filter(meant.and(settled))).set(outbox::body.eq("")).execute(conn).map(drop)
+    diesel::update(outbox::table.filter(meant.and(settled)))
+        .set(outbox::body.eq(""))
+        .kept()
+        .execute(conn)
+        .map(drop)
 }
 
 fn suppress(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
         .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
+        .kept()
         .execute(conn)
         .map(drop)
 }

@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::Conn;
 use super::codec::{count, number};
+use super::kept::Keep;
 use super::schema::{reservations, usage};
 use crate::conversation::spending::{Budget, Charge, Estimate, Spent, Tokens};
 use crate::conversation::transcript::{TurnId, UserId};
@@ -110,6 +111,7 @@ pub fn settle(conn: &mut Conn, turn: TurnId, charge: Charge) -> QueryResult<()> 
             usage::tokens_out.eq(usage::tokens_out + output),
             usage::cost_micros.eq(usage::cost_micros + cost),
         ))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -127,6 +129,7 @@ pub(super) fn count_segments(conn: &mut Conn, user: UserId, day: &Day, segments:
         .on_conflict((usage::day, usage::user_id))
         .do_update()
         .set(usage::segments.eq(usage::segments + segments))
+        .kept()
         .execute(conn)
         .map(drop)
 }

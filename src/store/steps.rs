@@ -11,6 +11,7 @@ use super::codec::{
     arguments, arguments_json, brain, brain_word, count, failure, from_json, ms, number, result, stop,
     stop_word, tier, tier_word, time, to_json, unreadable,
 };
+use super::kept::Keep;
 use super::schema::{blocks, llm_steps, tool_calls, turns as turns_rows};
 use super::written::Written;
 use super::{Conn, spend, stream, turns};
@@ -90,6 +91,7 @@ pub fn complete(conn: &mut Conn, attempt: Attempt, response: &Response, now: Tim
         llm_steps::tokens_out.eq(response.tokens.map(|tokens| count(tokens.output))),
         llm_steps::finished_at.eq(ms(now)),
     ))
+    .kept()
     .execute(conn)?;
     spend::settle(conn, attempt.turn, response.charge)?;
     add_blocks(conn, attempt, response)?;
@@ -206,6 +208,7 @@ pub fn abandon(conn: &mut Conn, attempt: Attempt, abandoned: Abandoned, now: Tim
         llm_steps::error.eq(to_json(&stored)?),
         llm_steps::finished_at.eq(ms(now)),
     ))
+    .kept()
     .execute(conn)?;
     spend::settle(conn, attempt.turn, charge)?;
     turns::set_state(conn, attempt.turn, "ERROR", now)
@@ -227,6 +230,7 @@ pub fn abandon_unfinished(conn: &mut Conn, turn: TurnId, now: Timestamp) -> Quer
             llm_steps::error.eq(to_json(&StoredFailure::Interrupted)?),
             llm_steps::finished_at.eq(ms(now)),
         ))
+        .kept()
         .execute(conn)?;
     // Nobody knows how far the server came.
     spend::settle(conn, turn, Charge::Input)

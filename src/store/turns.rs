@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{brain, brain_word, from_json, ms, number, time, to_json, unreadable};
+use super::kept::Keep;
 use super::ledger::{self, Outcome};
 use super::memory::responses;
 use super::outbox::{self, NewText};
@@ -105,6 +106,7 @@ fn triage_word(triage: Triage) -> &'static str {
 pub fn set_triage(conn: &mut Conn, id: TurnId, triage: Triage, now: Timestamp) -> QueryResult<()> {
     diesel::update(turns::table.find(id.0).filter(turns::finished_at.is_null()))
         .set((turns::triage.eq(triage_word(triage)), turns::updated_at.eq(ms(now))))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -248,6 +250,7 @@ pub fn finish(conn: &mut Conn, end: &End<'_>, now: Timestamp) -> QueryResult<()>
             turns::finished_at.eq(ms(now)),
             turns::updated_at.eq(ms(now)),
         ))
+        .kept()
         .execute(conn)?;
     if finished == 0 {
         return Ok(());
@@ -266,6 +269,7 @@ pub fn finish(conn: &mut Conn, end: &End<'_>, now: Timestamp) -> QueryResult<()>
 pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(turns::table.filter(turns::user_id.eq(user.0).and(turns::finished_at.is_null())))
         .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -302,6 +306,7 @@ pub fn cancel_requested(conn: &mut Conn, id: TurnId) -> QueryResult<bool> {
 pub fn count_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<()> {
     diesel::update(turns::table.find(id.0))
         .set((turns::attempts.eq(turns::attempts + 1), turns::updated_at.eq(ms(now))))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -309,6 +314,7 @@ pub fn count_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<
 pub(super) fn set_state(conn: &mut Conn, id: TurnId, state: &str, now: Timestamp) -> QueryResult<()> {
     diesel::update(turns::table.find(id.0).filter(turns::finished_at.is_null()))
         .set((turns::state.eq(state), turns::updated_at.eq(ms(now))))
+        .kept()
         .execute(conn)
         .map(drop)
 }

@@ -1,6 +1,4 @@
-//! A condition that stands written out in its statement. SQLite uses a partial index only where it can read the index's
-//! condition in the statement (<https://www.sqlite.org/partialindex.html>); diesel's own way to write one, `sql`, has
-//! the statement prepared anew at each use.
+//! A condition that stands written out in its statement.
 
 use diesel::QueryResult;
 use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
@@ -8,7 +6,9 @@ use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::Bool;
 use diesel::sqlite::Sqlite;
 
-/// The condition of a partial index word for word, with its columns qualified.
+/// The condition of a partial index word for word, with its columns qualified. SQLite uses a partial index only where it
+/// can read the index's condition in the statement (<https://www.sqlite.org/partialindex.html>); diesel's own way to
+/// write one, `sql`, has the statement prepared anew at each use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Written(pub(super) &'static str);
 

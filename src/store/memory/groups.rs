@@ -1,12 +1,12 @@
 //! Those who heard the same words: only they find what was said to them together.
 
-use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Nullable};
+use diesel::sql_types::BigInt;
 use jiff::Timestamp;
 
 use super::responses::{self, NewAnswer, Owner};
 use crate::conversation::transcript::UserId;
+use crate::store::kept::Keep;
 use crate::store::schema::{memory_group_members, memory_groups};
 use crate::store::{Conn, QueryResult};
 
@@ -67,17 +67,22 @@ fn group_of(conn: &mut Conn, members: &[UserId]) -> QueryResult<GroupId> {
     Ok(GroupId(id))
 }
 
+#[derive(QueryableByName)]
+struct Group {
+    #[diesel(sql_type = BigInt)]
+    group_id: i64,
+}
+
 /// Their groups, the one first that heard something last.
 pub(super) fn of_user(conn: &mut Conn, user: UserId) -> QueryResult<Vec<GroupId>> {
-    let last_heard = sql::<Nullable<BigInt>>(
-        "(SELECT max(revision) FROM agent_responses WHERE owner = 'g' || memory_group_members.group_id)",
-    );
-    memory_group_members::table
-        .filter(memory_group_members::user_id.eq(user.0))
-        .order(last_heard.desc())
-        .select(memory_group_members::group_id)
-        .load(conn)
-        .map(|ids: Vec<i64>| ids.into_iter().map(GroupId).collect())
+    let groups: Vec<Group> = diesel::sql_query(
+        "SELECT group_id FROM memory_group_members WHERE user_id = ? ORDER BY \
+         (SELECT max(revision) FROM agent_responses WHERE owner = 'g' || memory_group_members.group_id) DESC",
+    )
+    .bind::<BigInt, _>(user.0)
+    .kept()
+    .load(conn)?;
+    Ok(groups.into_iter().map(|row| GroupId(row.group_id)).collect())
 }
 
 /// Takes the person out of all their groups. What the others heard with them stays theirs; the next words to the same

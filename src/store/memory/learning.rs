@@ -10,6 +10,7 @@ use crate::conversation::extraction::{Done, Extraction, RECOMMEND, ResponseType}
 use crate::conversation::transcript::{TurnId, UserId};
 use crate::memory::vector::Unit;
 use crate::store::codec::{ms, number, to_json};
+use crate::store::kept::Keep;
 use crate::store::schema::{agent_responses, tool_calls};
 use crate::store::written::Written;
 use crate::store::{Conn, QueryResult};
@@ -92,6 +93,7 @@ pub fn take(conn: &mut Conn, most: i64, now: Timestamp) -> QueryResult<Vec<Taken
                 agent_responses::attempts.eq(attempts + 1),
                 agent_responses::not_before.eq(ms(now + PAUSE)),
             ))
+            .kept()
             .execute(conn)?;
         let turn = turn.map(TurnId);
         let done = done_in(conn, turn)?;
@@ -127,6 +129,7 @@ pub fn give_back(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
             agent_responses::attempts.eq(agent_responses::attempts - 1),
             agent_responses::not_before.eq(ms(now + PAUSE)),
         ))
+        .kept()
         .execute(conn)
         .map(drop)
 }
@@ -135,6 +138,7 @@ pub fn give_back(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
 pub fn skip(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Recorded> {
     let skipped = diesel::update(agent_responses::table.find(id).filter(PENDING))
         .set((agent_responses::state.eq("skipped"), agent_responses::processed_at.eq(ms(now))))
+        .kept()
         .execute(conn)?;
     Ok(if skipped == 0 { Recorded::NotPending } else { Recorded::Done })
 }
@@ -179,6 +183,7 @@ pub fn complete(conn: &mut Conn, id: i64, learned: &Learned, now: Timestamp) -> 
                 agent_responses::processed_at.eq(ms(now)),
             ),
         ))
+        .kept()
         .execute(conn)?;
     if learned.general {
         everyone::suggest(conn, id, &question, &answer)?;
@@ -215,6 +220,7 @@ fn put_aside_the_same(conn: &mut Conn, owner: &str, likeness: i64, now: Timestam
                 agent_responses::revision.eq(revision),
                 agent_responses::processed_at.eq(ms(now)),
             ))
+            .kept()
             .execute(conn)?;
     }
     Ok(before)
@@ -268,6 +274,7 @@ pub fn embed(conn: &mut Conn, id: i64, vectors: &Embedded, now: Timestamp) -> Qu
             agent_responses::revision.eq(revision),
             agent_responses::processed_at.eq(ms(now)),
         ))
+        .kept()
         .execute(conn)?;
     Ok(if changed == 0 { Recorded::NotPending } else { Recorded::Done })
 }
@@ -284,6 +291,7 @@ pub fn count_failed_embedding(conn: &mut Conn, id: i64, model: &str) -> QueryRes
     let attempts = if by.as_deref() == Some(model) { attempts + 1 } else { 1 };
     diesel::update(agent_responses::table.find(id).filter(DONE))
         .set((agent_responses::embed_attempts.eq(attempts), agent_responses::embed_failed_by.eq(model)))
+        .kept()
         .execute(conn)
         .map(drop)
 }

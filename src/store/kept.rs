@@ -1,0 +1,147 @@
+//! Statements that SQLite reads once.
+
+use diesel::connection::LoadConnection;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::sql_types::BigInt;
+use diesel::sqlite::Sqlite;
+use diesel::{QueryResult, RunQueryDsl, define_sql_function};
+
+use super::Conn;
+
+define_sql_function! {
+    /// Rows that the last statement changed, without those that its triggers did.
+    fn changes() -> BigInt;
+}
+
+/// A statement that is prepared once for a connection. Diesel prepares each `UPDATE`, upsert and `sql_query` anew, since
+/// it cannot tell how many texts there may be of it (`AstPass::unsafe_to_cache_prepared`), and with an `UPDATE` the
+/// program of each trigger that it fires.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kept<S>(S);
+
+pub(super) trait Keep: Sized {
+    /// Keeps the prepared statement. Only where few texts are possible: each is kept for good.
+    fn kept(self) -> Kept<Self> {
+        Kept(self)
+    }
+}
+
+impl<S> Keep for S where S: QueryFragment<Sqlite> {}
+
+impl<S: QueryFragment<Sqlite>> Kept<S> {
+    /// How many rows it changed.
+    pub(super) fn execute(self, conn: &mut Conn) -> QueryResult<usize> {
+        // As a query without rows: a statement that is only run is borrowed by diesel, which then does not see that it
+        // is a kept one.
+        for row in LoadConnection::load(conn, Change(self))? {
+            row?;
+        }
+        let changed: i64 = diesel::select(changes()).get_result(conn)?;
+        Ok(usize::try_from(changed).unwrap_or(usize::MAX))
+    }
+}
+
+impl<S, Conn> RunQueryDsl<Conn> for Kept<S> {}
+
+impl<S: Query> Query for Kept<S> {
+    type SqlType = S::SqlType;
+}
+
+impl<S> QueryId for Kept<S> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<S: QueryFragment<Sqlite>> QueryFragment<Sqlite> for Kept<S> {
+    fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        self.0.walk_ast(pass)
+    }
+
+    fn is_safe_to_cache_prepared(&self, _backend: &Sqlite) -> QueryResult<bool> {
+        Ok(true)
+    }
+}
+
+/// The same, as a query that gives no rows.
+struct Change<S>(Kept<S>);
+
+impl<S> Query for Change<S> {
+    type SqlType = BigInt;
+}
+
+impl<S> QueryId for Change<S> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<S: QueryFragment<Sqlite>> QueryFragment<Sqlite> for Change<S> {
+    fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        self.0.walk_ast(pass)
+    }
+
+    fn is_safe_to_cache_prepared(&self, backend: &Sqlite) -> QueryResult<bool> {
+        self.0.is_safe_to_cache_prepared(backend)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use diesel::connection::{InstrumentationEvent, SimpleConnection};
+    use diesel::prelude::*;
+    use diesel::sql_query;
+
+    use super::*;
+    use crate::store::schema::conversations;
+    use crate::store::scratch;
+
+    /// How many statements are kept while `work` runs twice.
+    fn kept(work: impl Fn(&mut Conn)) -> usize {
+        let mut conn = scratch();
+        // What counts the changed rows is kept too.
+        diesel::select(changes()).get_result::<i64>(&mut conn).unwrap();
+        let count = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&count);
+        conn.set_instrumentation(move |event: InstrumentationEvent<'_>| {
+            if let InstrumentationEvent::CacheQuery { .. } = event {
+                *counted.lock().unwrap() += 1;
+            }
+        });
+        work(&mut conn);
+        work(&mut conn);
+        *count.lock().unwrap()
+    }
+
+    #[test]
+    fn an_update_is_prepared_once() {
+        let rename = || diesel::update(conversations::table.find(1)).set(conversations::name.eq("A talk"));
+        assert_eq!(kept(|conn| assert_eq!(rename().kept().execute(conn), Ok(0))), 1);
+        // Else this could go.
+        assert_eq!(kept(|conn| assert_eq!(rename().execute(conn), Ok(0))), 0);
+    }
+
+    #[test]
+    fn a_query_that_is_written_out_is_prepared_once() {
+        #[derive(Debug, PartialEq, QueryableByName)]
+        struct Name {
+            #[diesel(sql_type = diesel::sql_types::Text)]
+            name: String,
+        }
+        let names = |conn: &mut Conn| sql_query("SELECT name FROM conversations").kept().load::<Name>(conn);
+        assert_eq!(kept(|conn| assert_eq!(names(conn), Ok(Vec::new()))), 1);
+    }
+
+    #[test]
+    fn the_rows_that_an_update_changed_are_counted_without_those_of_triggers() {
+        let mut conn = scratch();
+        conn.batch_execute(
+            "INSERT INTO users(id, phone, status, created_at, updated_at) VALUES (1, '+15550100001', 'active', 0, 0);
+             INSERT INTO conversations(id, user_id, name, started_at, last_activity_at) VALUES (1, 1, 'A', 0, 0);",
+        )
+        .unwrap();
+        let end = diesel::update(conversations::table)
+            .set((conversations::ended_at.eq(1), conversations::end_reason.eq("cleared")));
+        assert_eq!(end.kept().execute(&mut conn), Ok(1));
+    }
+}
