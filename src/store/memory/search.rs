@@ -1,6 +1,6 @@
 //! What somebody may find: every statement filters by owner before it ranks anything.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
@@ -13,14 +13,16 @@ use crate::conversation::transcript::{TurnId, UserId};
 use crate::memory::index::{Change, Vectors};
 use crate::memory::vector::Unit;
 use crate::store::codec::{time, unreadable};
+use crate::store::kept::Keep;
 use crate::store::schema::agent_responses;
 use crate::store::{Conn, QueryResult};
 
 /// Groups of one person that are searched, those first that heard something last.
 const GROUPS_SEARCHED: usize = 32;
-/// Rows of the index in which a word may stand and still tell anything, one or two for an answer; in how many more it
-/// stands is not counted.
-const COMMON: i64 = 1_000;
+/// Rows of the index in which a word may stand and still tell anything, one or two for an answer.
+const COMMON: usize = 1_000;
+/// Rows that are ranked at most; of more, those of the commoner words are left out.
+const RANKED_ROWS: usize = 2_000;
 
 /// Those whose answers a person may find.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,54 +40,91 @@ pub fn owners(conn: &mut Conn, viewer: UserId) -> QueryResult<Owners> {
     Ok(Owners([Owner::User(viewer).key(), Owner::Everyone.key()].into_iter().chain(groups).collect()))
 }
 
-#[derive(QueryableByName)]
-struct Id {
-    #[diesel(sql_type = BigInt)]
-    id: i64,
+/// The answers of these owners in which these words stand, best first: a rarer word counts for more. `words` are plain:
+/// letters and digits.
+pub fn by_words(conn: &mut Conn, owners: &Owners, words: &[String], most: usize) -> QueryResult<Vec<i64>> {
+    // FTS5's own rank reads every row of each word and of each owner, whoever they belong to, at each search.
+    let mut weights: HashMap<i64, f64> = HashMap::new();
+    let mut left = RANKED_ROWS;
+    for word in rarest_first(conn, words)? {
+        let rows = rows_with(conn, &within(owners, &quoted(word)), COMMON)?;
+        if rows.len() == COMMON {
+            continue;
+        }
+        let Some(rest) = left.checked_sub(rows.len()) else { break };
+        left = rest;
+        let weight = (COMMON as f64 / rows.len() as f64).ln_1p();
+        rows.into_iter().for_each(|row| *weights.entry(row).or_default() += weight);
+    }
+    // Where every word is a common one, only what holds two of them is worth telling, the newest first.
+    if let ([one, other, ..], true) = (words, weights.is_empty()) {
+        let both = format!("({} AND {})", quoted(one), quoted(other));
+        let rows = rows_with(conn, &within(owners, &both), 2 * most)?;
+        weights.extend(rows.into_iter().map(|row| (row, 1.0)));
+    }
+    Ok(best(weights, most))
 }
 
-/// The answers of these owners in which most of these words stand, best first. `words` are plain: letters and digits.
-pub fn by_words(conn: &mut Conn, owners: &Owners, words: &[String], most: usize) -> QueryResult<Vec<i64>> {
-    let mut rare = Vec::new();
-    for word in words {
-        if counted(conn, owners, word)? < COMMON {
-            rare.push(word.as_str());
-        }
+/// A text and what was noted of it stand in two rows, 2 * id and 2 * id + 1; notes count half.
+fn best(weights: HashMap<i64, f64>, most: usize) -> Vec<i64> {
+    let mut answers: HashMap<i64, f64> = HashMap::new();
+    for (row, weight) in weights {
+        let weight = if row % 2 == 0 { weight } else { weight / 2.0 };
+        let best = answers.entry(row / 2).or_default();
+        *best = best.max(weight);
     }
-    // Where every word is a common one, only what holds two of them is worth ranking.
-    let wanted = match (rare.as_slice(), words) {
-        ([], [one, other, ..]) => format!("{} AND {}", quoted(one), quoted(other)),
-        ([], _) => return Ok(Vec::new()),
-        (rare, _) => rare.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" OR "),
-    };
-    let sought = within(owners, &format!("({wanted})"));
-    // A text and what was noted of it stand in two rows, 2 * id and 2 * id + 1; notes count half.
-    let rows: Vec<Id> = diesel::sql_query(
-        "SELECT rowid / 2 AS id FROM response_words WHERE response_words MATCH ? \
-         ORDER BY bm25(response_words, 0.0, 1.0, 1.0) / (1 + rowid % 2), rowid DESC LIMIT ?",
+    let mut answers: Vec<(i64, f64)> = answers.into_iter().collect();
+    answers.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
+    answers.into_iter().take(most).map(|(id, _)| id).collect()
+}
+
+/// By how often they stand in anybody's answers, which is told without a look at whose they are.
+fn rarest_first<'a>(conn: &mut Conn, words: &'a [String]) -> QueryResult<Vec<&'a str>> {
+    let mut counted = Vec::new();
+    for word in words {
+        let row: Row = diesel::sql_query(
+            "SELECT count(*) AS rowid FROM (SELECT 1 FROM response_words WHERE response_words MATCH ? LIMIT ?)",
+        )
+        .bind::<Text, _>(within_text(&quoted(word)))
+        .bind::<BigInt, _>(limit(COMMON))
+        .kept()
+        .get_result(conn)?;
+        counted.push((row.rowid, word.as_str()));
+    }
+    counted.sort_by_key(|(rows, _)| *rows);
+    Ok(counted.into_iter().map(|(_, word)| word).collect())
+}
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = BigInt)]
+    rowid: i64,
+}
+
+/// The newest rows of the index that match.
+fn rows_with(conn: &mut Conn, sought: &str, most: usize) -> QueryResult<Vec<i64>> {
+    let rows: Vec<Row> = diesel::sql_query(
+        "SELECT rowid FROM response_words WHERE response_words MATCH ? ORDER BY rowid DESC LIMIT ?",
     )
     .bind::<Text, _>(sought)
-    .bind::<BigInt, _>(i64::try_from(2 * most).unwrap_or(i64::MAX))
+    .bind::<BigInt, _>(limit(most))
+    .kept()
     .load(conn)?;
-    let mut each = HashSet::new();
-    Ok(rows.into_iter().map(|row| row.id).filter(|id| each.insert(*id)).take(most).collect())
+    Ok(rows.into_iter().map(|row| row.rowid).collect())
 }
 
-/// In how many of their answers a word stands, as far as that matters.
-fn counted(conn: &mut Conn, owners: &Owners, word: &str) -> QueryResult<i64> {
-    let row: Id = diesel::sql_query(
-        "SELECT count(*) AS id FROM (SELECT 1 FROM response_words WHERE response_words MATCH ? LIMIT ?)",
-    )
-    .bind::<Text, _>(within(owners, &quoted(word)))
-    .bind::<BigInt, _>(COMMON)
-    .get_result(conn)?;
-    Ok(row.id)
+fn limit(rows: usize) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
 /// What is sought, in what these owners may find.
 fn within(owners: &Owners, sought: &str) -> String {
     let owners: Vec<String> = owners.0.iter().map(|owner| quoted(owner)).collect();
-    format!("owner:({}) AND {{said told}}:{sought}", owners.join(" OR "))
+    format!("owner:({}) AND {}", owners.join(" OR "), within_text(sought))
+}
+
+fn within_text(sought: &str) -> String {
+    format!("{{said told}}:{sought}")
 }
 
 /// A word as FTS5 takes it for nothing but a word.
@@ -101,7 +140,7 @@ pub struct Sought<'a> {
 }
 
 #[derive(Queryable)]
-struct Row {
+struct Found {
     id: i64,
     scope: String,
     question: String,
@@ -125,12 +164,13 @@ pub fn candidates(
     sought: Option<Sought<'_>>,
     but_from: Option<TurnId>,
 ) -> QueryResult<Vec<Candidate>> {
-    let findable =
-        agent_responses::owner.eq_any(owners.keys()).and(agent_responses::state.eq_any(["pending", "done"]));
+    let findable = agent_responses::owner
+        .eq_any(padded(owners.keys()))
+        .and(agent_responses::state.eq_any(["pending", "done"]));
     let but_from = but_from.map_or(i64::MAX, |turn| turn.0);
     let elsewhere = agent_responses::turn_id.is_null().or(agent_responses::turn_id.lt(but_from));
-    let rows: Vec<Row> = agent_responses::table
-        .filter(agent_responses::id.eq_any(ids).and(findable).and(elsewhere))
+    let rows: Vec<Found> = agent_responses::table
+        .filter(agent_responses::id.eq_any(padded(ids)).and(findable).and(elsewhere))
         .select((
             agent_responses::id,
             agent_responses::scope,
@@ -145,11 +185,21 @@ pub fn candidates(
             agent_responses::trigger_vec,
             agent_responses::response_vec,
         ))
+        .kept()
         .load(conn)?;
     rows.into_iter().map(|row| candidate(row, sought)).collect()
 }
 
-fn candidate(row: Row, sought: Option<Sought<'_>>) -> QueryResult<Candidate> {
+/// The same values, the last one again and again: of lists of few lengths there are few statements to keep.
+fn padded<T: Clone>(values: &[T]) -> Vec<T> {
+    let mut padded = values.to_vec();
+    if let Some(last) = values.last() {
+        padded.resize(values.len().next_power_of_two(), last.clone());
+    }
+    padded
+}
+
+fn candidate(row: Found, sought: Option<Sought<'_>>) -> QueryResult<Candidate> {
     // Vectors of different models are never compared.
     let sought = sought.filter(|sought| row.embed_model.as_deref() == Some(sought.model));
     let likeness = |stored: Option<&Vec<u8>>| {
