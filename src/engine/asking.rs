@@ -15,8 +15,10 @@ use crate::conversation::transcript::{Arguments, Brain, Stop};
 use crate::conversation::turn::{Ask, Failure};
 use crate::failpoint;
 use crate::llm::{Model, ModelError, RawCall, StepOut};
+use crate::store::Conn;
 use crate::store::spend::{self, Day, Reservation};
 use crate::store::steps::{self, Abandoned, Attempt, NewCall, Response};
+use crate::store::stream::writing::{self, Piece};
 use crate::store::turns;
 
 /// Longest time a model may take for one response.
@@ -33,6 +35,12 @@ struct Call {
     model: Arc<dyn Model>,
     request: ModelRequest,
     estimate: Estimate,
+}
+
+/// A call's answer, and what of it was streamed last and is not in the log yet.
+struct Answered {
+    step: StepOut,
+    rest: Vec<Piece>,
 }
 
 /// A call without an answer.
@@ -71,16 +79,18 @@ impl Engine {
         failpoint::reached("step.answered");
         match answer {
             Ok(answer) => {
-                metrics.model_answered(call.brain, answer.usage);
-                self.record_step(scene, &call, answer).await?;
+                metrics.model_answered(call.brain, answer.step.usage);
+                let progress = self.record_step(scene, &call, answer).await?;
+                failpoint::reached("step.recorded");
+                Ok(progress)
             }
             Err(failed) => {
                 metrics.model_failed(call.brain, &failed.error);
                 self.record_failure(call.attempt, failed).await?;
+                failpoint::reached("step.recorded");
+                Ok(Progress::GoesOn)
             }
         }
-        failpoint::reached("step.recorded");
-        Ok(Progress::GoesOn)
     }
 
     fn prepare(&self, scene: &Scene, past: &Past, ask: &Ask) -> Call {
@@ -163,7 +173,7 @@ impl Engine {
         })
     }
 
-    async fn call(&self, call: &Call) -> Result<StepOut, Failed> {
+    async fn call(&self, call: &Call) -> Result<Answered, Failed> {
         // Held around the call only, so that nobody waits for another's tools.
         let place = self.0.model_places.acquire().await;
         let mut recorder = Recorder::new(&self.0.parts.db, &self.0.parts.clock, call.attempt);
@@ -174,23 +184,31 @@ impl Engine {
         };
         let answer = tokio::time::timeout(MODEL_TIMEOUT, call.model.step(&call.request, &mut sink)).await;
         drop(place);
-        recorder.finish().await;
-        answer.unwrap_or(Err(ModelError::Timeout)).map_err(|error| {
-            let charge = charge(&error, heard);
-            Failed { error, charge }
-        })
+        let rest = recorder.finish().await;
+        match answer.unwrap_or(Err(ModelError::Timeout)) {
+            Ok(step) => Ok(Answered { step, rest }),
+            Err(error) => Err(Failed { charge: charge(&error, heard), error }),
+        }
     }
 
-    async fn record_step(&self, scene: &Scene, call: &Call, answer: StepOut) -> anyhow::Result<()> {
-        let charge = self.charge(&answer, call.estimate);
-        let StepOut { text, thinking, calls, stop, usage, response_id } = answer;
+    async fn record_step(
+        &self,
+        scene: &Scene,
+        call: &Call,
+        Answered { step, rest }: Answered,
+    ) -> anyhow::Result<Progress> {
+        let charge = self.charge(&step, call.estimate);
+        let StepOut { text, thinking, calls, stop, usage, response_id } = step;
         // A response that was cut off or stopped may hold half a call: none of it runs.
         let whole = matches!(stop, Stop::Done | Stop::Other(_));
         let calls = calls.into_iter().filter(|_| whole).map(|call| self.new_call(scene, call)).collect();
         let response = Response { text, thinking, stop, calls, tokens: usage, charge, response_id };
         let (attempt, now) = (call.attempt, self.now());
-        self.0.parts.db.write(move |conn| steps::complete(conn, attempt, &response, now)).await?;
-        Ok(())
+        let record = move |conn: &mut Conn| {
+            writing::append(conn, attempt, &rest, now)?;
+            steps::complete(conn, attempt, &response, now)
+        };
+        self.record_and_go_on(scene, record).await
     }
 
     /// What the model asks for, as this user wants it. What is stored is what runs, also after a crash.

@@ -30,7 +30,10 @@ impl Engine {
     /// Starts the calls: several reads together, or one write or deletion.
     pub(super) async fn start_calls(&self, scene: &Scene, rows: &[CallRow]) -> anyhow::Result<Progress> {
         let conversation = scene.live.conversation;
-        let shown = self.0.parts.db.read(move |conn| calls::shown(conn, conversation)).await?;
+        let shown = match self.name_ids(scene, rows) {
+            true => self.0.parts.db.read(move |conn| calls::shown(conn, conversation)).await?,
+            false => Vec::new(),
+        };
         let calls = try_join_all(rows.iter().map(|row| self.start_call(scene, *row, &shown)));
         let writes = rows.iter().filter_map(|row| find(scene, *row)).any(|call| call.tier == Tier::Write);
         let progress = if writes {
@@ -43,7 +46,20 @@ impl Engine {
             }
         };
         let ended = progress.iter().any(|progress| matches!(progress, Progress::Ended));
-        Ok(if ended { Progress::Ended } else { Progress::GoesOn })
+        Ok(match (ended, progress.into_iter().next()) {
+            (true, _) => Progress::Ended,
+            // Of several, none has seen what became of all.
+            (false, Some(alone)) if rows.len() == 1 => alone,
+            (false, _) => Progress::GoesOn,
+        })
+    }
+
+    /// Whether any of the calls is about an id, which a result must have shown before.
+    fn name_ids(&self, scene: &Scene, rows: &[CallRow]) -> bool {
+        let calls = rows.iter().filter_map(|row| find(scene, *row));
+        let mut uses =
+            calls.filter_map(|call| self.0.parts.tools.get(&call.name)?.check(&call.arguments).ok());
+        uses.any(|uses| !uses.refs.is_empty())
     }
 
     /// Calls that only read, or fetch what a question will be about, were cut off. What has a result keeps it.
@@ -58,17 +74,17 @@ impl Engine {
 
     async fn start_call(&self, scene: &Scene, row: CallRow, shown: &[MediaRef]) -> anyhow::Result<Progress> {
         let Some(call) = find(scene, row) else { return Ok(Progress::GoesOn) };
-        let Some(tool) = self.0.parts.tools.get(&call.name) else {
-            return self.record(row, CallState::Failed(self.unknown_tool(scene, call))).await;
+        let Some((spec, tool)) = self.0.parts.tools.find(&call.name) else {
+            return self.record(scene, row, CallState::Failed(self.unknown_tool(scene, call))).await;
         };
         let uses = match tool.check(&call.arguments) {
             Ok(uses) => uses,
-            Err(failure) => return self.record(row, CallState::Failed(failure)).await,
+            Err(failure) => return self.record(scene, row, CallState::Failed(failure)).await,
         };
-        match approval::decide(&tool.spec(), call, &uses, scene.user.rights, shown) {
+        match approval::decide(spec, call, &uses, scene.user.rights, shown) {
             Decision::Refuse(failure) => {
                 let note = entry(scene, "refused", row, failure.for_model.clone());
-                self.record_noted(row, CallState::Failed(failure), Some(note)).await
+                self.record_noted(scene, row, CallState::Failed(failure), Some(note)).await
             }
             Decision::Run(cleared) => {
                 let tool = tool.clone();
@@ -87,18 +103,19 @@ impl Engine {
     ) -> anyhow::Result<Progress> {
         let (row, now) = (call.row, self.now());
         let intent = (call.tier != Tier::Read).then(|| entry(scene, "write", row, intent(call)));
+        let records = self.records(scene, call.tier);
         let start = move |conn: &mut _| {
-            let start = calls::start(conn, row, now)?;
-            if let (Start::Started, Some(intent)) = (start, &intent) {
+            if calls::start(conn, row, now)? == Start::NotStartable {
+                return Ok(None);
+            }
+            if let Some(intent) = &intent {
                 audit::record(conn, intent, now)?;
             }
-            Ok(start)
+            records(conn).map(Some)
         };
-        if self.0.parts.db.write(start).await? == Start::NotStartable {
-            return Ok(Progress::GoesOn);
-        }
+        let Some(records) = self.0.parts.db.write(start).await? else { return Ok(Progress::GoesOn) };
         failpoint::reached("call.started");
-        let world = self.world(scene, call.tier).await?;
+        let world = self.world_with(scene, records);
         let ended = tokio::time::timeout(tool.timeout(), tool.run(cleared, &world)).await;
         failpoint::reached("call.ran");
         let state = match ended {
@@ -125,7 +142,7 @@ impl Engine {
                 return Ok(Progress::GoesOn);
             }
         };
-        self.record(row, state).await
+        self.record(scene, row, state).await
     }
 
     /// A call that was started and has no result: a read runs again, a write is looked into.
@@ -153,7 +170,7 @@ impl Engine {
                 }
             }
         };
-        self.record(row, state).await
+        self.record(scene, row, state).await
     }
 
     async fn again_or_unknown(&self, row: CallRow) -> anyhow::Result<CallState> {
@@ -173,19 +190,19 @@ impl Engine {
         let items = match previewed {
             Ok(Ok(items)) => items,
             Ok(Err(ToolError::TellModel(failure))) => {
-                return self.record(call.row, CallState::Failed(failure)).await;
+                return self.record(scene, call.row, CallState::Failed(failure)).await;
             }
             Ok(Err(ToolError::Fatal(error))) => {
                 tracing::error!(tool = call.name, error = format!("{error:#}"), "preview failed");
-                return self.record(call.row, CallState::Failed(internal())).await;
+                return self.record(scene, call.row, CallState::Failed(internal())).await;
             }
             Ok(Err(ToolError::Unknown(_))) | Err(_) => {
-                return self.record(call.row, CallState::Failed(too_slow())).await;
+                return self.record(scene, call.row, CallState::Failed(too_slow())).await;
             }
         };
         if let Err(failure) = approval::requested(&items, Words::of(&world)) {
             let note = entry(scene, "refused", call.row, failure.for_model.clone());
-            return self.record_noted(call.row, CallState::Failed(failure), Some(note)).await;
+            return self.record_noted(scene, call.row, CallState::Failed(failure), Some(note)).await;
         }
         let mut before: Vec<&str> = scene.turn.done_so_far();
         before.extend(scene.plan.preface.as_deref());
@@ -234,8 +251,13 @@ impl Engine {
         }
     }
 
-    pub(super) async fn record(&self, row: CallRow, state: CallState) -> anyhow::Result<Progress> {
-        self.record_noted(row, state, None).await
+    pub(super) async fn record(
+        &self,
+        scene: &Scene,
+        row: CallRow,
+        state: CallState,
+    ) -> anyhow::Result<Progress> {
+        self.record_noted(scene, row, state, None).await
     }
 
     /// A call that ended well, with what it does to our own records.
@@ -248,7 +270,7 @@ impl Engine {
     ) -> anyhow::Result<Progress> {
         let Ran { result, deeds } = ran;
         if deeds.is_empty() {
-            return self.record_noted(row, CallState::Done(result), note).await;
+            return self.record_noted(scene, row, CallState::Done(result), note).await;
         }
         let (doer, settings, now) = (Doer::of(scene, row), self.0.parts.settings.clone(), self.now());
         let record = move |conn: &mut _| {
@@ -258,15 +280,16 @@ impl Engine {
             calls::finish(conn, row, &CallState::Done(result), now)?;
             deeds.iter().try_for_each(|deed| deeds::perform(conn, &doer, deed, &settings, now))
         };
-        self.0.parts.db.write(record).await?;
+        let progress = self.record_and_go_on(scene, record).await?;
         failpoint::reached("call.recorded");
         self.0.parts.outbox.ring();
         self.0.retries.notify_one();
-        Ok(Progress::GoesOn)
+        Ok(progress)
     }
 
     async fn record_noted(
         &self,
+        scene: &Scene,
         row: CallRow,
         state: CallState,
         note: Option<Entry>,
@@ -278,9 +301,9 @@ impl Engine {
             }
             calls::finish(conn, row, &state, now)
         };
-        self.0.parts.db.write(record).await?;
+        let progress = self.record_and_go_on(scene, record).await?;
         failpoint::reached("call.recorded");
-        Ok(Progress::GoesOn)
+        Ok(progress)
     }
 
     fn unknown_tool(&self, scene: &Scene, call: &ToolCall) -> CallFailure {

@@ -12,7 +12,7 @@ use crate::memory::index::Index;
 use crate::memory::vector::Unit;
 use crate::store::db::DbError;
 use crate::store::memory::search::{self, Owners, Sought};
-use crate::store::{Conn, QueryResult, history};
+use crate::store::{Conn, QueryResult};
 
 /// Somebody waits for the answer: without vectors by then, words alone are searched.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -21,31 +21,34 @@ const LOOKED_AT: usize = RANKED + 20;
 /// Changed rows that are read at once, so that a long memory is never read in one piece.
 const PAGE: i64 = 1_000;
 
+/// What a turn is told of what was said before.
+pub(super) enum Remembered {
+    Lines(Vec<String>),
+    /// Meanwhile its user or the operator took the turn back.
+    TakenBack,
+}
+
 impl Engine {
-    /// The lines for a turn's prompt. A memory that cannot be read costs the turn nothing but its lines, and one that is
-    /// taken back needs none.
-    pub(super) async fn remembered(&self, scene: &Scene) -> Vec<String> {
+    /// The lines for a turn's prompt, but for what was said from turn `shown` on, which is before the model's eyes. A
+    /// memory that cannot be read costs the turn nothing but its lines.
+    pub(super) async fn remembered(&self, scene: &Scene, shown: Option<TurnId>) -> Remembered {
         let query = scene.turn.texts.join(" ");
         if scene.plan.brain == Brain::Keyword || scene.turn.cancel_requested {
-            return Vec::new();
+            return Remembered::Lines(Vec::new());
         }
-        let conversation = scene.live.conversation;
-        let search = async {
-            let shown = self.0.parts.db.read(move |conn| history::oldest_shown(conn, conversation)).await?;
-            self.recall(scene.user.id, &query, shown).await
-        };
         let found = tokio::select! {
-            found = search => found,
-            () = self.taken_back(scene) => return Vec::new(),
+            found = self.recall(scene.user.id, &query, shown) => found,
+            () = self.taken_back(scene) => return Remembered::TakenBack,
         };
-        match found {
+        let lines = match found {
             Ok(recalled) => recall::lines(&recalled, &self.0.parts.settings.zone),
             Err(error) => {
                 let error = anyhow::Error::from(error);
                 tracing::error!(turn = %scene.live.id, error = format!("{error:#}"), "memory could not be searched");
                 Vec::new()
             }
-        }
+        };
+        Remembered::Lines(lines)
     }
 
     /// What `viewer` would be told when they say this, but for what was said from turn `but_from` on. To "2" and "yes"

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::ending::{self, WayBack};
+use super::recalling::Remembered;
 use super::{Engine, SmsReactions};
 use crate::conversation::facts::Facts;
 use crate::conversation::prompt::PastTurn;
@@ -13,7 +14,7 @@ use crate::store::history;
 use crate::store::ledger::Outcome;
 use crate::store::memory::facts;
 use crate::store::turns::{self, End, Kind, Live, Plan, Triage};
-use crate::store::users;
+use crate::store::{Conn, QueryResult, users};
 
 /// A chat turn as it stands, with what its steps need.
 pub(super) struct Scene {
@@ -28,6 +29,13 @@ pub(super) struct Scene {
 }
 
 impl Scene {
+    pub(super) fn read(conn: &mut Conn, user: UserId, live: Live) -> QueryResult<Self> {
+        let turns::Loaded { turn, plan, events, run } = turns::load(conn, live)?;
+        let user = users::get(conn, user)?;
+        let facts = facts::known(conn, user.id)?;
+        Ok(Self { live, turn, plan, user, events, facts, run })
+    }
+
     pub(super) fn way_back(&self) -> WayBack {
         WayBack::back(self.user.clone(), self.live.id, &self.events).in_run(self.live.id, self.run)
     }
@@ -45,7 +53,10 @@ pub(super) struct Past {
 
 /// Whether a turn goes on.
 pub(super) enum Progress {
+    /// How it stands is to be read.
     GoesOn,
+    /// It goes on from here: read in the commit of its last record.
+    Stands(Box<Scene>),
     Ended,
 }
 
@@ -65,25 +76,33 @@ impl Engine {
         let since = self.start_of_day();
         let read = move |conn: &mut _| {
             let turns = history::past_turns(conn, conversation)?;
-            Ok((turns, history::done_before(conn, user, conversation, since)?))
+            let done_today = history::done_before(conn, user, conversation, since)?;
+            let shown = history::oldest_shown(conn, conversation)?;
+            Ok((turns, done_today, shown, Scene::read(conn, user, live)?))
         };
-        let (turns, done_today) = self.0.parts.db.read(read).await?;
-        let recalled = self.remembered(&self.scene(user, live).await?).await;
+        let (turns, done_today, shown, scene) = self.0.parts.db.read(read).await?;
+        let (recalled, mut known) = match self.remembered(&scene, shown).await {
+            Remembered::Lines(lines) => (lines, Some(scene)),
+            Remembered::TakenBack => (Vec::new(), None),
+        };
         let past = Past { turns, done_today, recalled };
         loop {
-            let scene = self.scene(user, live).await?;
+            let scene = match known.take() {
+                Some(scene) => scene,
+                None => self.scene(user, live).await?,
+            };
             if scene.plan.triage != Triage::Respond && !scene.turn.cancel_requested {
                 match self.triage(&scene, &past).await? {
                     Progress::Ended => return Ok(()),
                     // Meanwhile the turn may have been taken back.
-                    Progress::GoesOn => continue,
+                    Progress::GoesOn | Progress::Stands(_) => continue,
                 }
             }
             let step = scene.turn.next(self.now(), &self.0.parts.settings.limits);
             let progress = match step {
                 Step::AskModel(ask) => self.ask(&scene, &past, &ask).await?,
                 Step::StartCalls(calls) => self.start_calls(&scene, &calls).await?,
-                Step::AnswerCall(call, state) => self.record(call, state).await?,
+                Step::AnswerCall(call, state) => self.record(&scene, call, state).await?,
                 Step::SettleCall(call) => self.settle_call(&scene, call).await?,
                 Step::Reply(answer) => {
                     self.reply(&scene, &answer).await?;
@@ -94,25 +113,30 @@ impl Engine {
                     Progress::Ended
                 }
             };
-            if matches!(progress, Progress::Ended) {
-                return Ok(());
+            match progress {
+                Progress::GoesOn => {}
+                Progress::Stands(scene) => known = Some(*scene),
+                Progress::Ended => return Ok(()),
             }
         }
     }
 
     pub(super) async fn scene(&self, user: UserId, live: Live) -> anyhow::Result<Scene> {
-        let scene = self
-            .0
-            .parts
-            .db
-            .read(move |conn| {
-                let turns::Loaded { turn, plan, events, run } = turns::load(conn, live)?;
-                let user = users::get(conn, user)?;
-                let facts = facts::known(conn, user.id)?;
-                Ok(Scene { live, turn, plan, user, events, facts, run })
-            })
-            .await?;
-        Ok(scene)
+        Ok(self.0.parts.db.read(move |conn| Scene::read(conn, user, live)).await?)
+    }
+
+    /// Records something of a turn, and reads in the same commit how it stands with it.
+    pub(super) async fn record_and_go_on(
+        &self,
+        scene: &Scene,
+        record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
+    ) -> anyhow::Result<Progress> {
+        let (user, live) = (scene.user.id, scene.live);
+        let recorded = move |conn: &mut _| {
+            record(conn)?;
+            Scene::read(conn, user, live)
+        };
+        Ok(Progress::Stands(Box::new(self.0.parts.db.write(recorded).await?)))
     }
 
     async fn reply(&self, scene: &Scene, answer: &Answer) -> anyhow::Result<()> {

@@ -15,20 +15,35 @@ use crate::store::{Conn, QueryResult, ledger, quotas, requests, users};
 use crate::tools::{Allowance, Asking, Standing, World};
 
 impl Engine {
-    /// What a tool may know. One that only reads need not know what the user has added and asked for.
+    /// What a tool may know.
     pub(super) async fn world(&self, scene: &Scene, tier: Tier) -> anyhow::Result<World> {
-        let settings = &self.0.parts.settings;
-        let (now, quotas, user) = (self.now(), settings.quotas, scene.user.clone());
+        let records = self.0.parts.db.read(self.records(scene, tier)).await?;
+        Ok(self.world_with(scene, records))
+    }
+
+    /// Reads what our records hold for a tool. One that only reads need not know what the user has added and asked for.
+    pub(super) fn records(
+        &self,
+        scene: &Scene,
+        tier: Tier,
+    ) -> impl FnOnce(&mut Conn) -> QueryResult<Records> + Send + 'static {
+        let (now, quotas, user) = (self.now(), self.0.parts.settings.quotas, scene.user.clone());
         let last = scene.events.last().map(|event| event.id);
-        let read = move |conn: &mut _| Records::of(conn, &user, last, quotas, now);
-        let Records { allowance, wishes, admins, last_three } = match tier {
-            Tier::Write | Tier::Destructive => self.0.parts.db.read(read).await?,
-            Tier::Read => Records::default(),
-        };
-        let user = scene.user.clone();
-        let asked_for = self.0.parts.db.read(move |conn| asked_for(conn, &user)).await?;
-        Ok(World {
-            now,
+        move |conn| {
+            let asked_for = asked_for(conn, &user)?;
+            let own = match tier {
+                Tier::Write | Tier::Destructive => Own::of(conn, &user, last, quotas, now)?,
+                Tier::Read => Own::default(),
+            };
+            Ok(Records { asked_for, own })
+        }
+    }
+
+    pub(super) fn world_with(&self, scene: &Scene, records: Records) -> World {
+        let settings = &self.0.parts.settings;
+        let Records { asked_for, own: Own { allowance, wishes, admins, last_three } } = records;
+        World {
+            now: self.now(),
             zone: settings.zone.clone(),
             rights: scene.user.rights,
             said: scene.turn.texts.clone(),
@@ -40,8 +55,14 @@ impl Engine {
             asked_for,
             facts: scene.facts.clone(),
             asking: Asking::Now,
-        })
+        }
     }
+}
+
+/// What our records hold that matters to a tool.
+pub(super) struct Records {
+    asked_for: Vec<AskedFor>,
+    own: Own,
 }
 
 /// What the household asked for lately, by name: numbers are for nobody.
@@ -62,16 +83,16 @@ fn asked_for(conn: &mut Conn, user: &User) -> QueryResult<Vec<AskedFor>> {
     Ok(told.collect())
 }
 
-/// What our records hold of a user that matters to a tool.
+/// The same of the user alone.
 #[derive(Default)]
-struct Records {
+struct Own {
     allowance: Allowance,
     wishes: Vec<FrozenItem>,
     admins: usize,
     last_three: Vec<String>,
 }
 
-impl Records {
+impl Own {
     fn of(
         conn: &mut Conn,
         user: &User,

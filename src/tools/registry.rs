@@ -14,7 +14,12 @@ impl Registry {
     }
 
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.0.iter().find(|(spec, _)| spec.name == name).map(|(_, tool)| tool)
+        self.find(name).map(|(_, tool)| tool)
+    }
+
+    /// A tool and what the model is told of it.
+    pub fn find(&self, name: &str) -> Option<&(ToolSpec, Arc<dyn Tool>)> {
+        self.0.iter().find(|(spec, _)| spec.name == name)
     }
 
     /// What a user with these rights is offered.
@@ -25,6 +30,6 @@ impl Registry {
 
     /// What kind of call this is; a tool that does not exist changes nothing.
     pub fn tier(&self, name: &str) -> Tier {
-        self.0.iter().find(|(spec, _)| spec.name == name).map_or(Tier::Read, |(spec, _)| spec.tier)
+        self.find(name).map_or(Tier::Read, |(spec, _)| spec.tier)
     }
 }

@@ -22,7 +22,7 @@ const GATHER: Duration = Duration::from_millis(50);
 /// Takes the deltas of one attempt. Dropped, it writes nothing more: its attempt is given up.
 pub(crate) struct Recorder {
     pieces: mpsc::UnboundedSender<Piece>,
-    writer: AbortOnDropHandle<()>,
+    writer: AbortOnDropHandle<Vec<Piece>>,
 }
 
 impl Recorder {
@@ -45,12 +45,14 @@ impl Recorder {
         let _ = self.pieces.send(piece);
     }
 
-    /// Waits until everything taken is on disk.
-    pub(crate) async fn finish(self) {
+    /// Waits until what is on its way is on disk. What was taken last is left for the commit that records the response:
+    /// these pieces, or nothing where nothing of it is in the log yet, which is then told as a whole.
+    pub(crate) async fn finish(self) -> Vec<Piece> {
         drop(self.pieces);
-        if let Err(error) = self.writer.await {
+        self.writer.await.unwrap_or_else(|error| {
             tracing::error!(%error, "the writer of a stream ended early");
-        }
+            Vec::new()
+        })
     }
 }
 
@@ -62,9 +64,15 @@ struct Writer {
 }
 
 impl Writer {
-    async fn run(mut self) {
+    /// Writes until nothing more comes, and gives back what came last.
+    async fn run(mut self) -> Vec<Piece> {
+        let mut is_begun = false;
         while let Some(first) = self.queue.recv().await {
             let batch = self.gather(first).await;
+            if self.queue.is_closed() && self.queue.is_empty() {
+                return if is_begun { batch } else { Vec::new() };
+            }
+            is_begun = true;
             let (attempt, now) = (self.attempt, self.clock.now());
             let write = move |conn: &mut _| writing::append(conn, attempt, &batch, now);
             if let Err(error) = self.db.write(write).await {
@@ -72,6 +80,7 @@ impl Writer {
                 tracing::warn!(turn = %attempt.turn, %error, "deltas were not recorded");
             }
         }
+        Vec::new()
     }
 
     /// What comes shortly after `first`, joined block by block. Returns at once when nothing more can come.
@@ -156,26 +165,28 @@ mod tests {
         tokio::time::advance(GATHER).await;
         recorder.take(Delta::Text("x".repeat(BATCH_BYTES)));
         recorder.take(Delta::Text("12".to_owned()));
-        recorder.finish().await;
-        let expected = [
-            "Thinking begins",
-            "Thinking 12",
-            "Thinking ends",
-            "Text begins",
-            "Text 122",
-            "Text 4174",
-            "Text 2",
-        ];
+        let rest = recorder.finish().await;
+        let expected =
+            ["Thinking begins", "Thinking 12", "Thinking ends", "Text begins", "Text 122", "Text 4174"];
         assert_eq!(logged(&db, conversation).await, expected);
+        assert_eq!(rest, [Piece { part: Part::Text, ord: 0, text: "12".to_owned() }]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_at_once_is_left_to_the_response() {
+        let Recording { _folder, db, conversation, mut recorder, .. } = a_recording().await;
+        recorder.take(Delta::Text("Six downloads are running.".to_owned()));
+        assert_eq!(recorder.finish().await, []);
+        assert_eq!(logged(&db, conversation).await, Vec::<String>::new());
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_comes_after_an_attempt_was_given_up_is_left_out() {
         let Recording { _folder, db, conversation, attempt, mut recorder } = a_recording().await;
-        recorder.take(Delta::Text("late".to_owned()));
         db.write(move |conn| steps::abandon_unfinished(conn, attempt.turn, Timestamp::UNIX_EPOCH))
             .await
             .unwrap();
+        recorder.take(Delta::Text("x".repeat(BATCH_BYTES)));
         recorder.finish().await;
         assert_eq!(logged(&db, conversation).await, Vec::<String>::new());
     }

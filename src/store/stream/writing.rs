@@ -33,6 +33,9 @@ struct Log<'a> {
 /// Appends pieces of an attempt that runs, each block with its begin, and with its end where another follows. What is
 /// late, because the attempt is over, is left out.
 pub fn append(conn: &mut Conn, attempt: Attempt, pieces: &[Piece], now: Timestamp) -> QueryResult<()> {
+    if pieces.is_empty() {
+        return Ok(());
+    }
     let Some(mut log) = Log::of_running(conn, attempt, now)? else { return Ok(()) };
     let mut open = log.open_block()?;
     for piece in pieces {
