@@ -41,6 +41,10 @@ impl PlainTitle {
         Self { words: words.into(), bare }
     }
 
+    pub fn beginnings(&self) -> Beginnings {
+        Beginnings::of(&self.words)
+    }
+
     /// What it is sorted by.
     pub fn sorted(&self) -> &str {
         without_article(&self.words)
@@ -48,6 +52,32 @@ impl PlainTitle {
 
     fn bare(&self) -> &str {
         self.words.get(..self.bare).unwrap_or(&self.words)
+    }
+}
+
+/// How the words of a text begin, as a set that may seem to hold more than it does: of most titles it tells at once that
+/// a query means something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Beginnings(u64);
+
+impl Beginnings {
+    /// Of plain words.
+    pub fn of(words: &str) -> Self {
+        let bits = words.split([' ', '\n']).map(|word| match word.as_bytes() {
+            // What begins with the word begins with these two.
+            [one, other, ..] => 1 << ((usize::from(*one) * 31 + usize::from(*other)) % 64),
+            // It may go on with any letter.
+            [_] | [] => 0,
+        });
+        Self(bits.fold(0, |all, bit: u64| all | bit))
+    }
+
+    pub fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    fn hold(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
     }
 }
 
@@ -106,6 +136,14 @@ impl Query {
             || self.meant.iter().any(|meant| meant.names(other, year))
     }
 
+    /// What one of the titles must hold that it fits, or that it names: all that one of these holds.
+    pub fn beginnings(&self) -> Vec<Beginnings> {
+        let of = |words: &str| Beginnings::of(without_article(words));
+        let dated = self.dated.iter().map(|(words, _)| of(words));
+        let meant = self.meant.iter().flat_map(Self::beginnings);
+        std::iter::once(of(&self.words)).chain(dated).chain(meant).collect()
+    }
+
     /// Orders hits by fit and leaves the rest as they came. A year or a meaning that some hit has leaves out the others.
     pub fn rank<T>(&self, hits: Vec<T>, title_and_year: impl Fn(&T) -> (&str, u16)) -> Vec<(Fit, T)> {
         let mut ranked: Vec<(Fit, T)> = hits
@@ -124,6 +162,11 @@ impl Query {
     }
 }
 
+/// Whether a title whose words begin so may be meant.
+pub fn may_be_meant(held: Beginnings, sought: &[Beginnings]) -> bool {
+    sought.iter().any(|sought| held.hold(*sought))
+}
+
 fn fit_words(words: &str, title: &PlainTitle) -> Fit {
     let wanted = without_article(words);
     let start = without_article(&title.words);
@@ -140,6 +183,8 @@ fn fit_words(words: &str, title: &PlainTitle) -> Fit {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[track_caller]
@@ -196,5 +241,42 @@ mod tests {
             &["Blade Runner 2049 2017 Exact"],
         );
         check("2012", &[("2012", 2009)], &["2012 2009 Exact"]);
+    }
+
+    /// Few words, so that queries meet titles; some of them a letter long, or the beginning of others.
+    fn some_words() -> impl Strategy<Value = String> {
+        let word = prop::sample::select(vec![
+            "the",
+            "a",
+            "an",
+            "dune",
+            "dun",
+            "d",
+            "part",
+            "party",
+            "two",
+            "(2021)",
+            "2021",
+            "1984",
+            "o",
+            "i",
+            "\u{e9}t\u{e9}",
+            "et",
+        ]);
+        prop::collection::vec(word, 0..5).prop_map(|words| words.join(" "))
+    }
+
+    proptest! {
+        #[test]
+        fn no_title_that_is_meant_is_left_out_for_how_its_words_begin(
+            query in some_words(), meaning in prop::option::of(some_words()),
+            title in some_words(), other in some_words(), year in prop::sample::select(vec![1984, 2021]),
+        ) {
+            let query = Query::new(&query).meaning(meaning.as_deref());
+            let (title, other) = (PlainTitle::new(&title), plain(&other));
+            let held = title.beginnings().with(Beginnings::of(&other));
+            let is_meant = query.fit(&title, year) < Fit::Loose || query.names(&other, year);
+            prop_assert!(!is_meant || may_be_meant(held, &query.beginnings()));
+        }
     }
 }

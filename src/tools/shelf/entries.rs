@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use crate::arr::Collection;
 use crate::arr::holding::{Detail, Episodes, Holding};
 use crate::tools::answers::{clean_title, plain};
-use crate::tools::ranking::{Fit, PlainTitle, Query};
+use crate::tools::ranking::{Beginnings, Fit, PlainTitle, Query};
 
 /// Genres of one library that are told apart; its servers' catalogues know about forty.
 const MAX_GENRES: usize = 64;
@@ -39,6 +39,8 @@ pub struct Entry {
     pub plain: PlainTitle,
     /// What else it is called, as it is compared, one name a line.
     others: Box<str>,
+    /// How the words of all its names begin.
+    pub beginnings: Beginnings,
     pub year: u16,
     pub monitored: bool,
     pub profile: i64,
@@ -88,10 +90,12 @@ impl Entries {
             Detail::Series(episodes) => Kind::Series(episodes),
         };
         let others = other_names(&holding.title, &holding.other_titles);
+        let plain = PlainTitle::new(&holding.title);
         Entry {
             id: holding.id,
             catalog: holding.catalog,
-            plain: PlainTitle::new(&holding.title),
+            beginnings: plain.beginnings().with(Beginnings::of(&others)),
+            plain,
             others,
             title: holding.title.into(),
             year: holding.year,
@@ -263,6 +267,6 @@ mod tests {
 
     #[test]
     fn an_entry_is_small() {
-        assert!(size_of::<Entry>() <= 152, "{}", size_of::<Entry>());
+        assert!(size_of::<Entry>() <= 160, "{}", size_of::<Entry>());
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::entries::{Entries, Entry};
-use crate::tools::ranking::{Fit, Query};
+use crate::tools::ranking::{Beginnings, Fit, Query, may_be_meant};
 
 /// What a question asks of each title.
 #[derive(Debug)]
@@ -70,6 +70,7 @@ impl Wanted {
     /// The titles that are meant, first those to be told first.
     pub fn select<'a>(&self, libraries: &[&'a Entries]) -> Vec<Meant<'a>> {
         let mut meant = Vec::new();
+        let sought = self.query.beginnings();
         for (library, entries) in libraries.iter().enumerate() {
             let genres = self.genre.as_deref().map(|genre| entries.genres_like(genre));
             let collections = entries.collections_called(&self.query);
@@ -77,7 +78,7 @@ impl Wanted {
                 .titles()
                 .iter()
                 .filter(|entry| self.holds(entry) && genres.is_none_or(|meant| entry.genres.meet(meant)))
-                .map(|entry| (self.fit(entry, &collections), entry))
+                .map(|entry| (self.fit(entry, &sought, &collections), entry))
                 .filter(|(fit, _)| *fit < Fit::Loose)
                 .collect();
             here.sort_by_key(|(fit, _)| *fit);
@@ -114,12 +115,15 @@ impl Wanted {
         self.genre.as_deref().filter(unknown)
     }
 
-    fn fit(&self, entry: &Entry, collections: &BTreeSet<i64>) -> Fit {
+    fn fit(&self, entry: &Entry, sought: &[Beginnings], collections: &BTreeSet<i64>) -> Fit {
         if self.query.is_empty() {
             return Fit::Exact;
         }
         let also_called = || entry.other_names().any(|name| self.query.names(name, entry.year));
         let collected = || entry.collection().is_some_and(|number| collections.contains(&number));
+        if !may_be_meant(entry.beginnings, sought) {
+            return if collected() { Fit::Words } else { Fit::Loose };
+        }
         match self.query.fit(&entry.plain, entry.year) {
             Fit::Loose if also_called() || collected() => Fit::Words,
             fit => fit,
