@@ -22,7 +22,7 @@ use crate::store::deliveries::Terms;
 use crate::store::outbox::{self, Claim, Due, Failed, Looks, Taken};
 
 /// Texts on their way at the same time.
-const PARALLEL: usize = 4;
+const PARALLEL: usize = 16;
 /// How often a text is tried that was certainly not taken.
 const SEND_PACE: Pace = Pace { first: Duration::from_secs(2), factor: 2, longest: Duration::from_secs(300) };
 /// Pause before the carrier's list is asked again when it did not answer.
