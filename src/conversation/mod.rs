@@ -20,6 +20,7 @@ pub mod reaction;
 pub mod recall;
 pub mod requests;
 pub mod route;
+pub mod schema;
 pub mod spending;
 pub mod stream;
 pub mod text;

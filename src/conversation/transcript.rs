@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::origin::Origin;
+use super::schema::Schema;
 use super::triage::Wants;
 
 macro_rules! id {
@@ -353,8 +354,8 @@ pub struct ToolSpec {
     pub description: &'static str,
     pub tier: Tier,
     pub audience: Audience,
-    /// JSON Schema of the arguments.
-    pub parameters: Value,
+    /// Of the arguments.
+    pub parameters: Schema,
 }
 
 /// One tool call of a model step, with all that is known about its run.

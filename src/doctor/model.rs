@@ -88,7 +88,7 @@ fn request(text: &str) -> ModelRequest {
             description: "Tells what is downloading.",
             tier: Tier::Read,
             audience: Audience::Everyone,
-            parameters: json!({ "type": "object", "properties": {}, "additionalProperties": false }),
+            parameters: json!({ "type": "object", "properties": {}, "additionalProperties": false }).into(),
         }],
         tool_choice: ToolChoice::Auto,
         messages: vec![Message::User(text.to_owned())],

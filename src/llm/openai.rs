@@ -219,7 +219,7 @@ mod tests {
                 description: "Finds.",
                 tier: Tier::Read,
                 audience: Audience::Everyone,
-                parameters: json!({ "type": "object" }),
+                parameters: json!({ "type": "object" }).into(),
             }],
             tool_choice: ToolChoice::None,
             messages: vec![

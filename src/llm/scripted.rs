@@ -293,7 +293,7 @@ mod tests {
             description: "Finds.",
             tier: Tier::Read,
             audience: Audience::Everyone,
-            parameters: json!({}),
+            parameters: json!({}).into(),
         };
         let twice = ModelRequest { tools: vec![tool.clone(), tool], ..request(vec![user("hi")]) };
         assert_eq!(check_request(&twice), Err("the tool f is listed twice".to_owned()));

@@ -2,11 +2,12 @@
 //! Servers leave fields out, send null or another type; a field that cannot be read counts as absent.
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::dialect::{Dialect, TokenField};
 use crate::conversation::prompt::{Message, ModelRequest, PromptCall, ToolChoice};
+use crate::conversation::schema::Schema;
 use crate::conversation::spending::Tokens;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,76 +16,142 @@ pub(super) enum Delivery {
     Whole,
 }
 
-pub(super) fn body(request: &ModelRequest, model: &str, dialect: &Dialect, delivery: Delivery) -> Value {
-    let messages: Vec<Value> = std::iter::once(json!({ "role": "system", "content": request.system }))
-        .chain(request.messages.iter().map(message))
-        .collect();
-    let mut body = json!({
-        "model": model,
-        "messages": messages,
-        "stream": delivery == Delivery::Streamed,
+/// A request as it is written, of what it lends.
+#[derive(Debug, Serialize)]
+pub(super) struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Said<'a>>,
+    stream: bool,
+    #[serde(flatten)]
+    longest: Longest,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Function<Offered<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
+}
+
+/// The longest answer, in tokens.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Longest {
+    MaxTokens(u32),
+    MaxCompletionTokens(u32),
+}
+
+#[derive(Debug, Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum Said<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: &'a str,
+    },
+    Assistant {
+        /// Null where there is nothing but calls.
+        content: Option<&'a str>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<Call<'a>>,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: &'a str,
+    },
+}
+
+#[derive(Debug, Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    #[serde(flatten)]
+    function: Function<Called<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Called<'a> {
+    name: &'a str,
+    /// An object, as text.
+    arguments: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", content = "function", rename_all = "snake_case")]
+enum Function<T> {
+    Function(T),
+}
+
+#[derive(Debug, Serialize)]
+struct Offered<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Schema,
+}
+
+pub(super) fn body<'a>(
+    request: &'a ModelRequest,
+    model: &'a str,
+    dialect: &'a Dialect,
+    delivery: Delivery,
+) -> Body<'a> {
+    let is_streamed = delivery == Delivery::Streamed;
+    let format = |schema: &Value| json!({ "type": "json_schema", "json_schema": { "name": "reply", "strict": true, "schema": schema } });
+    let tools = request.tools.iter().map(|tool| {
+        Function::Function(Offered {
+            name: tool.name,
+            description: tool.description,
+            parameters: &tool.parameters,
+        })
     });
-    let token_field = match dialect.token_field {
-        TokenField::MaxTokens => "max_tokens",
-        TokenField::MaxCompletionTokens => "max_completion_tokens",
-    };
-    body[token_field] = request.max_output_tokens.into();
-    if delivery == Delivery::Streamed && dialect.stream_options {
-        body["stream_options"] = json!({ "include_usage": true });
-    }
-    if let Some(effort) = &dialect.reasoning_effort {
-        body["reasoning_effort"] = effort.as_str().into();
-    }
-    if let Some(schema) = request.reply_schema.as_ref().filter(|_| dialect.reply_schema) {
-        body["response_format"] = json!({ "type": "json_schema", "json_schema": {
-            "name": "reply",
-            "strict": true,
-            "schema": schema,
-        }});
-    }
-    if !request.tools.is_empty() {
-        body["tools"] = request
-            .tools
-            .iter()
-            .map(|tool| {
-                json!({ "type": "function", "function": {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.parameters,
-                }})
-            })
-            .collect();
-        match request.tool_choice {
+    Body {
+        model,
+        messages: std::iter::once(Said::System { content: &request.system })
+            .chain(request.messages.iter().map(said))
+            .collect(),
+        stream: is_streamed,
+        longest: match dialect.token_field {
+            TokenField::MaxTokens => Longest::MaxTokens(request.max_output_tokens),
+            TokenField::MaxCompletionTokens => Longest::MaxCompletionTokens(request.max_output_tokens),
+        },
+        stream_options: (is_streamed && dialect.stream_options)
+            .then_some(StreamOptions { include_usage: true }),
+        reasoning_effort: dialect.reasoning_effort.as_deref(),
+        response_format: request.reply_schema.as_ref().filter(|_| dialect.reply_schema).map(format),
+        tools: tools.collect(),
+        tool_choice: match request.tool_choice {
             // The default of every server, and some refuse the field.
-            ToolChoice::Auto => {}
-            ToolChoice::None => body["tool_choice"] = "none".into(),
-        }
+            ToolChoice::None if !request.tools.is_empty() => Some("none"),
+            ToolChoice::Auto | ToolChoice::None => None,
+        },
     }
-    body
 }
 
-fn message(message: &Message) -> Value {
+fn said(message: &Message) -> Said<'_> {
     match message {
-        Message::User(text) => json!({ "role": "user", "content": text }),
-        Message::Assistant { text, calls } if calls.is_empty() => {
-            json!({ "role": "assistant", "content": text })
-        }
-        Message::Assistant { text, calls } => json!({
-            "role": "assistant",
-            "content": (!text.is_empty()).then_some(text),
-            "tool_calls": calls.iter().map(call).collect::<Vec<_>>(),
-        }),
+        Message::User(text) => Said::User { content: text },
+        Message::Assistant { text, calls } => Said::Assistant {
+            content: (calls.is_empty() || !text.is_empty()).then_some(text.as_str()),
+            tool_calls: calls.iter().map(call).collect(),
+        },
         Message::ToolResult { call, content, summary: _ } => {
-            json!({ "role": "tool", "tool_call_id": call.as_str(), "content": content })
+            Said::Tool { tool_call_id: call.as_str(), content }
         }
     }
 }
 
-fn call(call: &PromptCall) -> Value {
-    json!({ "id": call.id.as_str(), "type": "function", "function": {
-        "name": call.name,
-        "arguments": Value::Object(call.arguments.clone()).to_string(),
-    }})
+fn call(call: &PromptCall) -> Call<'_> {
+    // Written out of a map of text and values, it is always JSON.
+    let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
+    Call { id: call.id.as_str(), function: Function::Function(Called { name: &call.name, arguments }) }
 }
 
 /// A whole answer or one chunk of a streamed one.

@@ -30,7 +30,7 @@ impl Tool for React {
             description: "React to the user's last text with an emoji; if that says it all, answer with no text.",
             tier: Tier::Read,
             audience: Audience::Everyone,
-            parameters: schema::<Args>(),
+            parameters: schema::<Args>().into(),
         }
     }
 

@@ -59,7 +59,7 @@ impl Tool for MediaDetails {
             description: "Quality, size, dates, seasons and history of a title in the library; with a season its episodes.",
             tier: Tier::Read,
             audience: Audience::Everyone,
-            parameters: self.schema(),
+            parameters: self.schema().into(),
         }
     }
 

@@ -47,7 +47,7 @@ impl Tool for RemoveDownload {
             description: "Take away a stuck, bad or unwanted download.",
             tier: Tier::Destructive,
             audience: Audience::Deleters,
-            parameters: self.schema(),
+            parameters: self.schema().into(),
         }
     }
 

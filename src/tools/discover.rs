@@ -56,7 +56,7 @@ impl Tool for SearchMedia {
                           Gives the tmdb or tvdb number that adding needs.",
             tier: Tier::Read,
             audience: Audience::Everyone,
-            parameters: schema::<SearchArgs>(),
+            parameters: schema::<SearchArgs>().into(),
         }
     }
 

@@ -63,7 +63,7 @@ impl Tool for CheckStatus {
             description: "What is downloading, how far it is, and what is stuck.",
             tier: Tier::Read,
             audience: Audience::Everyone,
-            parameters: schema::<NoArgs>(),
+            parameters: schema::<NoArgs>().into(),
         }
     }
 
@@ -94,7 +94,7 @@ impl Tool for UpcomingReleases {
             description: "What of the library comes out in the next days.",
             tier: Tier::Read,
             audience: Audience::Everyone,
-            parameters: schema::<Args>(),
+            parameters: schema::<Args>().into(),
         }
     }
 
@@ -125,7 +125,7 @@ impl Tool for RecentlyAdded {
             description: "What finished downloading in the last days.",
             tier: Tier::Read,
             audience: Audience::Everyone,
-            parameters: schema::<Args>(),
+            parameters: schema::<Args>().into(),
         }
     }
 

@@ -60,7 +60,7 @@ impl Tool for FindInLibrary {
                           Gives the id that other tools need.",
             tier: Tier::Read,
             audience: Audience::Everyone,
-            parameters: schema::<Args>(),
+            parameters: schema::<Args>().into(),
         }
     }
 

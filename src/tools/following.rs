@@ -63,7 +63,7 @@ impl Tool for TellMeWhenReady {
             description: "Text the user when a title is ready (\"me too\"), by id, tmdb or tvdb.",
             tier: Tier::Write,
             audience: Audience::Everyone,
-            parameters: self.schema(),
+            parameters: self.schema().into(),
         }
     }
 

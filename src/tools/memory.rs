@@ -73,7 +73,7 @@ impl Tool for Remember {
             description: "Note a lasting wish, or what a name means.",
             tier: Tier::Write,
             audience: Audience::Everyone,
-            parameters: schema::<RememberArgs>(),
+            parameters: schema::<RememberArgs>().into(),
         }
     }
 
@@ -103,7 +103,7 @@ impl Tool for Forget {
             description: "Forget a known fact.",
             tier: Tier::Write,
             audience: Audience::Everyone,
-            parameters: schema::<ForgetArgs>(),
+            parameters: schema::<ForgetArgs>().into(),
         }
     }
 

@@ -48,7 +48,7 @@ impl Tool for AddMovie {
             description: "Add a movie and look for a copy of it.",
             tier: Tier::Write,
             audience: Audience::Adders,
-            parameters: self.schema(),
+            parameters: self.schema().into(),
         }
     }
 

@@ -45,7 +45,7 @@ impl Tool for SendPoster {
             description: "Send a poster, by a number from search_media.",
             tier: Tier::Read,
             audience: Audience::Everyone,
-            parameters: schema::<Args>(),
+            parameters: schema::<Args>().into(),
         }
     }
 

@@ -64,7 +64,7 @@ impl Tool for Recommend {
             description: "Suggest movies that are not in the library. Tells why: give that reason and no other.",
             tier: Tier::Read,
             audience: Audience::Everyone,
-            parameters: schema::<Args>(),
+            parameters: schema::<Args>().into(),
         }
     }
 

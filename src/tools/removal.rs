@@ -58,7 +58,7 @@ impl Tool for RemoveMedia {
             description: "Delete movies or shows from the library, or a season's files.",
             tier: Tier::Destructive,
             audience: Audience::Deleters,
-            parameters: self.schema(),
+            parameters: self.schema().into(),
         }
     }
 

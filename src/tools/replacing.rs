@@ -50,7 +50,7 @@ impl Tool for ReplaceCopy {
             description: "Delete a bad copy on disk (wrong, broken, bad sound), never take it again, get another.",
             tier: Tier::Destructive,
             audience: Audience::Deleters,
-            parameters: self.schema(),
+            parameters: self.schema().into(),
         }
     }
 

@@ -45,7 +45,7 @@ impl Tool for RequestRemoval {
                           The user hears later what they said: do not say it is done.",
             tier: Tier::Write,
             audience: Audience::NotDeleters,
-            parameters: self.schema(),
+            parameters: self.schema().into(),
         }
     }
 

@@ -52,7 +52,7 @@ impl Tool for AddSeries {
             description: "Add a show and look for its episodes.",
             tier: Tier::Write,
             audience: Audience::Adders,
-            parameters: self.schema(),
+            parameters: self.schema().into(),
         }
     }
 

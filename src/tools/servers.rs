@@ -46,7 +46,7 @@ impl Tool for ServerStatus {
             description: "Free disk space, and what is wrong with Sonarr and Radarr.",
             tier: Tier::Read,
             audience: Audience::Everyone,
-            parameters: schema::<NoArgs>(),
+            parameters: schema::<NoArgs>().into(),
         }
     }
 

@@ -75,7 +75,7 @@ impl Tool for WhyMissing {
             description: "Why something of the library is not on disk yet, and what can be done.",
             tier: Tier::Read,
             audience: Audience::Everyone,
-            parameters: self.schema(),
+            parameters: self.schema().into(),
         }
     }
 

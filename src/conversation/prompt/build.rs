@@ -88,7 +88,7 @@ pub(super) fn triage(texts: &[String], before: Option<&PastTurn>) -> ModelReques
         None => past.steps.last().map(|step| step.text.trim().to_owned()).unwrap_or_default(),
     });
     let texts = texts.iter().map(|text| user_text(text)).collect::<Vec<_>>().join("\n");
-    let assistant = cut(&unmarked(&said.unwrap_or_default()), MAX_TRIAGE_CHARS).to_owned();
+    let assistant = cut(&unmarked(said.unwrap_or_default()), MAX_TRIAGE_CHARS).to_owned();
     ModelRequest {
         system: INSTRUCTIONS.to_owned(),
         tools: Vec::new(),
@@ -197,8 +197,8 @@ fn user_text(text: &str) -> String {
 }
 
 /// Text of others without the marks of our own block, however they are nested.
-fn unmarked(text: &str) -> String {
-    let mut text = text.to_owned();
+fn unmarked(text: impl Into<String>) -> String {
+    let mut text = text.into();
     while text.contains(CONTEXT_OPEN) || text.contains(CONTEXT_CLOSE) {
         text = text.replace(CONTEXT_OPEN, "").replace(CONTEXT_CLOSE, "");
     }
@@ -249,15 +249,15 @@ fn shown_results(steps: &[ModelStep]) -> HashMap<CallRow, String> {
 }
 
 fn result_text(call: &ToolCall) -> String {
-    let value = match &call.state {
-        CallState::Done(result) => result.for_model.clone(),
-        CallState::Failed(failure) => failure.for_model.clone(),
-        CallState::Held => json!({ "status": "awaiting_user_confirmation" }),
-        CallState::Canceled(reason) => json!({ "status": "not_done", "reason": reason }),
+    let text = match &call.state {
+        CallState::Done(result) => result.for_model.to_string(),
+        CallState::Failed(failure) => failure.for_model.to_string(),
+        CallState::Held => json!({ "status": "awaiting_user_confirmation" }).to_string(),
+        CallState::Canceled(reason) => json!({ "status": "not_done", "reason": reason }).to_string(),
         // A call that was never finished still needs a result, or servers refuse the whole conversation.
-        CallState::Created | CallState::Running => json!({ "error": "aborted" }),
+        CallState::Created | CallState::Running => json!({ "error": "aborted" }).to_string(),
     };
-    let text = unmarked(&value.to_string());
+    let text = unmarked(text);
     if text.len() <= MAX_RESULT_CHARS {
         text
     } else {

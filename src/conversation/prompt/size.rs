@@ -8,7 +8,7 @@ impl ModelRequest {
         let tools = self
             .tools
             .iter()
-            .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len());
+            .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.text().len());
         self.system.len() + tools.sum::<usize>() + self.messages.iter().map(Message::size).sum::<usize>()
     }
 }

@@ -41,7 +41,13 @@ fn text(body: &str) -> Story {
 }
 
 fn tool(name: &'static str) -> ToolSpec {
-    ToolSpec { name, description: "", tier: Tier::Read, audience: Audience::Everyone, parameters: json!({}) }
+    ToolSpec {
+        name,
+        description: "",
+        tier: Tier::Read,
+        audience: Audience::Everyone,
+        parameters: json!({}).into(),
+    }
 }
 
 impl Story {

@@ -60,7 +60,7 @@ impl Tool for ChangeMedia {
             description: "Change how a title of the library, or these seasons, is looked for. Give only what changes.",
             tier: Tier::Write,
             audience: Audience::Adders,
-            parameters: self.schema(),
+            parameters: self.schema().into(),
         }
     }
 

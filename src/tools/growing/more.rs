@@ -68,7 +68,7 @@ impl Tool for GetMore {
             description: "Get seasons or episodes of a show in the library, or look again for what is missing.",
             tier: Tier::Write,
             audience: Audience::Adders,
-            parameters: self.schema(),
+            parameters: self.schema().into(),
         }
     }
 
