@@ -1,5 +1,6 @@
 //! Figures of the released program as a process of its own, among peers on this machine. Told, not judged:
-//! `nice cargo bench --bench figures`, or with one of `load`, `recovery`, `history` behind it.
+//! `cargo bench --bench figures`, or with one of `whole`, `load`, `recovery`, `history` behind it; `hour` takes that long and
+//! only runs when it is named. `DIALARR_UNDER_TEST` names another build of the program to compare with.
 
 #![expect(clippy::unwrap_used, reason = "a figure that cannot be taken has no one to tell")]
 
@@ -19,12 +20,20 @@ mod stage;
 mod history;
 mod load;
 mod recovery;
+#[path = "../shelf/server.rs"]
+#[expect(dead_code, reason = "the benchmark of the library asks more")]
+mod shelf;
+mod steady;
 mod usage;
+mod whole;
 
 #[tokio::main]
 async fn main() {
     let chosen: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let wants = |name: &str| chosen.is_empty() || chosen.iter().any(|word| word == name);
+    if wants("whole") {
+        whole::measure().await;
+    }
     if wants("load") {
         load::measure().await;
     }
@@ -33,6 +42,9 @@ async fn main() {
     }
     if wants("history") {
         history::measure().await;
+    }
+    if chosen.iter().any(|word| word == "hour") {
+        steady::measure().await;
     }
 }
 

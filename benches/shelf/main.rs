@@ -21,6 +21,7 @@ use dialarr::tools::find::FindInLibrary;
 use dialarr::tools::library::{Instance, Library};
 use dialarr::tools::shelf::freshness::Shelf;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 const MOVIES: usize = 20_000;
 const SHOWS: usize = 3_000;
@@ -35,9 +36,17 @@ fn main() -> Result<()> {
     dialarr::http::install_tls();
     let runtime = tokio::runtime::Runtime::new()?;
     if std::env::args().any(|word| word == "serve") {
-        return runtime.block_on(server::serve(MOVIES, SHOWS));
+        return runtime.block_on(serve());
     }
     runtime.block_on(run())
+}
+
+/// Tells its address in a line and serves until it is killed.
+async fn serve() -> Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("http://{}", listener.local_addr()?);
+    axum::serve(listener, server::api(MOVIES, SHOWS)).await?;
+    Ok(())
 }
 
 async fn run() -> Result<()> {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
@@ -11,7 +10,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 const FIRST: [&str; 20] = [
     "Silent", "Broken", "Last", "Golden", "Hidden", "Crimson", "Lost", "Winter", "Burning", "Electric",
@@ -105,12 +103,11 @@ const FILLER: usize = 2_600;
 
 type Records = Arc<Vec<Bytes>>;
 
-/// Tells its address in a line and serves until it is killed.
-#[expect(clippy::print_stdout, reason = "the other process reads it")]
-pub(crate) async fn serve(movies: usize, shows: usize) -> Result<()> {
+/// What both servers answer, under one address.
+pub(crate) fn api(movies: usize, shows: usize) -> Router {
     let movies: Records = Arc::new((0..movies).map(|number| movie(number).to_string().into()).collect());
     let shows: Records = Arc::new((0..shows).map(|number| show(number).to_string().into()).collect());
-    let api = Router::new()
+    Router::new()
         .route("/api/v3/movie", get(all))
         .route("/api/v3/movie/{id}", get(one))
         .with_state(movies)
@@ -119,11 +116,7 @@ pub(crate) async fn serve(movies: usize, shows: usize) -> Result<()> {
                 .route("/api/v3/series", get(all))
                 .route("/api/v3/series/{id}", get(one))
                 .with_state(shows),
-        );
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    println!("http://{}", listener.local_addr()?);
-    axum::serve(listener, api).await?;
-    Ok(())
+        )
 }
 
 pub(crate) fn movie_title(number: usize) -> String {

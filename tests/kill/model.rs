@@ -1,5 +1,5 @@
 //! A language model behind an OpenAI-compatible streaming server. It answers by what the last text of the user asks:
-//! `add X`, `delete X and Y`, or anything else for the downloads.
+//! `add X`, `delete X and Y`, `do we have X`, or anything else for the downloads.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 #[derive(Clone)]
 pub(crate) struct FakeModel {
     complaints: Arc<Mutex<Vec<String>>>,
-    /// Before each piece of an answer.
+    /// Before each piece of an answer; none where it is zero.
     pause: Duration,
 }
 
@@ -46,12 +46,14 @@ async fn complete(State(model): State<FakeModel>, Json(request): Json<Value>) ->
     if let Err(complaint) = check(&messages) {
         model.complaints.lock().unwrap().push(complaint);
     }
-    let beat = tokio::time::interval(model.pause.max(Duration::from_micros(1)));
+    let beat = (!model.pause.is_zero()).then(|| tokio::time::interval(model.pause));
     let pieces = pieces(answer(&request, &messages));
     let stream =
         futures_util::stream::unfold((pieces.into_iter(), beat), |(mut pieces, mut beat)| async move {
             let piece = pieces.next()?;
-            beat.tick().await;
+            if let Some(beat) = &mut beat {
+                beat.tick().await;
+            }
             Some((Ok::<_, Infallible>(piece), (pieces, beat)))
         });
     let mut response = Response::new(Body::from_stream(stream));
@@ -98,6 +100,12 @@ fn answer(request: &Value, messages: &[Value]) -> Answer {
         add(title, &results)
     } else if let Some(titles) = ask.strip_prefix("delete ") {
         delete(&titles.split(" and ").collect::<Vec<_>>(), &results)
+    } else if let Some(title) = ask.strip_prefix("do we have ") {
+        match results.first() {
+            None => Answer::Calls(vec![("find_in_library", json!({ "query": title }))]),
+            Some(found) if named(found, title).is_some() => Answer::Says(format!("{title} is there.")),
+            Some(_) => Answer::Says(format!("There is no {title}.")),
+        }
     } else if results.is_empty() {
         Answer::Calls(vec![("check_status", json!({}))])
     } else {

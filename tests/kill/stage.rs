@@ -13,6 +13,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
+use axum::serve::ListenerExt;
 use bytes::Bytes;
 use dialarr::arr::fake::item::movie;
 use dialarr::arr::fake::radarr::FakeRadarr;
@@ -107,6 +108,13 @@ impl Stage {
         };
         stage.introduce(people).await;
         stage
+    }
+
+    /// The same with other servers in the place of its Radarr and its Sonarr.
+    pub(crate) async fn with_library(mut self, servers: Router) -> Self {
+        let url = serve(servers).await;
+        (self.urls.radarr, self.urls.sonarr) = (url.clone(), url);
+        self
     }
 
     async fn introduce(&self, people: &[String]) {
@@ -276,14 +284,17 @@ impl Drop for Running {
     }
 }
 
-/// The program as it was when the first test began: a build may put another in its place.
+/// The program as it was when the first test began: a build may put another in its place. `DIALARR_UNDER_TEST` names
+/// another one, such as an older build that is to be compared.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dialarr-under-test");
         // There is none before the first run.
         let _ = std::fs::remove_file(&kept);
-        std::fs::hard_link(env!("CARGO_BIN_EXE_dialarr"), &kept).unwrap();
+        let built = std::env::var_os("DIALARR_UNDER_TEST");
+        let built = built.map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_dialarr")), PathBuf::from);
+        std::fs::copy(built, &kept).unwrap();
         kept
     })
 }
@@ -322,6 +333,8 @@ fn same(log: &File) -> File {
 async fn serve(router: Router) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
+    // Else each piece of a streamed answer waits for the other side to say that it has the one before.
+    let listener = listener.tap_io(|connection| connection.set_nodelay(true).unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await });
     format!("http://{address}")
 }
