@@ -101,7 +101,7 @@ struct Inner {
     learning: tokio::sync::Mutex<()>,
     embedding_places: Semaphore,
     /// Vectors of what people may find.
-    index: Mutex<Index>,
+    index: Arc<tokio::sync::Mutex<Index>>,
     /// What the last vector that was made can be compared with.
     space: Mutex<Option<String>>,
     /// No new turn begins.
@@ -126,7 +126,7 @@ impl Engine {
             answered: Notify::new(),
             learning: tokio::sync::Mutex::new(()),
             embedding_places: Semaphore::new(EMBEDDINGS_AT_ONCE),
-            index: Mutex::new(Index::default()),
+            index: Arc::default(),
             space: Mutex::new(None),
             draining: CancellationToken::new(),
             open: CancellationToken::new(),

@@ -63,19 +63,23 @@ impl Engine {
             return Ok(Recalled::default());
         }
         let sought = self.embed_query(query).await;
-        let (engine, query) = (self.clone(), query.to_owned());
+        // Whoever waits for the vectors keeps no reader from others meanwhile.
+        let index = match &sought {
+            Some(_) => Some(self.0.index.clone().lock_owned().await),
+            None => None,
+        };
+        let query = query.to_owned();
         let floor = self.0.parts.settings.floor;
         let now = self.now();
         let search = move |conn: &mut Conn| {
             let owners = search::owners(conn, viewer)?;
-            let mut ids = match &sought {
-                Some((model, vector)) => {
-                    let mut index = engine.0.index.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut ids = match (&sought, index) {
+                (Some((model, vector)), Some(mut index)) => {
                     catch_up(&mut index, conn, &owners, model)?;
                     let likest = index.likest(owners.keys(), vector, LOOKED_AT, floor);
                     [likest.triggers, likest.responses].concat()
                 }
-                None => Vec::new(),
+                (None, _) | (_, None) => Vec::new(),
             };
             let by_words = search::by_words(conn, &owners, &content_words(&query), LOOKED_AT)?;
             ids.extend(&by_words);

@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use crate::harness::TestApp;
 use crate::harness::cli::Cli;
 
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 10] = [
     "CHANGELOG.md",
     "README.md",
     "docs/ARCHITECTURE.md",
@@ -27,13 +27,15 @@ const DOCUMENTS: [&str; 9] = [
     "docs/EVALS.md",
     "docs/OPERATIONS.md",
     "docs/RELIABILITY.md",
+    "docs/SCALING.md",
     "docs/SECURITY.md",
     "packaging/README.md",
 ];
 /// Variables of other programs, and of our own tests.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 8] = [
     "DIALARR_COMMIT",
     "DIALARR_NODE_MODULES",
+    "DIALARR_UNDER_TEST",
     "INSTA_UPDATE",
     "OLLAMA_CONTEXT_LENGTH",
     "SIM_FROM",
