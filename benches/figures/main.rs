@@ -1,6 +1,6 @@
 //! Figures of the released program as a process of its own, among peers on this machine. Told, not judged:
-//! `cargo bench --bench figures`, or with one of `whole`, `load`, `recovery`, `history` behind it; `hour` takes that long and
-//! only runs when it is named. `DIALARR_UNDER_TEST` names another build of the program to compare with.
+//! `cargo bench --bench figures`, or with one of `whole`, `load`, `recovery`, `history` behind it; `hour` takes that long
+//! and only runs when it is named. `DIALARR_UNDER_TEST` names another build of the program to compare with.
 
 #![expect(clippy::unwrap_used, reason = "a figure that cannot be taken has no one to tell")]
 
@@ -30,6 +30,10 @@ mod whole;
 #[tokio::main]
 async fn main() {
     let chosen: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    if let Some(other) = std::env::var_os("DIALARR_UNDER_TEST") {
+        tell(&format!("of {}:", other.display()));
+        stage::OTHER_PROGRAM.set(other.into()).unwrap();
+    }
     let wants = |name: &str| chosen.is_empty() || chosen.iter().any(|word| word == name);
     if wants("whole") {
         whole::measure().await;

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 /// A JSON Schema, written out.
 #[derive(Debug, Clone)]
@@ -14,24 +13,21 @@ impl Schema {
     pub fn text(&self) -> &str {
         self.0.get()
     }
+
+    pub fn raw(&self) -> &RawValue {
+        &self.0
+    }
 }
 
+#[expect(clippy::expect_used, reason = "tools are described at the start")]
 impl From<Value> for Schema {
     fn from(schema: Value) -> Self {
-        // Whatever a `Value` holds can be written; null would offer a tool without a schema.
-        let written = serde_json::value::to_raw_value(&schema);
-        Self(written.unwrap_or_else(|_| RawValue::NULL.to_owned()).into())
+        Self(to_raw_value(&schema).expect("a value is JSON").into())
     }
 }
 
 impl PartialEq for Schema {
     fn eq(&self, other: &Self) -> bool {
         self.text() == other.text()
-    }
-}
-
-impl Serialize for Schema {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
     }
 }

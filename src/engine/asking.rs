@@ -59,7 +59,7 @@ impl Engine {
         }
         let call = self.prepare(scene, past, ask);
         let metrics = &self.0.parts.metrics;
-        if self.start(scene, &call).await? != Reservation::Granted {
+        if self.start(scene, &call).await? != Some(Reservation::Granted) {
             return Ok(Progress::GoesOn);
         }
         if ask.attempt > 1 {
@@ -104,22 +104,25 @@ impl Engine {
         Call { attempt, brain, model, request, estimate }
     }
 
-    /// Writes the attempt down. A call that the day's budget has no room for ends here; the keyword brain costs nothing
-    /// and is not counted.
-    async fn start(&self, scene: &Scene, call: &Call) -> anyhow::Result<Reservation> {
+    /// Writes the attempt down; `None` where the turn was taken back since it was looked at. A call that the day's budget
+    /// has no room for ends here; the keyword brain costs nothing and is not counted.
+    async fn start(&self, scene: &Scene, call: &Call) -> anyhow::Result<Option<Reservation>> {
         let (now, settings) = (self.now(), &self.0.parts.settings);
         let (attempt, brain, name) = (call.attempt, call.brain, call.model.name().to_owned());
         let day = Day::of(now, &settings.zone);
         let wanted = spend::Call { turn: attempt.turn, user: scene.user.id, day, estimate: call.estimate };
         let (budget, number) = (settings.budget, settings.number.clone());
         let start = move |conn: &mut _| {
+            if turns::cancel_requested(conn, attempt.turn)? {
+                return Ok(None);
+            }
             steps::start(conn, attempt, brain, &name, now)?;
             let reservation = match brain {
                 Brain::Model => spend::reserve(conn, &wanted, budget)?,
                 Brain::Keyword => Reservation::Granted,
             };
             let message = match reservation {
-                Reservation::Granted => return Ok(reservation),
+                Reservation::Granted => return Ok(Some(reservation)),
                 Reservation::Crowded => "the calls under way may use up the day's budget",
                 Reservation::Exhausted => {
                     let key = format!("budget:{}", wanted.day);
@@ -130,10 +133,10 @@ impl Engine {
             let why = Failure::Lasting;
             let abandoned = Abandoned { why, message: message.to_owned(), charge: Charge::Nothing };
             steps::abandon(conn, attempt, abandoned, now)?;
-            Ok(reservation)
+            Ok(Some(reservation))
         };
         let reservation = self.0.parts.db.write(start).await?;
-        if reservation != Reservation::Granted {
+        if let Some(reservation @ (Reservation::Crowded | Reservation::Exhausted)) = reservation {
             tracing::warn!(turn = %attempt.turn, ?reservation, "the day's budget has no room for a model call");
             self.0.parts.outbox.ring();
         }

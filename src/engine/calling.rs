@@ -18,6 +18,7 @@ use crate::failpoint;
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::calls::{self, Start};
 use crate::store::pending::{self, Holding, Question};
+use crate::store::{Conn, QueryResult};
 use crate::tools::approval::{self, Cleared, Decision, Words};
 use crate::tools::{Interrupted, Ran, Settled, Tool, ToolError};
 
@@ -30,7 +31,7 @@ impl Engine {
     /// Starts the calls: several reads together, or one write or deletion.
     pub(super) async fn start_calls(&self, scene: &Scene, rows: &[CallRow]) -> anyhow::Result<Progress> {
         let conversation = scene.live.conversation;
-        let shown = match self.name_ids(scene, rows) {
+        let shown = match self.is_any_about_an_id(scene, rows) {
             true => self.0.parts.db.read(move |conn| calls::shown(conn, conversation)).await?,
             false => Vec::new(),
         };
@@ -45,17 +46,18 @@ impl Engine {
                 () = self.taken_back(scene) => return self.drop_calls(rows).await,
             }
         };
-        let ended = progress.iter().any(|progress| matches!(progress, Progress::Ended));
-        Ok(match (ended, progress.into_iter().next()) {
-            (true, _) => Progress::Ended,
-            // Of several, none has seen what became of all.
-            (false, Some(alone)) if rows.len() == 1 => alone,
-            (false, _) => Progress::GoesOn,
+        Ok(match <[Progress; 1]>::try_from(progress) {
+            Ok([alone]) => alone,
+            Err(several) if several.iter().any(|progress| matches!(progress, Progress::Ended)) => {
+                Progress::Ended
+            }
+            // None of several has seen what became of all.
+            Err(_) => Progress::GoesOn,
         })
     }
 
     /// Whether any of the calls is about an id, which a result must have shown before.
-    fn name_ids(&self, scene: &Scene, rows: &[CallRow]) -> bool {
+    fn is_any_about_an_id(&self, scene: &Scene, rows: &[CallRow]) -> bool {
         let calls = rows.iter().filter_map(|row| find(scene, *row));
         let mut uses =
             calls.filter_map(|call| self.0.parts.tools.get(&call.name)?.check(&call.arguments).ok());
@@ -280,8 +282,7 @@ impl Engine {
             calls::finish(conn, row, &CallState::Done(result), now)?;
             deeds.iter().try_for_each(|deed| deeds::perform(conn, &doer, deed, &settings, now))
         };
-        let progress = self.record_and_go_on(scene, record).await?;
-        failpoint::reached("call.recorded");
+        let progress = self.record_call(scene, record).await?;
         self.0.parts.outbox.ring();
         self.0.retries.notify_one();
         Ok(progress)
@@ -301,7 +302,23 @@ impl Engine {
             }
             calls::finish(conn, row, &state, now)
         };
-        let progress = self.record_and_go_on(scene, record).await?;
+        self.record_call(scene, record).await
+    }
+
+    /// Where other calls run beside it, only the last of them is worth a reading, which is not known here.
+    async fn record_call(
+        &self,
+        scene: &Scene,
+        record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
+    ) -> anyhow::Result<Progress> {
+        let open = |call: &&ToolCall| matches!(call.state, CallState::Created | CallState::Running);
+        let calls = scene.turn.steps.iter().flat_map(|step| &step.calls);
+        let progress = if calls.filter(open).count() > 1 {
+            self.0.parts.db.write(record).await?;
+            Progress::GoesOn
+        } else {
+            self.record_and_go_on(scene, record).await?
+        };
         failpoint::reached("call.recorded");
         Ok(progress)
     }

@@ -3,6 +3,8 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use tokio::sync::OwnedMutexGuard;
+
 use super::Engine;
 use super::run::Scene;
 use crate::conversation::extraction;
@@ -21,34 +23,52 @@ const LOOKED_AT: usize = RANKED + 20;
 /// Changed rows that are read at once, so that a long memory is never read in one piece.
 const PAGE: i64 = 1_000;
 
-/// What a turn is told of what was said before.
-pub(super) enum Remembered {
-    Lines(Vec<String>),
-    /// Meanwhile its user or the operator took the turn back.
-    TakenBack,
+/// What a text means to an embeddings model.
+struct Meaning {
+    model: String,
+    vector: Unit,
+}
+
+/// What is sought by its meaning, and where.
+struct ByMeaning {
+    meaning: Meaning,
+    index: OwnedMutexGuard<Index>,
+}
+
+impl ByMeaning {
+    /// The rows that can be among the likest, and what they are to be compared with. The index is given back.
+    fn likest(
+        mut self,
+        conn: &mut Conn,
+        owners: &Owners,
+        floor: f32,
+    ) -> QueryResult<(Vec<i64>, Option<Meaning>)> {
+        catch_up(&mut self.index, conn, owners, &self.meaning.model)?;
+        let likest = self.index.likest(owners.keys(), &self.meaning.vector, LOOKED_AT, floor);
+        Ok(([likest.triggers, likest.responses].concat(), Some(self.meaning)))
+    }
 }
 
 impl Engine {
     /// The lines for a turn's prompt, but for what was said from turn `shown` on, which is before the model's eyes. A
-    /// memory that cannot be read costs the turn nothing but its lines.
-    pub(super) async fn remembered(&self, scene: &Scene, shown: Option<TurnId>) -> Remembered {
+    /// memory that cannot be read costs the turn nothing but its lines, and one that is taken back needs none.
+    pub(super) async fn remembered(&self, scene: &Scene, shown: Option<TurnId>) -> Vec<String> {
         let query = scene.turn.texts.join(" ");
         if scene.plan.brain == Brain::Keyword || scene.turn.cancel_requested {
-            return Remembered::Lines(Vec::new());
+            return Vec::new();
         }
         let found = tokio::select! {
             found = self.recall(scene.user.id, &query, shown) => found,
-            () = self.taken_back(scene) => return Remembered::TakenBack,
+            () = self.taken_back(scene) => return Vec::new(),
         };
-        let lines = match found {
+        match found {
             Ok(recalled) => recall::lines(&recalled, &self.0.parts.settings.zone),
             Err(error) => {
                 let error = anyhow::Error::from(error);
                 tracing::error!(turn = %scene.live.id, error = format!("{error:#}"), "memory could not be searched");
                 Vec::new()
             }
-        };
-        Remembered::Lines(lines)
+        }
     }
 
     /// What `viewer` would be told when they say this, but for what was said from turn `but_from` on. To "2" and "yes"
@@ -62,10 +82,12 @@ impl Engine {
         if !extraction::has_meaning(query) {
             return Ok(Recalled::default());
         }
-        let sought = self.embed_query(query).await;
-        // Whoever waits for the vectors keeps no reader from others meanwhile.
-        let index = match &sought {
-            Some(_) => Some(self.0.index.clone().lock_owned().await),
+        let by_meaning = match self.embed_query(query).await {
+            Some(meaning) => {
+                // Whoever waits for the index keeps no reader from others meanwhile.
+                let index = self.0.index.clone().lock_owned().await;
+                Some(ByMeaning { meaning, index })
+            }
             None => None,
         };
         let query = query.to_owned();
@@ -73,24 +95,20 @@ impl Engine {
         let now = self.now();
         let search = move |conn: &mut Conn| {
             let owners = search::owners(conn, viewer)?;
-            let mut ids = match (&sought, index) {
-                (Some((model, vector)), Some(mut index)) => {
-                    catch_up(&mut index, conn, &owners, model)?;
-                    let likest = index.likest(owners.keys(), vector, LOOKED_AT, floor);
-                    [likest.triggers, likest.responses].concat()
-                }
-                (None, _) | (_, None) => Vec::new(),
+            let (mut ids, sought) = match by_meaning {
+                Some(by_meaning) => by_meaning.likest(conn, &owners, floor)?,
+                None => (Vec::new(), None),
             };
             let by_words = search::by_words(conn, &owners, &content_words(&query), LOOKED_AT)?;
             ids.extend(&by_words);
-            let sought = sought.as_ref().map(|(model, vector)| Sought { model, vector });
+            let sought = sought.as_ref().map(|Meaning { model, vector }| Sought { model, vector });
             let candidates = search::candidates(conn, &owners, &ids, sought, but_from)?;
             Ok(recall(&query, candidates, &by_words, floor, now))
         };
         self.0.parts.db.read(search).await
     }
 
-    async fn embed_query(&self, query: &str) -> Option<(String, Unit)> {
+    async fn embed_query(&self, query: &str) -> Option<Meaning> {
         let embedder = self.0.parts.embedder.as_ref()?;
         let texts = [query.to_owned()];
         // Waiting for a place counts: somebody waits for the answer.
@@ -102,9 +120,9 @@ impl Engine {
         match asked {
             Ok(Ok(vectors)) => {
                 let vector = vectors.into_iter().next().and_then(Unit::new)?;
-                let space = vector.space(embedder.model());
-                *self.0.space.lock().unwrap_or_else(PoisonError::into_inner) = Some(space.clone());
-                Some((space, vector))
+                let model = vector.space(embedder.model());
+                *self.0.space.lock().unwrap_or_else(PoisonError::into_inner) = Some(model.clone());
+                Some(Meaning { model, vector })
             }
             Ok(Err(error)) => {
                 tracing::warn!(%error, "what was said could not be embedded; memory is searched by words");

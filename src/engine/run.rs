@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 
 use super::ending::{self, WayBack};
-use super::recalling::Remembered;
 use super::{Engine, SmsReactions};
 use crate::conversation::facts::Facts;
 use crate::conversation::prompt::PastTurn;
@@ -81,11 +80,10 @@ impl Engine {
             Ok((turns, done_today, shown, Scene::read(conn, user, live)?))
         };
         let (turns, done_today, shown, scene) = self.0.parts.db.read(read).await?;
-        let (recalled, mut known) = match self.remembered(&scene, shown).await {
-            Remembered::Lines(lines) => (lines, Some(scene)),
-            Remembered::TakenBack => (Vec::new(), None),
-        };
+        let recalled = self.remembered(&scene, shown).await;
         let past = Past { turns, done_today, recalled };
+        // What was remembered may have been waited for: how the turn stands is read anew.
+        let mut known = None;
         loop {
             let scene = match known.take() {
                 Some(scene) => scene,
@@ -125,7 +123,8 @@ impl Engine {
         Ok(self.0.parts.db.read(move |conn| Scene::read(conn, user, live)).await?)
     }
 
-    /// Records something of a turn, and reads in the same commit how it stands with it.
+    /// Records something of a turn, and reads in the same commit how it stands with it. A record stays, whatever becomes
+    /// of the reading: whoever goes on reads it again and meets the error.
     pub(super) async fn record_and_go_on(
         &self,
         scene: &Scene,
@@ -134,9 +133,10 @@ impl Engine {
         let (user, live) = (scene.user.id, scene.live);
         let recorded = move |conn: &mut _| {
             record(conn)?;
-            Scene::read(conn, user, live)
+            Ok(Scene::read(conn, user, live).ok())
         };
-        Ok(Progress::Stands(Box::new(self.0.parts.db.write(recorded).await?)))
+        let scene = self.0.parts.db.write(recorded).await?;
+        Ok(scene.map_or(Progress::GoesOn, |scene| Progress::Stands(Box::new(scene))))
     }
 
     async fn reply(&self, scene: &Scene, answer: &Answer) -> anyhow::Result<()> {

@@ -2,12 +2,13 @@
 //! Servers leave fields out, send null or another type; a field that cannot be read counts as absent.
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
+use serde::ser::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 use super::dialect::{Dialect, TokenField};
 use crate::conversation::prompt::{Message, ModelRequest, PromptCall, ToolChoice};
-use crate::conversation::schema::Schema;
 use crate::conversation::spending::Tokens;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,8 +81,8 @@ struct Call<'a> {
 #[derive(Debug, Serialize)]
 struct Called<'a> {
     name: &'a str,
-    /// An object, as text.
-    arguments: String,
+    #[serde(serialize_with = "as_text")]
+    arguments: &'a Map<String, Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -94,7 +95,7 @@ enum Function<T> {
 struct Offered<'a> {
     name: &'a str,
     description: &'a str,
-    parameters: &'a Schema,
+    parameters: &'a RawValue,
 }
 
 pub(super) fn body<'a>(
@@ -109,7 +110,7 @@ pub(super) fn body<'a>(
         Function::Function(Offered {
             name: tool.name,
             description: tool.description,
-            parameters: &tool.parameters,
+            parameters: tool.parameters.raw(),
         })
     });
     Body {
@@ -149,9 +150,12 @@ fn said(message: &Message) -> Said<'_> {
 }
 
 fn call(call: &PromptCall) -> Call<'_> {
-    // Written out of a map of text and values, it is always JSON.
-    let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
-    Call { id: call.id.as_str(), function: Function::Function(Called { name: &call.name, arguments }) }
+    let called = Called { name: &call.name, arguments: &call.arguments };
+    Call { id: call.id.as_str(), function: Function::Function(called) }
+}
+
+fn as_text<S: Serializer>(object: &Map<String, Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&serde_json::to_string(object).map_err(S::Error::custom)?)
 }
 
 /// A whole answer or one chunk of a streamed one.

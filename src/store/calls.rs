@@ -20,7 +20,7 @@ const RESULTS_SEARCHED: i64 = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     Started,
-    /// It had been started before: its outcome must be found out, not repeated.
+    /// It had been started before: its outcome must be found out, not repeated. Or its turn was taken back.
     NotStartable,
 }
 
@@ -33,6 +33,11 @@ pub enum Went {
 }
 
 pub fn start(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<Start> {
+    // Somebody may have taken it back since it was looked at.
+    let turn = tool_calls::table.find(call.0).select(tool_calls::turn_id).first(conn)?;
+    if super::turns::cancel_requested(conn, TurnId(turn))? {
+        return Ok(Start::NotStartable);
+    }
     let epoch = super::boot::epoch(conn)?;
     let started = diesel::update(tool_calls::table.find(call.0).filter(tool_calls::state.eq("created")))
         .set((
@@ -58,7 +63,6 @@ pub fn finish(conn: &mut Conn, call: CallRow, state: &CallState, now: Timestamp)
         CallState::Running | CallState::Held => return Ok(()),
     };
     let finished_at = (word != "created").then(|| ms(now));
-    // Not as a list: a statement with a list in it is prepared anew at each use.
     let state = tool_calls::state;
     let open = state.eq("created").or(state.eq("running")).or(state.eq("unknown"));
     diesel::update(tool_calls::table.find(call.0).filter(open))
@@ -155,4 +159,50 @@ fn results(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<Cal
         .select(tool_calls::response)
         .load(conn)?;
     results.into_iter().flatten().map(|text| result(&text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::conversation::spending::Charge;
+    use crate::conversation::transcript::{Arguments, Brain, PhoneNumber, Stop, Tier};
+    use crate::store::steps::{self, Attempt, NewCall, Response};
+    use crate::store::turns::{self, Kind, NewTurn, Plan};
+    use crate::store::users::{self, Newcomer};
+    use crate::store::{conversations, scratch};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    #[test]
+    fn a_call_of_a_turn_that_was_taken_back_meanwhile_is_not_started() {
+        let conn = &mut scratch();
+        let phone = PhoneNumber::parse("+15550100001").unwrap();
+        let user = users::ensure(conn, &phone, Newcomer::Member, NOW).unwrap();
+        let conversation = conversations::begin(conn, user, "A talk", NOW).unwrap();
+        let plan = Plan::by(Brain::Model);
+        let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
+        let attempt = Attempt { turn: turns::create(conn, new, NOW).unwrap(), step: 0, attempt: 1 };
+        steps::start(conn, attempt, Brain::Model, "a model", NOW).unwrap();
+        let call = || NewCall {
+            name: "add_movie".to_owned(),
+            arguments: Arguments::parse(json!({ "tmdb": 1 })),
+            tier: Tier::Write,
+        };
+        let response = Response {
+            text: String::new(),
+            thinking: String::new(),
+            stop: Stop::Done,
+            calls: vec![call(), call()],
+            tokens: None,
+            charge: Charge::Nothing,
+            response_id: None,
+        };
+        steps::complete(conn, attempt, &response, NOW).unwrap();
+        let last = last(conn).unwrap();
+        assert_eq!(start(conn, CallRow(last.0 - 1), NOW), Ok(Start::Started));
+        turns::request_cancel(conn, user, NOW).unwrap();
+        assert_eq!(start(conn, last, NOW), Ok(Start::NotStartable));
+    }
 }

@@ -2,6 +2,7 @@
 
 use diesel::connection::LoadConnection;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::result::Error as QueryError;
 use diesel::sql_types::BigInt;
 use diesel::sqlite::Sqlite;
 use diesel::{QueryResult, RunQueryDsl, define_sql_function};
@@ -37,11 +38,11 @@ impl<S: QueryFragment<Sqlite>> Kept<S> {
             row?;
         }
         let changed: i64 = diesel::select(changes()).get_result(conn)?;
-        Ok(usize::try_from(changed).unwrap_or(usize::MAX))
+        usize::try_from(changed).map_err(|error| QueryError::DeserializationError(error.into()))
     }
 }
 
-impl<S, Conn> RunQueryDsl<Conn> for Kept<S> {}
+impl<S, C> RunQueryDsl<C> for Kept<S> {}
 
 impl<S: Query> Query for Kept<S> {
     type SqlType = S::SqlType;

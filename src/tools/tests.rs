@@ -744,7 +744,7 @@ fn all_that_the_model_is_told_of_the_tools_is_small() {
             let specs = Registry::new(house.tools()).offered(rights);
             let sent = specs.iter().map(|spec| {
                 json!({"type": "function", "function": {"name": spec.name,
-                "description": spec.description, "parameters": spec.parameters}})
+                "description": spec.description, "parameters": spec.parameters.raw()}})
             });
             let length = sent.collect::<Value>().to_string().len();
             assert!(length < 7_600, "{length}");

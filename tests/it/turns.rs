@@ -439,7 +439,7 @@ async fn bytes_of_ping(app: &TestApp) -> usize {
         .iter()
         .map(|tool| {
             let function =
-                json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters });
+                json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters.raw() });
             json!({ "type": "function", "function": function }).to_string().len()
         })
         .sum();

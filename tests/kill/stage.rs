@@ -284,16 +284,18 @@ impl Drop for Running {
     }
 }
 
-/// The program as it was when the first test began: a build may put another in its place. `DIALARR_UNDER_TEST` names
-/// another one, such as an older build that is to be compared.
+/// Another program than the one that was built with this, such as an older one that is to be compared.
+pub(crate) static OTHER_PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// The program as it was when the first test began: a build may put another in its place.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dialarr-under-test");
+        let name = concat!("dialarr-under-", env!("CARGO_CRATE_NAME"));
+        let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         // There is none before the first run.
         let _ = std::fs::remove_file(&kept);
-        let built = std::env::var_os("DIALARR_UNDER_TEST");
-        let built = built.map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_dialarr")), PathBuf::from);
+        let built = OTHER_PROGRAM.get().map_or(Path::new(env!("CARGO_BIN_EXE_dialarr")), PathBuf::as_path);
         std::fs::copy(built, &kept).unwrap();
         kept
     })
@@ -334,7 +336,10 @@ async fn serve(router: Router) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     // Else each piece of a streamed answer waits for the other side to say that it has the one before.
-    let listener = listener.tap_io(|connection| connection.set_nodelay(true).unwrap());
+    let listener = listener.tap_io(|connection| {
+        // One that is over already needs none.
+        let _ = connection.set_nodelay(true);
+    });
     tokio::spawn(async move { axum::serve(listener, router).await });
     format!("http://{address}")
 }

@@ -21,8 +21,6 @@ use crate::store::{Conn, QueryResult};
 const GROUPS_SEARCHED: usize = 32;
 /// Rows of the index in which a word may stand and still tell anything, one or two for an answer.
 const COMMON: usize = 1_000;
-/// Rows that are ranked at most; of more, those of the commoner words are left out.
-const RANKED_ROWS: usize = 2_000;
 
 /// Those whose answers a person may find.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,19 +43,18 @@ pub fn owners(conn: &mut Conn, viewer: UserId) -> QueryResult<Owners> {
 pub fn by_words(conn: &mut Conn, owners: &Owners, words: &[String], most: usize) -> QueryResult<Vec<i64>> {
     // FTS5's own rank reads every row of each word and of each owner, whoever they belong to, at each search.
     let mut weights: HashMap<i64, f64> = HashMap::new();
-    let mut left = RANKED_ROWS;
-    for word in rarest_first(conn, words)? {
+    let mut common = Vec::new();
+    for word in words {
         let rows = rows_with(conn, &within(owners, &quoted(word)), COMMON)?;
         if rows.len() == COMMON {
+            common.push(word);
             continue;
         }
-        let Some(rest) = left.checked_sub(rows.len()) else { break };
-        left = rest;
         let weight = (COMMON as f64 / rows.len() as f64).ln_1p();
         rows.into_iter().for_each(|row| *weights.entry(row).or_default() += weight);
     }
-    // Where every word is a common one, only what holds two of them is worth telling, the newest first.
-    if let ([one, other, ..], true) = (words, weights.is_empty()) {
+    // Where nothing but common words stands anywhere, what holds two of them is worth telling, the newest first.
+    if let ([one, other, ..], true) = (common.as_slice(), weights.is_empty()) {
         let both = format!("({} AND {})", quoted(one), quoted(other));
         let rows = rows_with(conn, &within(owners, &both), 2 * most)?;
         weights.extend(rows.into_iter().map(|row| (row, 1.0)));
@@ -78,23 +75,6 @@ fn best(weights: HashMap<i64, f64>, most: usize) -> Vec<i64> {
     answers.into_iter().take(most).map(|(id, _)| id).collect()
 }
 
-/// By how often they stand in anybody's answers, which is told without a look at whose they are.
-fn rarest_first<'a>(conn: &mut Conn, words: &'a [String]) -> QueryResult<Vec<&'a str>> {
-    let mut counted = Vec::new();
-    for word in words {
-        let row: Row = diesel::sql_query(
-            "SELECT count(*) AS rowid FROM (SELECT 1 FROM response_words WHERE response_words MATCH ? LIMIT ?)",
-        )
-        .bind::<Text, _>(within_text(&quoted(word)))
-        .bind::<BigInt, _>(limit(COMMON))
-        .kept()
-        .get_result(conn)?;
-        counted.push((row.rowid, word.as_str()));
-    }
-    counted.sort_by_key(|(rows, _)| *rows);
-    Ok(counted.into_iter().map(|(_, word)| word).collect())
-}
-
 #[derive(QueryableByName)]
 struct Row {
     #[diesel(sql_type = BigInt)]
@@ -107,24 +87,16 @@ fn rows_with(conn: &mut Conn, sought: &str, most: usize) -> QueryResult<Vec<i64>
         "SELECT rowid FROM response_words WHERE response_words MATCH ? ORDER BY rowid DESC LIMIT ?",
     )
     .bind::<Text, _>(sought)
-    .bind::<BigInt, _>(limit(most))
+    .bind::<BigInt, _>(i64::try_from(most).unwrap_or(i64::MAX))
     .kept()
     .load(conn)?;
     Ok(rows.into_iter().map(|row| row.rowid).collect())
 }
 
-fn limit(rows: usize) -> i64 {
-    i64::try_from(rows).unwrap_or(i64::MAX)
-}
-
 /// What is sought, in what these owners may find.
 fn within(owners: &Owners, sought: &str) -> String {
     let owners: Vec<String> = owners.0.iter().map(|owner| quoted(owner)).collect();
-    format!("owner:({}) AND {}", owners.join(" OR "), within_text(sought))
-}
-
-fn within_text(sought: &str) -> String {
-    format!("{{said told}}:{sought}")
+    format!("owner:({}) AND {{said told}}:{sought}", owners.join(" OR "))
 }
 
 /// A word as FTS5 takes it for nothing but a word.

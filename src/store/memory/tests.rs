@@ -310,6 +310,49 @@ fn words_that_are_signs_of_the_search_are_only_words() {
 }
 
 #[test]
+fn a_rare_word_counts_for_more_than_a_common_one_and_a_note_for_half() {
+    let mut conn = scratch();
+    let ann = user(&mut conn, 1);
+    let rare = own(&mut conn, 1, ann, ("severance", "A show about work."));
+    let both = own(&mut conn, 2, ann, ("severance downloads", "Two episodes."));
+    let common = (3..9).map(|n| own(&mut conn, n, ann, ("downloads", &format!("It is {n}.")))).max().unwrap();
+    let noted = says(&mut conn, "turn:9", Owner::User(ann), Some(ann), ("what else", "Nothing else."));
+    let mut notes = learned("", "", MODEL);
+    notes.by = NotedBy::Model;
+    notes.extraction.keywords = vec!["severance".to_owned()];
+    learning::complete(&mut conn, noted, &notes, NOW).unwrap();
+
+    let owners = search::owners(&mut conn, ann).unwrap();
+    let (downloads, severance) = ("downloads".to_owned(), "severance".to_owned());
+    let found = search::by_words(&mut conn, &owners, &[downloads, severance.clone()], 3).unwrap();
+    assert_eq!(found, [both, rare, common]);
+    let found = search::by_words(&mut conn, &owners, &[severance], 3).unwrap();
+    assert_eq!(found, [both, rare, noted]);
+}
+
+#[test]
+fn what_others_say_changes_nothing_in_the_order_of_what_somebody_finds() {
+    let order = |others: usize| {
+        let mut conn = scratch();
+        let (ann, bob) = (user(&mut conn, 1), user(&mut conn, 2));
+        for n in 1..5 {
+            own(
+                &mut conn,
+                n,
+                ann,
+                (if n % 2 == 0 { "walrus" } else { "walrus plumbing" }, &format!("It is {n}.")),
+            );
+        }
+        for n in 0..others {
+            own(&mut conn, 100 + n as i64, bob, ("plumbing", &format!("It is {n}.")));
+        }
+        let owners = search::owners(&mut conn, ann).unwrap();
+        search::by_words(&mut conn, &owners, &["walrus".to_owned(), "plumbing".to_owned()], 9).unwrap()
+    };
+    assert_eq!(order(0), order(50));
+}
+
+#[test]
 fn what_is_before_the_readers_eyes_is_not_told_again() {
     let mut conn = scratch();
     let ann = user(&mut conn, 1);
