@@ -60,8 +60,7 @@ impl Outcome {
         Self::Failed {
             changes,
             why: format!("see it changed: still {}", left.join("; ")),
-            hint: "set it by hand: README.md says how for Twilio, docs/OPERATIONS.md for Sonarr and Radarr"
-                .to_owned(),
+            hint: "set it by hand: docs/OPERATIONS.md says how".to_owned(),
         }
     }
 }

@@ -134,7 +134,7 @@ pub(crate) fn advice(error: &AccountError) -> &'static str {
             "check TWILIO_ACCOUNT_SID and TWILIO_MESSAGING_SERVICE_SID"
         }
         AccountError::Refused { .. } | AccountError::Unreadable(_) => {
-            "set the webhook of the number by hand, as README.md describes"
+            "set the webhook of the number by hand, as docs/OPERATIONS.md describes"
         }
     }
 }
