@@ -72,7 +72,7 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
     let carrier = Carrier { twilio: peers.twilio.clone(), webhook: Http::network()? };
     let answers = peers.twilio.subscribe();
     eprintln!("Dialarr demo: simulated Sonarr, Radarr and Twilio; nothing leaves this machine.");
-    eprintln!("Webhooks at http://{address}, keyword brain, no key needed.");
+    eprintln!("Webhooks at http://{address}; no model, so only keywords are understood.");
     if let Some(script) = &demo.script {
         play(&carrier, &app, answers, script).await?;
     } else {
@@ -166,7 +166,10 @@ async fn show_answers(
 }
 
 async fn prompt(carrier: &Carrier) -> anyhow::Result<()> {
-    eprintln!("Text something: \"add heat\", \"status\", \"remove dune\", \"commands\". Ctrl-D ends.");
+    eprintln!("The link works once, within ten minutes; start the demo again for another.");
+    eprintln!(
+        "Text something: \"status\", \"add the lion king\", \"remove heat\", \"commands\". Ctrl-D ends."
+    );
     eprintln!(
         "Your phone is an admin's. A line that begins with @2 comes from somebody else's: \"@2 hello\"."
     );
