@@ -8,7 +8,7 @@ use crate::doctor::{Finding, Grade, LongRequest, examine};
 #[derive(Debug, Args, PartialEq, Eq)]
 pub struct Doctor {
     /// Send the model a long request too, of about 9,000 tokens, to see whether its context is long enough; a server
-    /// that needs no key gets one anyway
+    /// that needs no key is sent one without this option, too
     #[arg(long)]
     model: bool,
 }
