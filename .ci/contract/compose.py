@@ -1,4 +1,4 @@
-"""compose.example.yaml and litestream.yml say of Dialarr what is so, and show the world the webhooks alone."""
+"""compose.example.yaml and litestream.yml say of Dialarr what is so, and publish nothing but the console, to this machine."""
 
 import sys
 

@@ -1,4 +1,4 @@
--- A million texts: 500,000 that everyone there is texted, one an hour each in a conversation of its own day, and as many
+-- A million texts: 500,000 that everyone there is texted, one an hour each in a conversation of twelve, and as many
 -- answers.
 PRAGMA foreign_keys = ON;
 BEGIN;

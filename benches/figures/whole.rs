@@ -124,7 +124,7 @@ fn spread(mut times: Vec<Duration>) -> String {
     format!("median {:.1} ms, p99 {:.1} ms", at(50), at(99))
 }
 
-/// Texts of everybody with their answers, as if they had texted once an hour for two years.
+/// Texts of everybody with their answers, as if they had texted once an hour for eleven months.
 fn fill(stage: &Stage) {
     let mut conn = SqliteConnection::establish(stage.database().to_str().unwrap()).unwrap();
     conn.batch_execute(include_str!("a_million.sql")).unwrap();

@@ -251,18 +251,27 @@ fn every_command_and_option_that_a_document_names_exists() {
 }
 
 /// Such as ``a_second_yes_deletes_nothing_more``.
+/// Names of several words, as tests have.
+fn sentences(told: &str) -> BTreeSet<&str> {
+    let is_sentence = |span: &&str| {
+        span.matches('_').count() > 2
+            && span.chars().all(|mark| mark.is_ascii_lowercase() || "_0123456789".contains(mark))
+    };
+    spans(told).filter(is_sentence).collect()
+}
+
 #[test]
-fn every_test_that_the_page_on_security_names_exists() {
-    let (told, code) = (read("docs/SECURITY.md"), source(&["src", "tests"]));
-    let named: BTreeSet<&str> = spans(&told)
-        .filter(|span| {
-            span.matches('_').count() > 2
-                && span.chars().all(|mark| mark.is_ascii_lowercase() || "_0123456789".contains(mark))
-        })
-        .collect();
-    assert!(named.len() > 80, "{} are named", named.len());
-    for name in named {
+fn every_test_that_a_document_names_exists() {
+    let code = source(&["src", "tests"]);
+    let (security, told) = (read("docs/SECURITY.md"), DOCUMENTS.map(read).join("\n"));
+    assert!(sentences(&security).len() > 80, "{} are named", sentences(&security).len());
+    for name in sentences(&security) {
         assert!(code.contains(&format!("fn {name}(")), "no test is called {name}");
+    }
+    // Guards have such names too.
+    let known = code + &read("tests/sim/mutants.sh");
+    for name in sentences(&told) {
+        assert!(known.contains(name), "nothing is called {name}");
     }
 }
 

@@ -7,13 +7,14 @@ root=$(git rev-parse --show-toplevel)
 copy="${TMPDIR:-/tmp}/dialarr-mutants"
 export SIM_SEEDS="${SIM_SEEDS:-200}" RUST_BACKTRACE=0
 names=""
+missing=""
 
 # guard NAME FILE PERL-EXPRESSION: the file is taken as one string; OFF stands for the switch.
 guard() {
     expression=$(printf '%s' "$3" | sed "s/OFF/crate::mutant_is(\"$1\")/g")
     cp "$copy/$2" "$copy/before"
     perl -0pi -e "$expression" "$copy/$2"
-    if cmp -s "$copy/$2" "$copy/before"; then echo "$1: there is nothing to switch off"; else names="$names $1"; fi
+    if cmp -s "$copy/$2" "$copy/before"; then missing="$missing $1"; else names="$names $1"; fi
 }
 
 rm -rf "$copy" && mkdir -p "$copy"
@@ -66,7 +67,7 @@ guard code_expiry src/store/approvals.rs 's/if found\.expires_at <= ms\(now\)/if
 guard wish_asked_for src/tools/requests.rs 's/(approval::requested\(.*?\))\?;/if !OFF { $1?; }/'
 guard quota src/tools/approval.rs 's/(let Some\(rate\) = standing\.rate)( else)/$1.filter(|_| !OFF)$2/'
 guard quota_counts src/store/quotas.rs 's/if added\.amount == 0 \{/if OFF || added.amount == 0 {/'
-guard audit_first src/engine/calling.rs 's/(\(Start::Started, Some\(intent\)\)) = \(start, &intent\)/$1 = (start, \&intent.as_ref().filter(|_| !OFF))/'
+guard audit_first src/engine/calling.rs 's/if let Some\(intent\) = &intent \{/if let Some(intent) = intent.as_ref().filter(|_| !OFF) {/'
 guard audit_deletion src/engine/deleting.rs 's/(if start == Start::Started) \{/$1 \&\& !OFF {/'
 guard rate src/conversation/route.rs 's/if situation\.over_limit \{/if situation.over_limit \&\& !OFF {/g'
 guard pictures src/conversation/route.rs 's/wordless && situation\.over_limit/wordless \&\& !OFF \&\& situation.over_limit/'
@@ -82,6 +83,8 @@ guard notice_due src/store/agenda.rs 's/if (kind == "notice" && state == "queued
 guard history_read src/engine/reconcile.rs 's/(pub\(crate\) async fn reconcile\(&self\) \{\n)/$1        if OFF { return; }\n/'
 guard taken_once src/store/arr_events.rs 's/if open\.is_none\(\)/if !OFF \&\& open.is_none()/; s/(\.set\(arr_events::handled_at\.eq\()ms\(now\)\)\)/$1(!OFF).then_some(ms(now))))/'
 
+# A guard that was written anew needs its pattern written anew.
+if [ -n "$missing" ]; then echo "there is nothing to switch off:$missing"; exit 1; fi
 cd "$copy" || exit 1
 for name in "$@"; do
     case "$names " in *" $name "*) ;; *) echo "there is no guard $name"; exit 1 ;; esac
