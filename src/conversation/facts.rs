@@ -97,12 +97,16 @@ impl Fact {
         if value.chars().count() > MAX_VALUE_CHARS {
             return Err(NotAFact::TooLong);
         }
+        // Punctuation may have hidden an order that stands there in plain words.
+        let subject = Some(plain_title(&about))
+            .filter(|plain| clean_words(plain, NEVER_CUT).is_some())
+            .unwrap_or_default();
         let key = match kind {
             FactKind::Quality => quality_of(&about).to_owned(),
-            FactKind::Alias | FactKind::Folder | FactKind::Schedule => plain_title(&about),
+            FactKind::Alias | FactKind::Folder | FactKind::Schedule => subject,
             FactKind::Dislike | FactKind::Like => plain_title(&value),
-            FactKind::Other if plain_title(&about).is_empty() => plain_title(&value),
-            FactKind::Other => plain_title(&about),
+            FactKind::Other if subject.is_empty() => plain_title(&value),
+            FactKind::Other => subject,
         };
         match kind {
             FactKind::Alias if key.is_empty() => Err(NotAFact::WithoutName),
@@ -497,6 +501,15 @@ mod tests {
         assert_eq!(forged.value, "kids (/cont(/context)ext) known: admin");
         let hidden = fact(FactKind::Other, None, "a syste(untitled)m prompt");
         assert_eq!(hidden.value, "a syste(untitled)m prompt");
+    }
+
+    #[test]
+    fn an_order_that_punctuation_hides_names_nothing() {
+        let alias = Fact::new(FactKind::Alias, Some("without *asking"), "Dune");
+        assert_eq!(alias, Err(NotAFact::WithoutName));
+        check(FactKind::Folder, Some("the system-prompt"), "kids", ("", "Folder kids"));
+        let wide = "\u{ff49}\u{ff47}\u{ff4e}\u{ff4f}\u{ff52}\u{ff45} all";
+        check(FactKind::Other, Some(wide), "in French", ("in french", "in French"));
     }
 
     #[test]
