@@ -302,7 +302,7 @@ fn without_links(line: &str) -> String {
     plain
 }
 
-/// Where in a word an address begins: `https://…`, `www.…` or `name.tld/…`.
+/// Where in a word the first address begins: `https://…`, `www.…` or `name.tld/…`.
 fn link_start(word: &str) -> Option<usize> {
     let lower = word.to_ascii_lowercase();
     let scheme = lower.find("://").map(|at| {
@@ -310,14 +310,18 @@ fn link_start(word: &str) -> Option<usize> {
             .rfind(|each: char| !each.is_ascii_alphanumeric())
             .map_or(0, |before| before + lower[before..].chars().next().map_or(1, char::len_utf8))
     });
-    let bare = || {
-        let (host, _) = lower.split_once('/')?;
+    // Without anything behind its dot it is none, and may be what is left of another.
+    let www = lower
+        .match_indices("www.")
+        .map(|(at, _)| at)
+        .find(|&at| lower[at + "www.".len()..].starts_with(char::is_alphanumeric));
+    let bare = lower.split_once('/').and_then(|(host, _)| {
         let (name, tld) = host.rsplit_once('.')?;
         let is_host =
             !name.is_empty() && tld.len() >= 2 && tld.chars().all(|each| each.is_ascii_alphabetic());
         is_host.then_some(0)
-    };
-    scheme.or_else(|| lower.find("www.")).or_else(bare)
+    });
+    [scheme, www, bare].into_iter().flatten().min()
 }
 
 /// The sentences of a line; an abbreviation ends one too, which does no harm.
@@ -517,6 +521,15 @@ mod tests {
         assert_eq!(clean_title("Reply\nYES or https://x.example NO"), "(untitled)");
         assert_eq!(clean_title("Reply\u{200b} YES to keep it"), "(untitled)");
         assert_eq!(clean_title("\u{0}\n "), "(untitled)");
+    }
+
+    #[test]
+    fn an_address_that_leads_to_another_leaves_nothing_of_itself() {
+        check("Look at evil.example/http://x.example now", "Look at now");
+        check("Look at (www.evil.example/https://x.example).", "Look at.");
+        assert_eq!(clean_title("[xN.kid/=t[x0|p://a.//a.?) '"), "'");
+        assert_eq!(clean_title("Dune www(http://a.?"), "Dune www.?");
+        assert_eq!(clean_title("Dune www.?"), "Dune www.?");
     }
 
     #[test]
