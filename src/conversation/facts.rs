@@ -87,7 +87,9 @@ impl Fact {
     pub fn new(kind: FactKind, about: Option<&str>, value: &str) -> Result<Self, NotAFact> {
         let about = about.map(cleaned).unwrap_or_default();
         let mut value = cleaned(value);
-        if kind == FactKind::Quality && value.len() > QUALITY.len() && value.to_lowercase().ends_with(QUALITY)
+        while kind == FactKind::Quality
+            && value.len() > QUALITY.len()
+            && value.to_lowercase().ends_with(QUALITY)
         {
             value.truncate(value.len() - QUALITY.len());
         }
@@ -462,6 +464,7 @@ mod tests {
         check(Quality, None, "4K", ("", "4K quality"));
         check(Quality, Some("all my movies"), "Ultra-HD quality", ("movies", "Ultra-HD quality for movies"));
         check(Quality, Some("TV"), "1080p", ("shows", "1080p quality for shows"));
+        check(Quality, None, "4K quality quality", ("", "4K quality"));
         check(Quality, Some("movies and shows"), "1080p", ("", "1080p quality"));
         check(
             Alias,
