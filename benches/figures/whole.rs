@@ -48,7 +48,7 @@ pub(crate) async fn measure() {
 
     let stage = Stage::open(&people, Duration::ZERO).await;
     round("by itself", stage, &people, looks).await;
-    let stage = Stage::open(&people, Duration::ZERO).await.with_library(shelf::api(MOVIES, SHOWS)).await;
+    let stage = Stage::beside(&people, Duration::ZERO, Some(shelf::api(MOVIES, SHOWS))).await;
     round("each searches 20,000 movies", stage, &people, searches).await;
     let stage = Stage::open(&people, Duration::ZERO).await;
     fill(&stage);

@@ -76,6 +76,11 @@ pub(crate) struct Title {
 impl Stage {
     /// With these people as admins in a fresh database.
     pub(crate) async fn open(people: &[String], pause: Duration) -> Self {
+        Self::beside(people, pause, None).await
+    }
+
+    /// The same, with other servers in the place of its Radarr and its Sonarr if there are any.
+    pub(crate) async fn beside(people: &[String], pause: Duration, library: Option<Router>) -> Self {
         install_tls();
         let port = free_port().await;
         let account = FakeAccount {
@@ -88,9 +93,13 @@ impl Stage {
         let twilio = FakeTwilio::new(account, Clock::System);
         let model = FakeModel::new(pause);
         let writes = Arc::default();
+        let (movies, series) = match library {
+            Some(servers) => (servers.clone(), servers),
+            None => (noting(radarr.router(), Arc::clone(&writes)), sonarr.router()),
+        };
         let urls = Urls {
-            radarr: serve(noting(radarr.router(), Arc::clone(&writes))).await,
-            sonarr: serve(sonarr.router()).await,
+            radarr: serve(movies).await,
+            sonarr: serve(series).await,
             twilio: serve(twilio.router()).await,
             model: serve(model.router()).await,
         };
@@ -108,13 +117,6 @@ impl Stage {
         };
         stage.introduce(people).await;
         stage
-    }
-
-    /// The same with other servers in the place of its Radarr and its Sonarr.
-    pub(crate) async fn with_library(mut self, servers: Router) -> Self {
-        let url = serve(servers).await;
-        (self.urls.radarr, self.urls.sonarr) = (url.clone(), url);
-        self
     }
 
     async fn introduce(&self, people: &[String]) {
