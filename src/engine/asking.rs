@@ -77,20 +77,19 @@ impl Engine {
             }
         };
         failpoint::reached("step.answered");
-        match answer {
+        let progress = match answer {
             Ok(answer) => {
                 metrics.model_answered(call.brain, answer.step.usage);
-                let progress = self.record_step(scene, &call, answer).await?;
-                failpoint::reached("step.recorded");
-                Ok(progress)
+                self.record_step(scene, &call, answer).await?
             }
             Err(failed) => {
                 metrics.model_failed(call.brain, &failed.error);
                 self.record_failure(call.attempt, failed).await?;
-                failpoint::reached("step.recorded");
-                Ok(Progress::GoesOn)
+                Progress::GoesOn
             }
-        }
+        };
+        failpoint::reached("step.recorded");
+        Ok(progress)
     }
 
     fn prepare(&self, scene: &Scene, past: &Past, ask: &Ask) -> Call {

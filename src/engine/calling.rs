@@ -305,7 +305,7 @@ impl Engine {
         self.record_call(scene, record).await
     }
 
-    /// Where other calls run beside it, only the last of them is worth a reading, which is not known here.
+    /// Where other calls are open beside it, how the turn stands is read once all of them are recorded.
     async fn record_call(
         &self,
         scene: &Scene,
