@@ -40,7 +40,7 @@ impl Beginning<'_> {
     /// A turn without an answer, so that later ones have the text before them.
     pub(super) fn remember(&mut self, user: &User, events: &[InboundEvent]) -> QueryResult<Begun> {
         let live = self.open_turn(user, Kind::Command, &Plan::by(Brain::Keyword), events)?;
-        let end = End { turn: live.id, outcome: Outcome::Remembered, answer: None, texts: Vec::new() };
+        let end = End::without_a_text(live.id, Outcome::Remembered);
         turns::finish(self.conn, &end, self.now)?;
         Ok(Begun::Answered)
     }
@@ -71,8 +71,8 @@ impl Beginning<'_> {
         let live = self.open_turn(user, Kind::Deny, &Plan::by(Brain::Keyword), events)?;
         let text = WayBack::back(user.clone(), live.id, events).question(&question);
         pending::repeat(self.conn, user.id, &text, self.now)?;
-        let end =
-            End { turn: live.id, outcome: Outcome::Replied, answer: Some(&text.body), texts: Vec::new() };
+        let asked = End::without_a_text(live.id, Outcome::Replied);
+        let end = End { answer: Some(text.body), ..asked };
         turns::finish(self.conn, &end, self.now)?;
         Ok(Begun::Answered)
     }
@@ -203,10 +203,7 @@ impl Beginning<'_> {
     }
 
     fn end_by_code(&mut self, turn: TurnId, back: &WayBack, text: &str) -> QueryResult<Begun> {
-        let (whole, page) = back.page(text);
-        let end =
-            End { turn, outcome: Outcome::Replied, answer: Some(&whole), texts: vec![back.reply(page.text)] };
-        turns::finish(self.conn, &end, self.now)?;
+        turns::finish(self.conn, &back.end(turn, Outcome::Replied, text), self.now)?;
         Ok(Begun::Answered)
     }
 

@@ -11,7 +11,7 @@ use crate::conversation::origin::Origin;
 use crate::conversation::quiet;
 use crate::conversation::reaction::{self, Quoted};
 use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Recent, Route, Situation};
-use crate::conversation::transcript::{Brain, InboundEvent, Status, User, UserId};
+use crate::conversation::transcript::{Brain, InboundEvent, Status, TurnId, User, UserId};
 use crate::conversation::turn::Excuse;
 use crate::conversation::words;
 use crate::failpoint;
@@ -37,7 +37,8 @@ pub(super) enum Begun {
 }
 
 impl Engine {
-    pub(super) async fn begin(&self, user: UserId) -> anyhow::Result<Begun> {
+    /// Returns with it the turn that was made, if there is one.
+    pub(super) async fn begin(&self, user: UserId) -> anyhow::Result<(Begun, Option<TurnId>)> {
         let now = self.now();
         let settings = self.0.parts.settings.clone();
         let brain = self.brain(now);
@@ -49,11 +50,7 @@ impl Engine {
         let (begun, before, newest) = self.0.parts.db.write(begin).await?;
         failpoint::reached("turn.begun");
         self.0.parts.outbox.ring();
-        if newest > before {
-            // What code answered by itself is over already.
-            self.account_for(newest).await;
-        }
-        Ok(begun)
+        Ok((begun, (newest > before).then_some(newest)))
     }
 
     /// Who answers a turn that begins at this moment.
@@ -144,7 +141,11 @@ impl Beginning<'_> {
             denied_since: denied_at.is_some(),
             way: open.way,
         });
-        let recent = history::recent_texts(self.conn, user.id)?;
+        let quotes = waiting.iter().any(|event| reaction::read(&event.body).is_some());
+        let recent = match quotes {
+            true => history::quotable_texts(self.conn, user.id)?,
+            false => history::last_texts(self.conn, user.id)?,
+        };
         let over_limit = self.over_limit(user.id, waiting)?;
         let resumed_at = household::resumed_at(self.conn)?;
         Ok(Scene { pending, question, ended, denied_at, recent, last_list, place, over_limit, resumed_at })

@@ -15,7 +15,7 @@ use crate::failpoint;
 use crate::store::ledger::Outcome;
 use crate::store::pending::{self, Claimed, Item, ItemState, Start};
 use crate::store::steps;
-use crate::store::turns::{self, End, Live};
+use crate::store::turns::{self, Live};
 use crate::store::{approvals, audit, outbox, users};
 use crate::tools::approval::{self, NotPermitted};
 use crate::tools::{Interrupted, Settled, Tool, ToolError};
@@ -171,9 +171,7 @@ impl Engine {
         let outcome = entry(scene, "delete_done", call, json!({ "told": report }));
         let told = wish.zip(outcomes.first().map(|(item, outcome)| deletion::wish_outcome(item, *outcome)));
         let number = self.0.parts.settings.number.clone();
-        let back = scene.way_back();
-        let (whole, page) = back.page(&report);
-        let text = back.reply(page.text);
+        let told_whole = scene.way_back().end(turn, Outcome::Replied, &report);
         let end = move |conn: &mut _| {
             pending::end_claimed(conn, &claimed, &report, now)?;
             audit::record_outcome(conn, &outcome, now);
@@ -190,13 +188,11 @@ impl Engine {
                 let call = steps::add_call(conn, turn, claimed.tool(), now)?;
                 return pending::hold(conn, call, question, now).map(drop);
             }
-            let end = End { turn, outcome: Outcome::Replied, answer: Some(&whole), texts: vec![text] };
-            turns::finish(conn, &end, now)
+            turns::finish(conn, &told_whole, now)
         };
         self.0.parts.db.write(end).await?;
         failpoint::reached("deletion.reported");
-        self.0.parts.outbox.ring();
-        self.0.answered.notify_one();
+        self.tell_of_end();
         Ok(())
     }
 

@@ -6,7 +6,9 @@ use crate::conversation::text::{self, Emoji, Page};
 use crate::conversation::transcript::{Address, InboundEvent, TurnId, User};
 use crate::conversation::turn::{Answer, Excuse};
 use crate::messaging::segments::Segments;
+use crate::store::ledger::Outcome;
 use crate::store::outbox::{self, NewText, TextKind};
+use crate::store::turns::End;
 use crate::store::{Conn, QueryResult, users};
 
 /// Where an answer goes: back the way the text came.
@@ -60,6 +62,12 @@ impl WayBack {
         let whole = whole.unwrap_or_else(|| Excuse::NothingFound.text().to_owned());
         let page = text::first_page(&whole);
         (whole, page)
+    }
+
+    /// The end of a turn with an answer.
+    pub(super) fn end(&self, turn: TurnId, outcome: Outcome, answer: &str) -> End {
+        let (whole, page) = self.page(answer);
+        End { turn, outcome, answer: Some(whole), texts: vec![self.reply(page.text)] }
     }
 
     pub(super) fn reply(&self, body: String) -> NewText {

@@ -9,11 +9,11 @@ use crate::conversation::prompt::PastTurn;
 use crate::conversation::transcript::{InboundEvent, User, UserId};
 use crate::conversation::turn::{Answer, Excuse, Step, Turn};
 use crate::failpoint;
-use crate::store::history;
+use crate::store::history::{self, Window};
 use crate::store::ledger::Outcome;
 use crate::store::memory::facts;
 use crate::store::turns::{self, End, Kind, Live, Plan, Triage};
-use crate::store::{Conn, QueryResult, users};
+use crate::store::{Conn, QueryResult, undone_if_failed, users};
 
 /// A chat turn as it stands, with what its steps need.
 pub(super) struct Scene {
@@ -74,16 +74,15 @@ impl Engine {
         let conversation = live.conversation;
         let since = self.start_of_day();
         let read = move |conn: &mut _| {
-            let turns = history::past_turns(conn, conversation)?;
+            let window = history::window(conn, conversation)?;
             let done_today = history::done_before(conn, user, conversation, since)?;
-            let shown = history::oldest_shown(conn, conversation)?;
-            Ok((turns, done_today, shown, Scene::read(conn, user, live)?))
+            Ok((window, done_today, Scene::read(conn, user, live)?))
         };
-        let (turns, done_today, shown, scene) = self.0.parts.db.read(read).await?;
-        let recalled = self.remembered(&scene, shown).await;
+        let (Window { turns, oldest }, done_today, scene) = self.0.parts.db.read(read).await?;
+        let recalled = self.remembered(&scene, oldest).await;
         let past = Past { turns, done_today, recalled };
-        // What was remembered may have been waited for: how the turn stands is read anew.
-        let mut known = None;
+        // Whoever took the turn back since is heard when its next step is written down.
+        let mut known = Some(scene);
         loop {
             let scene = match known.take() {
                 Some(scene) => scene,
@@ -102,14 +101,8 @@ impl Engine {
                 Step::StartCalls(calls) => self.start_calls(&scene, &calls).await?,
                 Step::AnswerCall(call, state) => self.record(&scene, call, state).await?,
                 Step::SettleCall(call) => self.settle_call(&scene, call).await?,
-                Step::Reply(answer) => {
-                    self.reply(&scene, &answer).await?;
-                    Progress::Ended
-                }
-                Step::Stop => {
-                    self.stop(&scene).await?;
-                    Progress::Ended
-                }
+                Step::Reply(answer) => self.end(self.with_answer(&scene, &answer)).await?,
+                Step::Stop => self.end(taken_back(&scene)).await?,
             };
             match progress {
                 Progress::GoesOn => {}
@@ -123,45 +116,61 @@ impl Engine {
         Ok(self.0.parts.db.read(move |conn| Scene::read(conn, user, live)).await?)
     }
 
-    /// Records something of a turn, and reads in the same commit how it stands with it. A record stays, whatever becomes
-    /// of the reading: whoever goes on reads it again and meets the error.
+    /// Records something of a turn, and in the same commit what follows from it alone: a turn that has its answer ends.
+    /// Of any other it is read how it stands.
     pub(super) async fn record_and_go_on(
         &self,
         scene: &Scene,
         record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
     ) -> anyhow::Result<Progress> {
-        let (user, live) = (scene.user.id, scene.live);
-        let recorded = move |conn: &mut _| {
+        let (engine, user, live) = (self.clone(), scene.user.id, scene.live);
+        let recorded = move |conn: &mut Conn| {
             record(conn)?;
-            Ok(Scene::read(conn, user, live).ok())
+            // A record stays, whatever becomes of the rest: whoever goes on reads it again and meets the error.
+            Ok(engine.follow_up(conn, user, live).unwrap_or(Progress::GoesOn))
         };
-        let scene = self.0.parts.db.write(recorded).await?;
-        Ok(scene.map_or(Progress::GoesOn, |scene| Progress::Stands(Box::new(scene))))
+        let progress = self.0.parts.db.write(recorded).await?;
+        if let Progress::Ended = progress {
+            self.tell_of_end();
+        }
+        Ok(progress)
     }
 
-    async fn reply(&self, scene: &Scene, answer: &Answer) -> anyhow::Result<()> {
+    fn follow_up(&self, conn: &mut Conn, user: UserId, live: Live) -> QueryResult<Progress> {
+        let (scene, now) = (Scene::read(conn, user, live)?, self.now());
+        match self.end_by(&scene, &scene.turn.next(now, &self.0.parts.settings.limits)) {
+            Some(end) => {
+                undone_if_failed(conn, |conn| turns::finish(conn, &end, now))?;
+                Ok(Progress::Ended)
+            }
+            None => Ok(Progress::Stands(Box::new(scene))),
+        }
+    }
+
+    /// The end of the turn, where the step is its last.
+    fn end_by(&self, scene: &Scene, step: &Step) -> Option<End> {
+        match step {
+            Step::Reply(answer) => Some(self.with_answer(scene, answer)),
+            Step::Stop => Some(taken_back(scene)),
+            Step::AskModel(_) | Step::StartCalls(_) | Step::AnswerCall(..) | Step::SettleCall(_) => None,
+        }
+    }
+
+    fn with_answer(&self, scene: &Scene, answer: &Answer) -> End {
         let outcome = match answer {
             Answer::Code(Excuse::WentWrong) => Outcome::FailedNotified,
             Answer::Reaction(_) if self.reacts_silently(scene) => {
-                return self.end_without_a_text(scene, Outcome::Reacted).await;
+                return End::without_a_text(scene.live.id, Outcome::Reacted);
             }
             Answer::Model(_) | Answer::Tools(_) | Answer::Code(_) | Answer::Reaction(_) => Outcome::Replied,
         };
-        self.end(scene, ending::words(answer), outcome).await
+        scene.way_back().end(scene.live.id, outcome, ending::words(answer))
     }
 
     /// A phone cannot be sent a reaction; the terminal shows its emoji.
     fn reacts_silently(&self, scene: &Scene) -> bool {
         let shown = scene.events.last().is_some_and(|event| event.channel.shows_reactions());
         !shown && self.0.parts.settings.reactions == SmsReactions::Silent
-    }
-
-    pub(super) async fn end_without_a_text(&self, scene: &Scene, outcome: Outcome) -> anyhow::Result<()> {
-        let (turn, now) = (scene.live.id, self.now());
-        let end = move |conn: &mut _| {
-            turns::finish(conn, &End { turn, outcome, answer: None, texts: Vec::new() }, now)
-        };
-        Ok(self.0.parts.db.write(end).await?)
     }
 
     /// Midnight in the household's zone.
@@ -171,31 +180,31 @@ impl Engine {
         zoned.start_of_day().map_or(now, |midnight| midnight.timestamp())
     }
 
-    /// The user took the turn back: what was changed by then is told, nothing else.
-    async fn stop(&self, scene: &Scene) -> anyhow::Result<()> {
-        let done = scene.turn.done_or_unknown().join(" ");
-        if done.is_empty() || scene.user.opted_out {
-            return self.end_without_a_text(scene, Outcome::Skipped("taken_back")).await;
-        }
-        self.end(scene, &done, Outcome::Replied).await
-    }
-
     async fn give_up(&self, user: UserId, live: Live) -> anyhow::Result<()> {
         let scene = self.scene(user, live).await?;
-        self.end(&scene, Excuse::WentWrong.text(), Outcome::FailedNotified).await
+        let end = scene.way_back().end(live.id, Outcome::FailedNotified, Excuse::WentWrong.text());
+        self.end(end).await.map(drop)
     }
 
-    async fn end(&self, scene: &Scene, answer: &str, outcome: Outcome) -> anyhow::Result<()> {
-        let back = scene.way_back();
-        let (whole, page) = back.page(answer);
-        let (turn, now) = (scene.live.id, self.now());
-        let texts = vec![back.reply(page.text)];
-        let end =
-            move |conn: &mut _| turns::finish(conn, &End { turn, outcome, answer: Some(&whole), texts }, now);
-        self.0.parts.db.write(end).await?;
+    async fn end(&self, end: End) -> anyhow::Result<Progress> {
+        let now = self.now();
+        self.0.parts.db.write(move |conn| turns::finish(conn, &end, now)).await?;
+        self.tell_of_end();
+        Ok(Progress::Ended)
+    }
+
+    pub(super) fn tell_of_end(&self) {
         failpoint::reached("turn.ended");
         self.0.parts.outbox.ring();
         self.0.answered.notify_one();
-        Ok(())
     }
+}
+
+/// The user took the turn back: what was changed by then is told, nothing else.
+fn taken_back(scene: &Scene) -> End {
+    let done = scene.turn.done_or_unknown().join(" ");
+    if done.is_empty() || scene.user.opted_out {
+        return End::without_a_text(scene.live.id, Outcome::Skipped("taken_back"));
+    }
+    scene.way_back().end(scene.live.id, Outcome::Replied, &done)
 }

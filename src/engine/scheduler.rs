@@ -12,8 +12,9 @@ use tokio::sync::Notify;
 use super::Engine;
 use super::begin::{self, Begun};
 use crate::conversation::transcript::{EventId, TurnId, UserId};
+use crate::store::account::{self, Account};
 use crate::store::db::DbError;
-use crate::store::{account, ledger, steps, turns};
+use crate::store::{Conn, ledger, steps, turns};
 
 /// Pause after the database or a turn failed under us.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -90,7 +91,8 @@ enum Left {
 
 /// What a look at a user's work gave.
 enum Look {
-    Worked,
+    /// And the turn that was worked on, if there was one, is over.
+    Worked(Option<TurnId>),
     NotBefore(Timestamp),
     Nothing,
 }
@@ -161,10 +163,15 @@ impl Engine {
             () = self.0.draining.cancelled() => return Left::Stopped,
             () = self.0.open.cancelled() => {}
         }
+        // A turn that has ended and is not counted yet.
+        let mut over = None;
         loop {
-            let look = std::panic::AssertUnwindSafe(self.look(user)).catch_unwind().await;
+            let look = std::panic::AssertUnwindSafe(self.look(user, &mut over)).catch_unwind().await;
             match look {
-                Ok(Ok(Look::Worked)) => self.0.scheduler.settled.notify_waiters(),
+                Ok(Ok(Look::Worked(turn))) => {
+                    over = turn;
+                    self.0.scheduler.settled.notify_waiters();
+                }
                 Ok(Ok(Look::NotBefore(at))) => self.wait_until(user, at).await,
                 Ok(Ok(Look::Nothing)) => {
                     if self.0.scheduler.retire(user) {
@@ -190,41 +197,37 @@ impl Engine {
         }
     }
 
-    async fn look(&self, user: UserId) -> anyhow::Result<Look> {
-        let db = &self.0.parts.db;
-        let (live, due) =
-            db.read(move |conn| Ok((turns::live(conn, user)?, ledger::due_at(conn, user)?))).await?;
+    async fn look(&self, user: UserId, over: &mut Option<TurnId>) -> anyhow::Result<Look> {
+        let ended = *over;
+        let look = move |conn: &mut _| {
+            let account = ended.map(|turn| account_of(conn, turn));
+            Ok((account, turns::live(conn, user)?, ledger::due_at(conn, user)?))
+        };
+        let (account, live, due) = self.0.parts.db.read(look).await?;
+        *over = None;
+        if let Some(Some(account)) = account {
+            self.0.parts.metrics.turn_ended(&account);
+        }
         if let Some(live) = live {
             self.run(user, live).await?;
-            self.account_for(live.id).await;
-            return Ok(Look::Worked);
+            return Ok(Look::Worked(Some(live.id)));
         }
         let now = self.now();
         match due {
             None => Ok(Look::Nothing),
             Some(due) if due > now => Ok(Look::NotBefore(due)),
             Some(_) => match self.begin(user).await? {
-                Begun::Turn(live) => {
+                (Begun::Turn(live), _) => {
                     self.run(user, live).await?;
-                    self.account_for(live.id).await;
-                    Ok(Look::Worked)
+                    Ok(Look::Worked(Some(live.id)))
                 }
-                Begun::Answered => Ok(Look::Worked),
-                Begun::Resumed => {
+                (Begun::Answered, made) => Ok(Look::Worked(made)),
+                (Begun::Resumed, made) => {
                     self.recover().await?;
-                    Ok(Look::Worked)
+                    Ok(Look::Worked(made))
                 }
-                Begun::Held => Ok(Look::Nothing),
+                (Begun::Held, _) => Ok(Look::Nothing),
             },
-        }
-    }
-
-    /// Counts a turn that has ended. That it cannot be read is no reason to hold up the next one.
-    pub(super) async fn account_for(&self, turn: TurnId) {
-        match self.0.parts.db.read(move |conn| account::of(conn, turn)).await {
-            Ok(Some(account)) => self.0.parts.metrics.turn_ended(&account),
-            Ok(None) => {}
-            Err(error) => tracing::warn!(%turn, %error, "a turn could not be counted"),
         }
     }
 
@@ -264,6 +267,14 @@ impl Engine {
         }
         self.0.parts.clock.sleep(PAUSE).await;
     }
+}
+
+/// How a turn ended, for counting it. That it cannot be read is no reason to hold up the next one.
+fn account_of(conn: &mut Conn, turn: TurnId) -> Option<Account> {
+    account::of(conn, turn).unwrap_or_else(|error| {
+        tracing::warn!(%turn, %error, "a turn could not be counted");
+        None
+    })
 }
 
 /// A database that is busy or full is not the text's fault.

@@ -10,8 +10,9 @@ use crate::conversation::triage;
 use crate::llm::{Model, StepOut};
 use crate::store::ledger::Outcome;
 use crate::store::spend::{self, Day, Reservation};
-use crate::store::turns::{self, Triage};
+use crate::store::turns::{self, End, Triage};
 
+const SMALL_TALK: Outcome = Outcome::Skipped("small_talk");
 /// Somebody may be waiting for the answer itself.
 const PATIENCE: Duration = Duration::from_secs(8);
 
@@ -26,14 +27,17 @@ impl Engine {
         let (turn, now) = (scene.live.id, self.now());
         let record = move |conn: &mut _| {
             spend::settle(conn, turn, charge)?;
-            turns::set_triage(conn, turn, verdict, now)
+            turns::set_triage(conn, turn, verdict, now)?;
+            match verdict {
+                Triage::Skip => turns::finish(conn, &End::without_a_text(turn, SMALL_TALK), now),
+                Triage::Open | Triage::Respond => Ok(()),
+            }
         };
         self.0.parts.db.write(record).await?;
-        if verdict == Triage::Skip {
-            self.end_without_a_text(scene, Outcome::Skipped("small_talk")).await?;
-            return Ok(Progress::Ended);
-        }
-        Ok(Progress::GoesOn)
+        Ok(match verdict {
+            Triage::Skip => Progress::Ended,
+            Triage::Open | Triage::Respond => Progress::GoesOn,
+        })
     }
 
     /// The model's verdict, and what it came to. Where the day's budget has no room for it, nobody is asked.

@@ -13,17 +13,26 @@ use crate::conversation::transcript::{Brain, ConversationId, EventId, OutboxId, 
 
 /// Finished turns that are read for a window; the prompt cuts further.
 const TURNS_READ: i64 = 20;
-const RECENT_TEXTS: i64 = 20;
+const QUOTABLE_TEXTS: i64 = 20;
 /// Earlier conversations of a day, turns in each, and changes in those, that are looked at.
 const CONVERSATIONS_A_DAY: i64 = 10;
 const TURNS_A_DAY: i64 = 100;
 const CHANGES_READ: i64 = 20;
 
-/// The finished turns of a conversation, oldest first. Turns that were taken back are not part of it.
-pub fn past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<PastTurn>> {
-    let mut rows = window(conn, conversation)?;
+/// What a model is shown of a conversation.
+#[derive(Debug, Clone, Default)]
+pub struct Window {
+    /// Oldest first.
+    pub turns: Vec<PastTurn>,
+    /// The first of the turns that were read; of it nothing may be left to show.
+    pub oldest: Option<TurnId>,
+}
+
+/// The finished turns of a conversation. Turns that were taken back are not part of it.
+pub fn window(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Window> {
+    let mut rows = answers(conn, conversation)?;
     rows.reverse();
-    let Some(oldest) = rows.first().map(|(id, _)| TurnId(*id)) else { return Ok(Vec::new()) };
+    let Some(oldest) = rows.first().map(|(id, _)| TurnId(*id)) else { return Ok(Window::default()) };
     let mut steps = steps::of_turns(conn, conversation, oldest)?;
     let reaction = reactions::table.filter(reactions::said_in.eq(inbound_events::id.nullable()));
     let texts: Vec<(Option<i64>, String)> = inbound_events::table
@@ -32,7 +41,7 @@ pub fn past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<
         .order((inbound_events::provider_at, inbound_events::id))
         .select((inbound_events::turn_id, inbound_events::body))
         .load(conn)?;
-    Ok(rows
+    let turns = rows
         .into_iter()
         .map(|(id, answer)| PastTurn {
             texts: texts.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone()).collect(),
@@ -43,16 +52,12 @@ pub fn past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<
         .filter(|past| !past.texts.is_empty())
         // A turn whose words are erased tells a model nothing, and some servers refuse empty messages.
         .filter(|past| past.answer.is_some() || past.texts.iter().any(|text| !text.is_empty()))
-        .collect())
-}
-
-/// The first of the turns that [`past_turns`] reads.
-pub fn oldest_shown(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<TurnId>> {
-    Ok(window(conn, conversation)?.last().map(|(id, _)| TurnId(*id)))
+        .collect();
+    Ok(Window { turns, oldest: Some(oldest) })
 }
 
 /// The turns of a window with their answers, newest first.
-fn window(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<(i64, Option<String>)>> {
+fn answers(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<(i64, Option<String>)>> {
     turns::table
         .filter(
             turns::conversation_id
@@ -98,17 +103,27 @@ pub fn last_list(conn: &mut Conn, conversation: ConversationId) -> QueryResult<L
 }
 
 /// Texts of both sides that a reaction may quote, newest first on each side.
-pub fn recent_texts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Recent>> {
+pub fn quotable_texts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Recent>> {
+    recent_texts(conn, user, QUOTABLE_TEXTS)
+}
+
+/// The last text of either side.
+pub fn last_texts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Recent>> {
+    recent_texts(conn, user, 1)
+}
+
+/// So many of each side, ours first.
+fn recent_texts(conn: &mut Conn, user: UserId, count: i64) -> QueryResult<Vec<Recent>> {
     let ours: Vec<(i64, String)> = outbox::table
         .filter(outbox::user_id.eq(user.0))
         .order(outbox::id.desc())
-        .limit(RECENT_TEXTS)
+        .limit(count)
         .select((outbox::id, outbox::body))
         .load(conn)?;
     let theirs: Vec<(i64, String)> = inbound_events::table
         .filter(inbound_events::user_id.eq(user.0))
         .order(inbound_events::id.desc())
-        .limit(RECENT_TEXTS)
+        .limit(count)
         .select((inbound_events::id, inbound_events::body))
         .load(conn)?;
     let ours = ours.into_iter().map(|(id, body)| Recent { said: Said::ByUs(OutboxId(id)), body });

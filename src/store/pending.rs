@@ -74,7 +74,7 @@ pub fn hold(conn: &mut Conn, call: CallRow, question: &Question, now: Timestamp)
             pending_actions::created_at.eq(ms(now)),
         ))
         .execute(conn)?;
-    let answer = Some(question.text.body.as_str());
+    let answer = Some(question.text.body.clone());
     let end = End { turn: question.turn, outcome: Outcome::Replied, answer, texts: Vec::new() };
     turn_rows::finish(conn, &end, now)?;
     Ok(Holding::Held)

@@ -228,16 +228,22 @@ pub fn load(conn: &mut Conn, live: Live) -> QueryResult<Loaded> {
 
 /// How a turn ended.
 #[derive(Debug, Clone)]
-pub struct End<'a> {
+pub struct End {
     pub turn: TurnId,
     pub outcome: Outcome,
     /// The whole answer; `texts` are what is sent of it.
-    pub answer: Option<&'a str>,
+    pub answer: Option<String>,
     pub texts: Vec<NewText>,
 }
 
+impl End {
+    pub fn without_a_text(turn: TurnId, outcome: Outcome) -> Self {
+        Self { turn, outcome, answer: None, texts: Vec::new() }
+    }
+}
+
 /// Ends a turn, its texts and its answer in one go: there is no moment in which only some of them are so.
-pub fn finish(conn: &mut Conn, end: &End<'_>, now: Timestamp) -> QueryResult<()> {
+pub fn finish(conn: &mut Conn, end: &End, now: Timestamp) -> QueryResult<()> {
     let state = match end.outcome {
         Outcome::Replied | Outcome::Reacted | Outcome::Remembered => "COMPLETED",
         Outcome::FailedNotified => "FAILED",
@@ -246,7 +252,7 @@ pub fn finish(conn: &mut Conn, end: &End<'_>, now: Timestamp) -> QueryResult<()>
     let finished = diesel::update(turns::table.find(end.turn.0).filter(turns::finished_at.is_null()))
         .set((
             turns::state.eq(state),
-            turns::response_text.eq(end.answer),
+            turns::response_text.eq(&end.answer),
             turns::finished_at.eq(ms(now)),
             turns::updated_at.eq(ms(now)),
         ))
@@ -259,7 +265,7 @@ pub fn finish(conn: &mut Conn, end: &End<'_>, now: Timestamp) -> QueryResult<()>
         outbox::queue(conn, text, now)?;
     }
     calls::cancel_unstarted(conn, end.turn, now)?;
-    if let (Outcome::Replied, Some(answer)) = (end.outcome, end.answer) {
+    if let (Outcome::Replied, Some(answer)) = (end.outcome, &end.answer) {
         responses::remember_turn(conn, end.turn, answer, now)?;
     }
     ledger::end_of_turn(conn, end.turn, end.outcome, now)

@@ -296,7 +296,7 @@ impl Author {
                 let turn = attempt.turn;
                 self.write(move |conn, now| {
                     steps::complete(conn, attempt, &response, now)?;
-                    let end = End { turn, outcome: Outcome::Replied, answer: None, texts: Vec::new() };
+                    let end = End::without_a_text(turn, Outcome::Replied);
                     turns::finish(conn, &end, now)
                 })
                 .await;

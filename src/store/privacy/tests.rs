@@ -203,7 +203,8 @@ fn talks(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     let (user, _, turn) = begins(conn, sid, now);
     steps_of(conn, turn, now);
     let texts = vec![NewText { key: sid.into(), ..reply(user, SAM, Some(turn)) }];
-    let end = End { turn, outcome: Outcome::Replied, answer: Some("Hello walrus. And more."), texts };
+    let end =
+        End { turn, outcome: Outcome::Replied, answer: Some("Hello walrus. And more.".to_owned()), texts };
     turn_rows::finish(conn, &end, now).unwrap();
     let due = agenda::of(conn, &[], now).unwrap().due;
     for (id, _) in due.into_iter().filter(|(_, todo)| *todo == Todo::Send) {
@@ -314,7 +315,7 @@ fn places(conn: &mut Conn, word: &str) -> Vec<String> {
 fn reads_back(conn: &mut Conn, turn: TurnId) {
     let conversation = conversation_of(conn, turn);
     turn_rows::load(conn, Live { id: turn, kind: Kind::Chat, conversation }).unwrap();
-    history::past_turns(conn, conversation).unwrap();
+    history::window(conn, conversation).unwrap();
     calls::shown(conn, conversation).unwrap();
     for call in steps_with_calls(conn, turn) {
         pending::items(conn, call).unwrap();
@@ -346,7 +347,7 @@ fn erased_talk_leaves_no_word_and_can_still_be_read() {
     for turn in [told, asked] {
         reads_back(&mut conn, turn);
         let conversation = conversation_of(&mut conn, turn);
-        assert_eq!(history::past_turns(&mut conn, conversation).unwrap().len(), 0);
+        assert_eq!(history::window(&mut conn, conversation).unwrap().turns.len(), 0);
     }
 }
 

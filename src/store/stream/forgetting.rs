@@ -120,7 +120,7 @@ mod tests {
         let mut conn = scratch();
         let (done, turn) = a_talk(&mut conn, "+15550100001");
         let (running, _) = a_talk(&mut conn, "+15550100002");
-        let end = End { turn, outcome: Outcome::Replied, answer: None, texts: Vec::new() };
+        let end = End::without_a_text(turn, Outcome::Replied);
         turns::finish(&mut conn, &end, START).unwrap();
         let later = START + SignedDuration::from_secs(1);
         assert_eq!(forget(&mut conn, Seq(0), START), Ok(Forgotten::Everything));

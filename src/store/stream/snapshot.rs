@@ -325,7 +325,7 @@ mod tests {
             let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
             let id = turn_rows::create(conn, new, at(10 * turn)).unwrap();
             steps::add_call(conn, id, "check_status", at(10 * turn)).unwrap();
-            let end = End { turn: id, outcome: Outcome::Replied, answer: None, texts: Vec::new() };
+            let end = End::without_a_text(id, Outcome::Replied);
             turn_rows::finish(conn, &end, at(10 * turn + 1)).unwrap();
             let notice = NewText {
                 key: format!("notice:{turn}"),
