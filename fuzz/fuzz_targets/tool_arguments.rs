@@ -35,7 +35,9 @@ thread_local! {
         .into_iter()
         .map(|tool| {
             let spec = tool.spec();
-            (spec.name, spec.parameters, tool)
+            // The schema as values, which only the reading of arguments needs.
+            let schema = serde_json::from_str(spec.parameters.text()).expect("a schema is JSON");
+            (spec.name, schema, tool)
         })
         .collect();
 }
