@@ -116,7 +116,8 @@ fn units(text: &str) -> usize {
 /// NFC, look-alikes from the cheap alphabet, and nothing that cannot be seen. Backticks stay for the markdown.
 fn plain_characters(text: &str, emoji: Emoji) -> String {
     let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
+    // First, because some characters are a look-alike only then: the Greek mark U+0387 becomes a middle dot.
+    let mut characters = text.nfc().peekable();
     while let Some(character) = characters.next() {
         let styled_as_emoji = characters.peek() == Some(&VARIATION_16);
         if is_emoji(character) || (styled_as_emoji && !character.is_ascii()) {
@@ -134,7 +135,7 @@ fn plain_characters(text: &str, emoji: Emoji) -> String {
             plain.push(character);
         }
     }
-    // Last, because what was removed may have stood between a letter and its accent.
+    // And last, because what was removed may have stood between a letter and its accent.
     plain.nfc().collect()
 }
 
@@ -405,7 +406,7 @@ fn good_cut(text: &str, limit: usize) -> usize {
 mod tests {
     use proptest::prelude::proptest;
 
-    use super::{Emoji, Page, clean_title, first_page, for_sms, size, units};
+    use super::{Emoji, Page, clean_title, first_page, for_sms, plain_characters, size, units};
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
@@ -423,6 +424,15 @@ mod tests {
     #[test]
     fn accents_are_composed_even_around_invisible_characters() {
         check("Ame\u{301}lie e\u{200b}\u{301}", "Am\u{e9}lie \u{e9}");
+    }
+
+    #[test]
+    fn a_character_that_stands_for_a_look_alike_becomes_the_same() {
+        check("A\u{387}B \u{1fef}C D\u{37e}", "A-B 'C D;");
+        for character in '\0'..'\u{30000}' {
+            let plain = plain_characters(&character.to_string(), Emoji::Keep);
+            assert_eq!(plain_characters(&plain, Emoji::Keep), plain, "{character:?}");
+        }
     }
 
     #[test]
@@ -583,6 +593,7 @@ mod tests {
         fn any_title_becomes_one_short_line(title: String) {
             let clean = clean_title(&title);
             assert!(!clean.is_empty() && units(&clean) <= 60 && !clean.contains(char::is_control), "{clean:?}");
+            assert_eq!(clean_title(&clean), clean);
         }
     }
 }
