@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::config::{Config, Problems};
-use crate::doctor::{Finding, Grade, LongRequest, examine};
+use crate::doctor::{Finding, Grade, LongRequest, configuration, examine};
 
 #[derive(Debug, Args, PartialEq, Eq)]
 pub struct Doctor {
@@ -15,16 +15,10 @@ pub struct Doctor {
 
 pub(super) async fn run(config: Result<Config, Problems>, asked: &Doctor) -> anyhow::Result<()> {
     let long = if asked.model { LongRequest::Always } else { LongRequest::WhereFree };
-    let findings = match &config {
-        Ok(config) => examine(config, long).await?,
-        Err(Problems(problems)) => problems
-            .iter()
-            .map(|problem| {
-                let what = format!("configuration: {}: {}", problem.variable, problem.wrong);
-                Finding::failure(what, format!("for example {}", problem.example))
-            })
-            .collect(),
-    };
+    let mut findings = configuration::check(&config);
+    if let Ok(config) = &config {
+        findings.extend(examine(config, long).await?);
+    }
     findings.iter().for_each(print);
     let failed = findings.iter().filter(|finding| finding.grade == Grade::Failure).count();
     anyhow::ensure!(failed == 0, "pass {failed} of {} checks", findings.len());

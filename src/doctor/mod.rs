@@ -3,6 +3,7 @@
 
 pub mod checkup;
 mod clock;
+pub(crate) mod configuration;
 mod embeddings;
 pub(crate) mod house;
 mod library;
@@ -81,8 +82,7 @@ pub(crate) async fn examine(config: &Config, long: LongRequest) -> anyhow::Resul
         model::check(config.llm.as_ref(), long),
         embeddings::check(embedder.as_deref(), floor),
     );
-    let mut findings = vec![Finding::ok("configuration: complete")];
-    findings.extend(house::check(&config.database));
+    let mut findings = house::check(&config.database);
     findings.extend(clock);
     if peers.is_empty() {
         findings.push(Finding::warning(

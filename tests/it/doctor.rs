@@ -62,7 +62,7 @@ async fn where_all_is_well_each_line_says_so() {
     let lines = ended.output.lines().filter(|line| !line.contains("free beside the database"));
     let lines = lines.map(without_time).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(lines.replace(street.get("PUBLIC_URL"), "https://sms.example.org"), @r"
-    ok       configuration: complete
+    ok       configuration: what is set can be read
     ok       database: dialarr.db opens and is of this version
     ok       database: no damage found
     ok       database: no text waits for long
@@ -297,7 +297,7 @@ async fn nobody_to_ask_is_told_and_is_no_failure() {
     assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
     let lines = ended.output.lines().filter(|line| !line.contains("free beside the database"));
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r"
-    ok       configuration: complete
+    ok       configuration: what is set can be read
     ok       database: dialarr.db opens and is of this version
     ok       database: no damage found
     ok       database: no text waits for long
