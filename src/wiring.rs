@@ -71,6 +71,9 @@ pub(crate) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
 
 /// Says once at the start what this installation cannot do, and why.
 pub(crate) fn tell_what_is_missing(config: &Config) {
+    for misspelling in &config.misspelt {
+        tracing::warn!("{misspelling}");
+    }
     if config.twilio.is_none() {
         tracing::warn!("no Twilio account is configured: nobody can text");
     }

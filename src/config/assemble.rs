@@ -79,6 +79,7 @@ impl Config {
             retention_days: u32::try_from(reader.number(variables::RETENTION_DAYS, 1..=36_500).or(365))
                 .unwrap_or(u32::MAX),
             log: log(&mut reader),
+            misspelt: Vec::new(),
         };
         config.embeddings = embeddings(&mut reader, config.llm.as_ref());
         reader.finish(config)

@@ -5,30 +5,29 @@ use std::env;
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{Config, Problem, Problems};
+use super::{Config, Problem, Problems, misspelling};
 
 const FILE: &str = ".env";
 
 impl Config {
     /// Reads the environment and `.env`, and changes neither.
     pub fn load() -> Result<Self, Problems> {
-        load_from(Path::new(FILE), |name| env::var_os(name))
+        let text = |part: OsString| part.to_string_lossy().into_owned();
+        let real = env::vars_os().map(|(name, value)| (text(name), text(value)));
+        load_from(Path::new(FILE), &real.collect())
     }
 }
 
 /// The real environment wins, even with an empty value: that is how a line of the file is switched off.
-pub(super) fn load_from(path: &Path, real: impl Fn(&str) -> Option<OsString>) -> Result<Config, Problems> {
-    let (file, mut problems) = read_file(path);
-    let config = Config::from_lookup(|name| match real(name) {
-        Some(value) => Some(value.to_string_lossy().into_owned()),
-        None => file.get(name).cloned(),
-    });
-    match config {
-        Ok(config) if problems.is_empty() => Ok(config),
-        Ok(_) => Err(Problems(problems)),
-        Err(Problems(more)) => {
-            problems.extend(more);
-            Err(Problems(problems))
+pub(super) fn load_from(path: &Path, real: &HashMap<String, String>) -> Result<Config, Problems> {
+    let (file, mut list) = read_file(path);
+    let misspelt = misspelling::among(real.keys().chain(file.keys()));
+    match Config::from_lookup(|name| real.get(name).or_else(|| file.get(name)).cloned()) {
+        Ok(config) if list.is_empty() => Ok(Config { misspelt, ..config }),
+        Ok(_) => Err(Problems { list, misspelt }),
+        Err(more) => {
+            list.extend(more.list);
+            Err(Problems { list, misspelt })
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod assemble;
 mod environment;
+mod misspelling;
 mod problems;
 mod reader;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use crate::engine::learning::Notes;
 use crate::engine::{Pictures, SmsReactions};
 use crate::pace::Pace;
 use crate::web::auth::Rules;
+pub use misspelling::Misspelling;
 pub use problems::{Problem, Problems};
 
 /// Where a crash test wants the program to die: `FAILPOINT=outbox.sent@2` is the second visit of that place.
@@ -79,6 +81,8 @@ pub struct Config {
     /// For how many days texts are kept readable.
     pub retention_days: u32,
     pub log: Log,
+    /// Names that are set, have no effect, and are much like a variable's.
+    pub misspelt: Vec<Misspelling>,
 }
 
 /// The listener of the console and the API.

@@ -52,7 +52,11 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn finish<T>(self, value: T) -> Result<T, Problems> {
-        if self.problems.is_empty() { Ok(value) } else { Err(Problems(self.problems)) }
+        if self.problems.is_empty() {
+            Ok(value)
+        } else {
+            Err(Problems { list: self.problems, misspelt: Vec::new() })
+        }
     }
 
     pub(super) fn report(&mut self, variable: Variable, wrong: impl Into<String>) {

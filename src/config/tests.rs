@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -363,8 +362,33 @@ fn bad_lines_of_the_file_are_told_beside_bad_values_and_not_quoted() {
 }
 
 #[test]
+fn a_misspelt_name_is_told_wherever_it_is_set_without_its_value() {
+    let told = |config: Config| config.misspelt.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let config =
+        load("LLM_MODLE=hunter2\nRATE_LIMIT=off", "LLM_MODLE=gpt\nADMIN_PHONES=+15550100123").unwrap();
+    assert_eq!(
+        told(config),
+        [
+            "ADMIN_PHONES: not a setting; ADMIN_PHONE may be meant",
+            "LLM_MODLE: not a setting; LLM_MODEL may be meant"
+        ]
+    );
+    assert_eq!(told(load("SOMETHING=else", "PATH=/bin").unwrap()), [""; 0]);
+}
+
+#[test]
+fn a_misspelt_name_is_told_beside_what_is_missing_for_it() {
+    assert_eq!(
+        load("LLM_API_KEY=sk-1\nLLM_MODLE=hunter2", "").unwrap_err().to_string(),
+        "read the configuration
+  LLM_MODEL: needed with LLM_API_KEY or LLM_BASE_URL, e.g. LLM_MODEL=gpt-5.4-mini
+  LLM_MODLE: not a setting; LLM_MODEL may be meant"
+    );
+}
+
+#[test]
 fn a_missing_file_is_no_problem() {
-    let config = load_from(Path::new("/nonexistent/.env"), |_| None).unwrap();
+    let config = load_from(Path::new("/nonexistent/.env"), &HashMap::new()).unwrap();
     assert_eq!(format!("{config:?}"), format!("{:?}", good("")));
 }
 
@@ -372,7 +396,6 @@ fn load(file: &str, real: &str) -> Result<Config, Problems> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".env");
     fs::write(&path, file).unwrap();
-    load_from(&path, |name| {
-        real.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(OsString::from)
-    })
+    let real = real.lines().filter_map(|line| line.split_once('='));
+    load_from(&path, &real.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }

@@ -11,7 +11,9 @@ macro_rules! variables {
     ($($name:ident = $value:literal),* $(,)?) => {$(
         pub(super) const $name: Variable =
             Variable { name: stringify!($name), example: concat!(stringify!($name), "=", $value) };
-    )*};
+    )*
+        pub(super) const ALL: &[Variable] = &[$($name),*];
+    };
 }
 
 variables! {

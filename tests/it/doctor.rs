@@ -107,6 +107,30 @@ async fn a_wrong_configuration_is_told_variable_by_variable() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_misspelt_variable_is_told_with_the_one_that_was_meant() {
+    let mut street = household().await;
+    street.cli.write(".env", "RATE_LIMTI=sesame\nREADARR_API_KEY=sesame\n");
+    let ended = street.run(&["doctor"]);
+    assert_eq!((ended.code, ended.output.contains("sesame")), (Some(0), false));
+    insta::assert_snapshot!(said(&ended, "configuration"), @r"
+    ok       configuration: what is set can be read
+    warning  configuration: RATE_LIMTI: not a setting
+             hint: if RATE_LIMIT is meant, rename it
+    ");
+
+    street.set("LLM_MODEL", "");
+    street.set("LLM_MODLE", "a-model");
+    insta::assert_snapshot!(said(&street.run(&["doctor"]), "configuration"), @r"
+    failure  configuration: LLM_MODEL: needed with LLM_API_KEY or LLM_BASE_URL
+             hint: for example LLM_MODEL=gpt-5.4-mini
+    warning  configuration: LLM_MODLE: not a setting
+             hint: if LLM_MODEL is meant, rename it
+    warning  configuration: RATE_LIMTI: not a setting
+             hint: if RATE_LIMIT is meant, rename it
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_is_none_is_a_failure() {
     let street = household().await;
     street.cli.write("dialarr.db", &"This is no database. ".repeat(400));

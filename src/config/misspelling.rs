@@ -1,0 +1,90 @@
+//! Which names that are set are no variables of ours, but so much like one that it was most likely meant?
+
+use std::fmt;
+
+use super::variables;
+
+/// Shorter variables have too many neighbours: `HOST` and `POST`, `RUST_LOG` and `RUSTC_LOG`.
+const SHORTEST: usize = 9;
+/// From this length on a name is recognized with two slips in it.
+const LONG: usize = 14;
+/// Programs that are found beside Sonarr and Radarr, and are called much like them.
+const OTHERS: [&str; 3] = ["BAZARR_", "LIDARR_", "READARR_"];
+
+/// A name that has no effect. What it was set to is not kept.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Misspelling {
+    pub name: String,
+    /// The variable that it is like.
+    pub meant: &'static str,
+}
+
+impl fmt::Display for Misspelling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: not a setting; {} may be meant", self.name, self.meant)
+    }
+}
+
+/// Each once, in the order of the alphabet.
+pub(super) fn among<'a>(names: impl Iterator<Item = &'a String>) -> Vec<Misspelling> {
+    let mut found: Vec<Misspelling> =
+        names.filter_map(|name| Some(Misspelling { name: name.clone(), meant: meant(name)? })).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The variable that most likely was meant; a swap of two neighbours is one slip.
+fn meant(name: &str) -> Option<&'static str> {
+    let known = variables::ALL.iter().map(|variable| variable.name);
+    let upper = name.to_ascii_uppercase();
+    if known.clone().any(|known| known == name) || OTHERS.iter().any(|other| upper.starts_with(other)) {
+        return None;
+    }
+    let near = known.filter(|known| known.len() >= SHORTEST).filter_map(|known| {
+        let slips = strsim::osa_distance(&upper, known);
+        let forgiven = if known.len() < LONG { 1 } else { 2 };
+        (slips <= forgiven).then_some((slips, known))
+    });
+    near.min().map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meant;
+    use super::variables;
+
+    #[track_caller]
+    fn check(names: &[&str], expected: Option<&str>) {
+        for name in names {
+            assert_eq!(meant(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_with_a_slip_means_the_variable_that_it_is_like() {
+        check(&["LLM_MODLE", "LLM_MODEL_", "LM_MODEL", "LLMMODEL", "llm_model"], Some("LLM_MODEL"));
+        check(&["SONARR_APIKEY", "SONAR_API_KEY", "SONAR_APIKEY"], Some("SONARR_API_KEY"));
+        check(&["RADARR4K_URL", "RADARR_4K_ULR"], Some("RADARR_4K_URL"));
+        check(&["TWILIO_ACCOUNT_ID", "TWILLIO_ACOUNT_SID"], Some("TWILIO_ACCOUNT_SID"));
+        check(&["CONSOLE_HOST"], Some("CONSOLE_HOSTS"));
+        check(&["EMBEDDING_MODEL"], Some("EMBEDDINGS_MODEL"));
+    }
+
+    #[test]
+    fn a_variable_of_ours_means_itself() {
+        check(&variables::ALL.iter().map(|variable| variable.name).collect::<Vec<_>>(), None);
+    }
+
+    #[test]
+    fn what_other_programs_read_means_nothing_to_us() {
+        check(
+            &["HOSTS", "HOSTNAME", "POST", "PORTS", "TZ_", "tz", "port", "RUSTC_LOG", "RUST_LOG_STYLE"],
+            None,
+        );
+        check(&["BAZARR_API_KEY", "LIDARR_API_KEY", "READARR_URL", "PROWLARR_URL", "SONARR_PORT"], None);
+        check(&["OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "LLM_API_BASE", "LLM_TIMEOUT"], None);
+        check(&["DATABASE_SSL", "DATABASE_USER", "LOG_LEVEL", "LOG_FILE", "PUID", "PGID", "UMASK"], None);
+        check(&["TWILIO_API_KEY", "TWILIO_API_SECRET", "TWILIO_NUMBER", "CONSOLE_PORT"], None);
+    }
+}
