@@ -1,4 +1,4 @@
-//! `dialarr chat`: a conversation in the terminal on the real engine, as the admin.
+//! `dialarr chat`: a conversation in the terminal on the real engine, as the configured admin.
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -11,16 +11,12 @@ use crate::conversation::transcript::{Address, ChannelKind, PhoneNumber, Receive
 use crate::store::{conversations, users};
 use crate::wiring;
 
-/// Who talks in the terminal where no admin is configured: a fictional number.
-const NOBODY: &str = "+15550100199";
-
 pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
+    // Who talks stays in the database, with an admin's rights and notices: nobody is made up for it.
+    let admin = config.people.admin.clone().context(
+        "talk as the admin: ADMIN_PHONE is not set; hint: set it to your number, e.g. ADMIN_PHONE=+15550100123",
+    )?;
     let mut blueprint = wiring::blueprint(config)?;
-    let admin = match &blueprint.admin {
-        Some(phone) => phone.clone(),
-        None => PhoneNumber::parse(NOBODY)?,
-    };
-    blueprint.admin = Some(admin.clone());
     // The service fetches what it missed; here only the terminal talks.
     blueprint.missed = None;
     let app = App::start(blueprint).await?;

@@ -42,7 +42,7 @@ pub enum Command {
     Demo(Demo),
     /// Answer texts: listen for webhooks and finish what a crash left open
     Serve,
-    /// Talk in the terminal, with the real configuration and libraries
+    /// Talk in the terminal as ADMIN_PHONE, with the real configuration and libraries
     Chat,
     /// Check everything that has to work, and tell what to do about what does not
     Doctor(doctor::Doctor),

@@ -49,7 +49,7 @@ pub(super) async fn account(config: &Config, http: &Http) -> Vec<Finding> {
     let Some(twilio) = &config.twilio else {
         return vec![Finding::warning(
             "Twilio: no account is configured, so nobody can text",
-            "set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works without",
+            "set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works with ADMIN_PHONE alone",
         )];
     };
     let client = wiring::carrier(twilio, http);

@@ -37,7 +37,7 @@ fn help_names_the_commands() {
     Commands:
       demo          Try everything on this machine, with a made-up library and no account or key
       serve         Answer texts: listen for webhooks and finish what a crash left open
-      chat          Talk in the terminal, with the real configuration and libraries
+      chat          Talk in the terminal as ADMIN_PHONE, with the real configuration and libraries
       doctor        Check everything that has to work, and tell what to do about what does not
       health        Ask the running service whether it works, as a container does
       setup         Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
@@ -205,8 +205,25 @@ fn a_script_that_is_missing_is_named() {
 }
 
 #[test]
-fn chat_without_any_configuration_answers_by_keyword() {
-    let ended = Cli::new().run_typing(&["chat"], "commands\nstatus\nhow are you?\n");
+fn chat_without_an_admin_makes_nobody_one() {
+    let cli = Cli::new();
+    let ended = cli.run(&["chat"], &[]);
+    assert_eq!(
+        (ended.code, ended.errors.as_str()),
+        (
+            Some(1),
+            "error: failed to talk as the admin: ADMIN_PHONE is not set; hint: set it to your number, \
+             e.g. ADMIN_PHONE=+15550100123\n"
+        )
+    );
+    assert_eq!(cli.names(), [""; 0]);
+}
+
+#[test]
+fn chat_with_nothing_but_an_admin_answers_by_keyword() {
+    let cli = Cli::new();
+    cli.write(".env", "ADMIN_PHONE=+15550100123\n");
+    let ended = cli.run_typing(&["chat"], "commands\nstatus\nhow are you?\n");
     assert_eq!(ended.code, Some(0), "{}", ended.errors);
     insta::assert_snapshot!(ended.output, @r"
     You can text: ADD, SEARCH, HAVE or REMOVE title, STATUS, UPCOMING, TELL ME, MORE, RESET. A number picks from a list.

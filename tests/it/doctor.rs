@@ -329,7 +329,7 @@ async fn nobody_to_ask_is_told_and_is_no_failure() {
     warning  libraries: none is configured, so there is nothing to ask for
              hint: set SONARR_URL and SONARR_API_KEY, or RADARR_URL and RADARR_API_KEY
     warning  Twilio: no account is configured, so nobody can text
-             hint: set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works without
+             hint: set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works with ADMIN_PHONE alone
     ok       model: none is configured, keywords are read in its place
     ok       embeddings: no model is configured, memory is searched by words
     ");
