@@ -68,10 +68,10 @@ pub enum SendError {
     #[error("send to someone who opted out")]
     OptedOut,
     /// This text will never be taken.
-    #[error("send: {code:?} {meaning}")]
+    #[error("send: {meaning}{}", in_brackets(.code))]
     Permanent { code: Option<u32>, meaning: String },
     /// Nothing will be taken until an operator acts: wrong token, unregistered number.
-    #[error("send: an operator must act: {code:?} {meaning}")]
+    #[error("send: an operator must act: {meaning}{}", in_brackets(.code))]
     Misconfigured { code: Option<u32>, meaning: String },
 }
 
@@ -85,4 +85,8 @@ impl SendError {
             Self::OptedOut | Self::Permanent { .. } => Trouble::LASTING,
         }
     }
+}
+
+fn in_brackets(code: &Option<u32>) -> String {
+    code.map(|code| format!(" ({code})")).unwrap_or_default()
 }

@@ -352,6 +352,16 @@ mod tests {
         );
     }
 
+    #[tokio::test]
+    async fn a_refusal_is_told_in_words_with_its_code() {
+        let refusal = r#"{"code":20003,"message":"x","status":401}"#;
+        let twilio = Twilio::new(account(Sender::Number, token()), answering(401, &[], refusal));
+        assert_eq!(
+            twilio.send(&text()).await.unwrap_err().to_string(),
+            "send: an operator must act: Twilio refused the account's credentials (20003)"
+        );
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_text_without_an_answer_may_have_been_taken() {
         let silent = Http::in_process(Arc::new(|_| futures_util::future::pending().boxed()));
