@@ -175,6 +175,7 @@ mod tests {
     use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
     use super::*;
+    use crate::telemetry;
 
     const BODY: usize = 3 * PIECE_BYTES + 1;
 
@@ -212,6 +213,19 @@ mod tests {
         let silent = Http::in_process(Arc::new(|_| std::future::pending().boxed()));
         let sent = silent.send(Request::new(Bytes::new()), Duration::from_secs(3)).await;
         assert_eq!(sent.unwrap_err().to_string(), "get an answer within 3 s");
+    }
+
+    #[tokio::test]
+    async fn a_refused_connection_is_told_in_words_and_without_its_address() {
+        install_tls();
+        // Nothing listens on port 1 of this machine.
+        let request = Request::get("http://127.0.0.1:1/+15550100001?key=a-key").body(Bytes::new()).unwrap();
+        let error = Http::network().unwrap().send(request, Duration::from_secs(20)).await.err().unwrap();
+        assert_eq!(
+            telemetry::chain(&error),
+            "connect: error sending request: client error (Connect): tcp connect error: \
+             Connection refused (os error 111)"
+        );
     }
 
     #[tokio::test]

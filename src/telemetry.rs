@@ -1,6 +1,8 @@
 //! Where log lines go, in which form, and what never gets there.
 
+use std::error::Error;
 use std::io::{self, IsTerminal};
+use std::iter;
 
 use anyhow::Context;
 use tracing::{Metadata, Subscriber};
@@ -19,6 +21,12 @@ pub const DEFAULT_FILTER: &str =
 pub fn start(log: &Log) -> anyhow::Result<()> {
     let subscriber = subscriber(log).context("read the log filter")?;
     subscriber.try_init().context("start logging")
+}
+
+/// An error with all that led to it on one line, as anyhow tells its own by `{:#}`.
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let causes = iter::successors(Some(error), |&error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Whether the operator's words make a filter.

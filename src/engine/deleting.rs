@@ -17,6 +17,7 @@ use crate::store::pending::{self, Claimed, Item, ItemState, Start};
 use crate::store::steps;
 use crate::store::turns::{self, Live};
 use crate::store::{approvals, audit, outbox, users};
+use crate::telemetry;
 use crate::tools::approval::{self, NotPermitted};
 use crate::tools::{Interrupted, Settled, Tool, ToolError};
 
@@ -210,7 +211,7 @@ impl Engine {
         Ok(match tokio::time::timeout(tool.timeout(), tool.refresh(changed, &world)).await {
             Ok(Ok(items)) => items,
             Ok(Err(error)) => {
-                tracing::warn!(%error, "a changed item could not be fetched again");
+                tracing::warn!(error = telemetry::chain(&error), "a changed item could not be fetched again");
                 Vec::new()
             }
             Err(_) => Vec::new(),

@@ -10,6 +10,7 @@ use super::telling::{ShowNews, Telling, Told, followed};
 use crate::arr::ArrError;
 use crate::conversation::notices::{Group, Subject, groups};
 use crate::store::{arr_events, follows};
+use crate::telemetry;
 use crate::tools::library::Instance;
 
 /// Reports are looked at this often, should a wake-up be lost.
@@ -152,7 +153,8 @@ impl Engine {
             Ok(Some((series, history))) => news.learn(&series, &history),
             Ok(None) => news.episodes.clear(),
             Err(error) => {
-                tracing::warn!(instance = group.instance, ?error, "a report could not be looked into");
+                let (instance, why) = (&group.instance, telemetry::chain(&error));
+                tracing::warn!(instance, error = why, "a report could not be looked into");
                 // By the oldest: of a show that goes on, there is always a young one.
                 if group.reports.iter().all(|report| self.now() < report.received_at + GIVE_UP) {
                     return Ok(if error.is_of_the_server() { Asked::NoAnswer } else { Asked::Unclear });

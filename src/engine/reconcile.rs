@@ -16,6 +16,7 @@ use crate::arr::sonarr::Sonarr;
 use crate::conversation::notices::{Copy, Report, Reported, Title, episodes_named, named};
 use crate::conversation::transcript::MediaKind;
 use crate::store::arr_events;
+use crate::telemetry;
 use crate::tools::library::Instance;
 
 /// Before the history is read for the first time: reports under way come first.
@@ -182,7 +183,7 @@ fn found(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<Found> {
 fn if_told<T>(answer: Result<Option<T>, ArrError>) -> Result<Option<T>, ArrError> {
     match answer {
         Err(error) if !error.is_of_the_server() => {
-            tracing::warn!(%error, "a title of the history could not be read");
+            tracing::warn!(error = telemetry::chain(&error), "a title of the history could not be read");
             Ok(None)
         }
         Ok(_) | Err(_) => answer,

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use super::twilio::Twilio;
 use super::{Accepted, LookError, Outgoing};
 use crate::conversation::transcript::{Address, ChannelKind, Media, PhoneNumber, Received, Via};
+use crate::telemetry;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Pages that are read of one list; a list whose next page never ends must not hang us.
@@ -155,8 +156,8 @@ impl Twilio {
             .header(AUTHORIZATION, self.authorization())
             .body(Bytes::new())
             .map_err(|error| LookError(error.to_string()))?;
-        let response =
-            self.http().send(request, TIMEOUT).await.map_err(|error| LookError(error.to_string()))?;
+        let response = self.http().send(request, TIMEOUT).await;
+        let response = response.map_err(|error| LookError(telemetry::chain(&error)))?;
         if !response.status().is_success() {
             return Err(LookError(format!("status {}", response.status())));
         }

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use super::error_codes::{Class, class_of_status, look_up};
 use super::{Accepted, Channel, LookError, Outgoing, SendError};
 use crate::http::{Http, HttpError};
+use crate::telemetry;
 
 /// Where Twilio brings texts and the fate of ours, below the public URL.
 pub const WEBHOOK_PATH: &str = "/webhook/twilio";
@@ -134,10 +135,10 @@ impl Channel for Twilio {
             Ok(response) if response.status().is_success() => accepted(&response),
             Ok(response) => Err(refused(&response)),
             Err(error @ HttpError::NotSent(_)) => {
-                Err(SendError::Later { retry_after: None, reason: with_source(&error) })
+                Err(SendError::Later { retry_after: None, reason: telemetry::chain(&error) })
             }
             Err(error @ (HttpError::TimedOut(_) | HttpError::Broken(_))) => {
-                Err(SendError::Unknown(with_source(&error)))
+                Err(SendError::Unknown(telemetry::chain(&error)))
             }
         }
     }
@@ -237,13 +238,6 @@ fn refused(response: &Response<Bytes>) -> SendError {
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     // Without a usable hint the outbox has its own pace.
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
-}
-
-fn with_source(error: &HttpError) -> String {
-    match std::error::Error::source(error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Profile, RootFolder};
 use crate::conversation::transcript::{CallFailure, MediaKind, MediaRef};
 use crate::http::HttpError;
+use crate::telemetry;
 
 /// Time for one instance within the time of a tool, so that what the others answered is still told.
 pub const READ_PATIENCE: Duration = Duration::from_secs(8);
@@ -109,7 +110,7 @@ impl<Client> Instance<Client> {
 
     /// How the model and the user are told that a request failed.
     pub fn failure(&self, error: &ArrError) -> CallFailure {
-        tracing::warn!(instance = self.name, ?error, "failed to {error}");
+        tracing::warn!(instance = self.name, error = telemetry::chain(error), "a request failed");
         let (service, label) = (self.service(), self.label());
         let (what, sentence) = match error {
             // One that is starting, or whose catalogue is down, is the same to whoever waits for it.
@@ -149,7 +150,7 @@ impl<Client> Instance<Client> {
     /// A failed write: what may have happened is settled before anyone is told.
     pub fn failed_write(&self, error: &ArrError) -> ToolError {
         if error.outcome_unknown() {
-            ToolError::Unknown(format!("{}: failed to {error}", self.name))
+            ToolError::Unknown(format!("{}: failed to {}", self.name, telemetry::chain(error)))
         } else {
             self.refused(error)
         }
@@ -157,7 +158,7 @@ impl<Client> Instance<Client> {
 
     /// A write that went through but could not be read back.
     pub fn unread_write(&self, error: &ArrError) -> ToolError {
-        ToolError::Unknown(format!("{}: failed to {error} after a write", self.name))
+        ToolError::Unknown(format!("{}: after a write, failed to {}", self.name, telemetry::chain(error)))
     }
 
     /// Without a quality profile or an accessible folder nothing can be added.
@@ -310,7 +311,7 @@ mod tests {
     fn a_write_that_may_have_happened_is_neither_done_nor_failed() {
         check(
             &ArrError::NoAnswer(HttpError::TimedOut(READ_PATIENCE)),
-            "unknown: radarr-4k: failed to get its answer",
+            "unknown: radarr-4k: failed to get its answer: get an answer within 8 s",
         );
         check(
             &ArrError::Server { status: 500, message: "boom".to_owned() },

@@ -240,6 +240,21 @@ fn lints_are_never_silenced_and_tests_never_ignored() {
 }
 
 #[test]
+fn errors_are_told_in_words_and_not_as_debug_output() {
+    let rule = |whole: &File| {
+        let code = file(&whole.path, without_tests(&whole.text));
+        findings_by_line(&code, |line| line.contains(" ?error") || line.contains("error:?}"))
+    };
+    let mut code = sources();
+    code.retain(|file| !file.path.ends_with("/tests.rs"));
+    let counter_examples = [
+        ("src/tools/library.rs", "tracing::warn!(instance, ?error, \"a request failed\");"),
+        ("src/doctor/model.rs", "format!(\"failed: {error:?}\")"),
+    ];
+    check(&code, rule, &counter_examples);
+}
+
+#[test]
 fn tests_do_not_sleep() {
     let tests: Vec<File> = rust().into_iter().filter(|file| file.path.starts_with("tests/")).collect();
     let rule = |file: &File| findings_by_line(file, |line| line.contains("sleep("));
