@@ -1,4 +1,4 @@
-//! Where the console is found, and `dialarr console-link`: a link that signs in, also while the service runs.
+//! Where the console is found, and `dialarr console-link`: a link that signs in at the console of the running service.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use anyhow::Context;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::store::audit::By;
-use crate::store::db;
+use crate::store::db::{self, Beside};
 use crate::web::auth;
 
 /// The address that a browser on this machine opens.
@@ -26,11 +26,14 @@ pub(super) fn link(config: &Config) -> anyhow::Result<()> {
         .context("make a link: CONSOLE_BIND is empty, so there is no console; hint: set it and restart")?;
     let database = config.database.to_str().context("use a database path that is not UTF-8")?;
     let now = Clock::System.now();
-    let path = db::visit(database, |conn| auth::offer(conn, By::Shell, now))?;
+    let (path, beside) = db::visit_beside(database, |conn| auth::offer(conn, By::Shell, now))?;
     let address = address(bind);
     println!("{address}{path}");
     eprintln!(
         "It signs in once, within ten minutes; hint: from elsewhere, put the console's address there before /sign-in"
     );
+    if beside == Beside::Nobody {
+        eprintln!("No service is running now, and the link works once one does; hint: dialarr serve");
+    }
     Ok(())
 }

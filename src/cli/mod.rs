@@ -58,7 +58,7 @@ pub enum Command {
         /// New file for the copy
         file: PathBuf,
     },
-    /// Print a link that signs in to the console, once and within ten minutes; also while the service runs
+    /// Print a link that signs in at the console of the running service, once and within ten minutes
     ConsoleLink,
     /// Play files of scenarios and tell which scenarios end as they should
     Eval(eval::Eval),

@@ -261,11 +261,28 @@ pub enum VisitError {
     Query(#[from] QueryError),
 }
 
+/// Who has the database besides a visitor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// The service, or a conversation in the terminal.
+    Program,
+    Nobody,
+}
+
 /// Runs `work` in one transaction for a command at the shell, whether a service is running or not: beside one, or in its
 /// place, which then no service can take meanwhile.
 pub fn visit<R>(path: &str, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> Result<R, VisitError> {
-    let (mut conn, _lock) = enter(path)?;
-    Ok(conn.immediate_transaction(work)?)
+    visit_beside(path, work).map(|(done, _)| done)
+}
+
+/// The same, and tells who was met there.
+pub fn visit_beside<R>(
+    path: &str,
+    work: impl FnOnce(&mut Conn) -> QueryResult<R>,
+) -> Result<(R, Beside), VisitError> {
+    let (mut conn, lock) = enter(path)?;
+    let beside = if lock.is_some() { Beside::Nobody } else { Beside::Program };
+    Ok((conn.immediate_transaction(work)?, beside))
 }
 
 /// The same for work that would keep a running service waiting; `None` where there is one.

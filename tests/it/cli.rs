@@ -25,6 +25,21 @@ const NOBODY_THERE: [(&str, &str); 14] = [
     ("RADARR_API_KEY", "0123456789abcdef"),
 ];
 
+/// What is said of every sign-in link.
+const SIGNS_IN_ONCE: &str = "It signs in once, within ten minutes; hint: from elsewhere, put the console's address there before /sign-in";
+
+/// Presses the button behind a link that was printed, and returns the status of the answer.
+fn sign_in(console: &str, link: &str) -> String {
+    let token = link.trim_end().strip_prefix("http://127.0.0.1:3001/sign-in/link?token=").unwrap();
+    let body = format!("token={token}");
+    let request = format!(
+        "POST /sign-in/link HTTP/1.1\r\nHost: {console}\r\nOrigin: http://{console}\r\nConnection: close\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    exchange(console, &request).0
+}
+
 #[test]
 fn help_names_the_commands() {
     let ended = Cli::new().run(&["--help"], &[]);
@@ -43,7 +58,7 @@ fn help_names_the_commands() {
       setup         Show what Sonarr, Radarr and Twilio have to be told of Dialarr; --apply tells them
       users         List, change, export and forget the people who text, also while the service runs
       backup        Write a consistent copy of the database, also while the service runs
-      console-link  Print a link that signs in to the console, once and within ten minutes; also while the service runs
+      console-link  Print a link that signs in at the console of the running service, once and within ten minutes
       eval          Play files of scenarios and tell which scenarios end as they should
       help          Print this message or the help of the given subcommand(s)
 
@@ -118,15 +133,9 @@ fn a_link_from_the_shell_signs_in_at_the_console_of_the_running_service() {
 
     let ended = cli.run(&["console-link"], &[("CONSOLE_BIND", "127.0.0.1:3001")]);
     assert_eq!(ended.code, Some(0), "{}", ended.errors);
-    let token = ended.output.trim_end().strip_prefix("http://127.0.0.1:3001/sign-in/link?token=").unwrap();
-    let body = format!("token={token}");
-    let sign_in = format!(
-        "POST /sign-in/link HTTP/1.1\r\nHost: {console}\r\nOrigin: http://{console}\r\nConnection: close\r\n\
-         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    assert_eq!(exchange(&console, &sign_in).0, "HTTP/1.1 303 See Other");
-    assert_eq!(exchange(&console, &sign_in).0, "HTTP/1.1 410 Gone");
+    assert_eq!(ended.errors.lines().collect::<Vec<_>>(), [SIGNS_IN_ONCE]);
+    assert_eq!(sign_in(&console, &ended.output), "HTTP/1.1 303 See Other");
+    assert_eq!(sign_in(&console, &ended.output), "HTTP/1.1 410 Gone");
     assert_eq!(served.get("/sign-in").0, "HTTP/1.1 404 Not Found");
 
     // Whoever drips a request does not hold up the end.
@@ -135,6 +144,23 @@ fn a_link_from_the_shell_signs_in_at_the_console_of_the_running_service() {
     let (code, took) = served.terminate();
     assert_eq!(code, Some(0));
     assert!(took < Duration::from_secs(10), "{took:?}");
+}
+
+#[test]
+fn a_link_that_is_made_while_no_service_runs_says_so_and_signs_in_once_one_does() {
+    let cli = Cli::new();
+    let mut environment = NOBODY_THERE.to_vec();
+    environment.push(("CONSOLE_BIND", "127.0.0.1:0"));
+    cli.serve(&environment).terminate();
+
+    let ended = cli.run(&["console-link"], &[("CONSOLE_BIND", "127.0.0.1:3001")]);
+
+    assert_eq!(
+        ended.errors.lines().collect::<Vec<_>>(),
+        [SIGNS_IN_ONCE, "No service is running now, and the link works once one does; hint: dialarr serve"]
+    );
+    let mut served = cli.serve(&environment);
+    assert_eq!(sign_in(&served.console(), &ended.output), "HTTP/1.1 303 See Other");
 }
 
 #[test]
