@@ -8,7 +8,7 @@ use super::facts::{Fact, FactKind};
 use super::recall::content_words;
 use super::triage::{self, Opinion};
 use super::turn::Excuse;
-use super::words::{OFF_TEXT, plain_title};
+use super::words::{KEYWORDS_TEXT, OFF_TEXT, plain_title};
 
 const MAX_SUMMARY_CHARS: usize = 140;
 const MAX_TOPICS: usize = 5;
@@ -173,7 +173,8 @@ pub fn is_worth_keeping(question: &str, done: Done) -> bool {
 
 /// Whether an answer says more than that there is none.
 pub fn answers_something(answer: &str) -> bool {
-    answer != OFF_TEXT && !Excuse::ALL.iter().any(|excuse| answer.ends_with(excuse.text()))
+    ![KEYWORDS_TEXT, OFF_TEXT].contains(&answer)
+        && !Excuse::ALL.iter().any(|excuse| answer.ends_with(excuse.text()))
 }
 
 /// Whether a question means anything by itself: "2" and "yes" do not, "what can you do" does.

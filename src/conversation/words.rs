@@ -33,7 +33,11 @@ pub fn commands_text(role: Role) -> String {
 /// What a picture or a recording without words is answered with.
 pub const ONLY_TEXT: &str = "I can only read text. What would you like to watch?";
 
-/// The keyword brain's answer to a text that it cannot read.
+/// The keyword brain's answer to a text that it cannot read, where there is no other brain.
+pub const KEYWORDS_TEXT: &str =
+    "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.";
+
+/// The same where a model would have read it.
 pub const OFF_TEXT: &str = "The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, \
     REMOVE title, STATUS, UPCOMING.";
 
@@ -549,7 +553,7 @@ mod tests {
     fn our_texts_fit_one_segment_and_name_no_opt_out_word() {
         // All of it on one page.
         assert!(commands_text(Role::Admin).len() <= 320);
-        for text in [COMMANDS_TEXT, MEMORY_TEXT, NOTICES_TEXT, ORDERS_TEXT, OFF_TEXT] {
+        for text in [COMMANDS_TEXT, MEMORY_TEXT, NOTICES_TEXT, ORDERS_TEXT, KEYWORDS_TEXT, OFF_TEXT] {
             assert!(text.is_ascii() && text.len() <= 160, "{text}");
             for word in ["cancel", "stop", "end", "quit"] {
                 assert!(!contains_words(text, word), "{text}");

@@ -43,7 +43,7 @@ impl Model for Typist {
         } else if asks_for("riddle") {
             RIDDLE
         } else {
-            return KeywordBrain.step(request, sink).await;
+            return KeywordBrain::InPlaceOfModel.step(request, sink).await;
         };
         if told == RIDDLE && self.asked_for_riddle.get_or_init(Instant::now).elapsed() < TURN_TIME {
             std::future::pending::<()>().await;

@@ -219,7 +219,7 @@ fn the_demo_plays_a_script() {
     you: no
     dialarr: OK, kept.
     you: how are you?
-    dialarr: The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.
+    dialarr: You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.
     ");
 }
 
@@ -257,6 +257,6 @@ fn chat_with_nothing_but_an_admin_answers_by_keyword() {
     What I text by myself: NOTIFY OFF or ON, QUIET 22-7.
     Admins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE words, PAUSE, RESUME.
     No library is set up for that, the admin has to look at it.
-    The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.
+    You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.
     ");
 }

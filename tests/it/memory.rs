@@ -128,7 +128,7 @@ async fn excuses_and_what_was_filtered_are_no_answers_to_be_found() {
     app.sms("and of the other walrus").await;
     assert_eq!(told_later(&app, ANN, "that walrus").await, [""; 0]);
     let off = Setup::default().keyword_brain().start().await;
-    assert!(off.sms("what should we watch tonight").await.starts_with("The assistant is off"));
+    assert!(off.sms("what should we watch tonight").await.starts_with("You can text: ADD title"));
     assert_eq!(off.count("agent_responses").await, 0);
 }
 

@@ -60,7 +60,7 @@ async fn what_could_not_be_added_is_promised_at_once_and_added_when_radarr_is_ba
 
 #[tokio::test(start_paused = true)]
 async fn without_a_model_the_promise_is_a_plain_sentence() {
-    let world = World::start_with(std::sync::Arc::new(dialarr::llm::keyword::KeywordBrain)).await;
+    let world = World::start_with(std::sync::Arc::new(dialarr::llm::keyword::KeywordBrain::Alone)).await;
     world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
     world.radarr().catalog(movie("Dune: Part Two").year(2024).tmdb(693_134));
     world.sms("search dune").await;

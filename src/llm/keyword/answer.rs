@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::hunt::{Choice, Deed, Found, Hunt, LONGEST_LIST, list, object, read_found, read_one};
 use crate::conversation::prompt::{Message, ModelRequest, ToolChoice};
 use crate::conversation::transcript::{CallId, MediaKind};
-use crate::conversation::words::{self, Keyword, OFF_TEXT, Seasons};
+use crate::conversation::words::{self, Keyword, Seasons};
 
 /// One step of the keyword brain.
 #[derive(Debug, PartialEq)]
@@ -14,18 +14,19 @@ pub(super) enum Move {
     Call { name: &'static str, arguments: Map<String, Value> },
 }
 
-/// Takes the lines of the last text one after another; deletions last, as the question about one ends the turn.
-pub(super) fn answer(request: &ModelRequest) -> Move {
+/// Takes the lines of the last text one after another; deletions last, as the question about one ends the turn. A line
+/// that it cannot read is answered with `unread`.
+pub(super) fn answer(request: &ModelRequest, unread: &'static str) -> Move {
     let Some(at) = request.messages.iter().rposition(|message| matches!(message, Message::User(_))) else {
-        return Move::Say(OFF_TEXT.to_owned());
+        return Move::Say(unread.to_owned());
     };
     let (before, turn) = request.messages.split_at(at);
-    let talk = Talk { request, before, turn };
+    let talk = Talk { request, before, turn, unread };
     let mut keywords: Vec<_> = own_lines(&turn[0]).map(words::keyword).collect();
     keywords.sort_by_key(|keyword| matches!(keyword, Some(Keyword::Remove(_))));
     let mut sayings = Vec::new();
     for keyword in keywords {
-        let next = keyword.map_or_else(|| Move::Say(OFF_TEXT.to_owned()), |keyword| talk.follow(keyword));
+        let next = keyword.map_or_else(|| Move::Say(unread.to_owned()), |keyword| talk.follow(keyword));
         match next {
             Move::Say(text) if sayings.contains(&text) => {}
             Move::Say(text) => sayings.push(text),
@@ -35,7 +36,7 @@ pub(super) fn answer(request: &ModelRequest) -> Move {
             call @ Move::Call { .. } => return call,
         }
     }
-    Move::Say(if sayings.is_empty() { OFF_TEXT.to_owned() } else { sayings.join("\n") })
+    Move::Say(if sayings.is_empty() { unread.to_owned() } else { sayings.join("\n") })
 }
 
 pub(super) const FAILED: &str = "That did not work. Please try again later.";
@@ -61,6 +62,7 @@ struct Talk<'a> {
     before: &'a [Message],
     /// From the last text of the user on.
     turn: &'a [Message],
+    unread: &'static str,
 }
 
 impl Talk<'_> {
@@ -76,7 +78,7 @@ impl Talk<'_> {
             Keyword::Number(number) => self.pick(usize::from(number)),
             Keyword::Add(_) | Keyword::Search(_) | Keyword::Remove(_) => match Hunt::of(keyword) {
                 Some(hunt) => self.hunt(&hunt),
-                None => Move::Say(OFF_TEXT.to_owned()),
+                None => Move::Say(self.unread.to_owned()),
             },
         }
     }

@@ -6,15 +6,42 @@ mod hunt;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{Delta, DeltaSink, Model, ModelError, RawCall, StepOut};
 use crate::conversation::prompt::ModelRequest;
 use crate::conversation::transcript::{Arguments, Stop};
+use crate::conversation::words::{KEYWORDS_TEXT, OFF_TEXT};
 use answer::{Move, answer};
 
-pub struct KeywordBrain;
+/// Whose place it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeywordBrain {
+    /// Nobody's: no model is configured.
+    Alone,
+    /// That of a model, which cannot be asked right now.
+    InPlaceOfModel,
+}
+
+impl KeywordBrain {
+    pub fn beside(configured: Option<&Arc<dyn Model>>) -> Self {
+        match configured {
+            None => Self::Alone,
+            Some(_) => Self::InPlaceOfModel,
+        }
+    }
+
+    /// What is said to a text that it cannot read.
+    fn unread(self) -> &'static str {
+        match self {
+            Self::Alone => KEYWORDS_TEXT,
+            Self::InPlaceOfModel => OFF_TEXT,
+        }
+    }
+}
 
 #[async_trait]
 impl Model for KeywordBrain {
@@ -31,7 +58,7 @@ impl Model for KeywordBrain {
             usage: None,
             response_id: None,
         };
-        match answer(request) {
+        match answer(request, self.unread()) {
             Move::Say(text) => {
                 sink(Delta::Text(text.clone()));
                 step.text = text;

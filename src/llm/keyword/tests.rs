@@ -4,7 +4,7 @@ use super::KeywordBrain;
 use super::answer::{FAILED, Move, NO_LIST, UNFINISHED, WHICH_TITLE, answer};
 use crate::conversation::prompt::{Message, ModelRequest, PromptCall, ToolChoice};
 use crate::conversation::transcript::{Arguments, Audience, CallId, Tier, ToolSpec, TurnId};
-use crate::conversation::words::OFF_TEXT;
+use crate::conversation::words::{KEYWORDS_TEXT, OFF_TEXT};
 use crate::llm::{Delta, Model, RawCall};
 
 const TOOLS: [&str; 8] = [
@@ -104,7 +104,7 @@ fn calls(name: &'static str, arguments: Value) -> Move {
 #[track_caller]
 fn check(story: Story, expected: &Move) {
     let Story { request } = story;
-    assert_eq!(answer(&request), *expected);
+    assert_eq!(answer(&request, OFF_TEXT), *expected);
 }
 
 fn dunes() -> Value {
@@ -353,9 +353,12 @@ fn a_deletion_waits_for_the_other_texts() {
     check(text("delete dune\nadd heat"), &calls("search_media", json!({ "query": "heat" })));
 }
 
-#[test]
-fn anything_else_is_told_that_the_assistant_is_off() {
-    check(text("what should we watch tonight?"), &says(OFF_TEXT));
+#[tokio::test]
+async fn anything_else_is_told_the_keywords_and_of_an_assistant_that_is_off_only_where_there_is_one() {
+    for (brain, told) in [(KeywordBrain::Alone, KEYWORDS_TEXT), (KeywordBrain::InPlaceOfModel, OFF_TEXT)] {
+        let request = text("what should we watch tonight?").request;
+        assert_eq!(brain.step(&request, &mut |_| {}).await.unwrap().text, told);
+    }
 }
 
 #[test]
@@ -368,7 +371,8 @@ fn the_last_step_of_a_turn_is_a_plain_answer() {
 #[tokio::test]
 async fn what_is_streamed_is_what_is_returned() {
     let mut deltas = Vec::new();
-    let step = KeywordBrain.step(&text("status").request, &mut |delta| deltas.push(delta)).await.unwrap();
+    let step =
+        KeywordBrain::Alone.step(&text("status").request, &mut |delta| deltas.push(delta)).await.unwrap();
     let piece = Delta::ToolCall { ord: 0, name: Some("check_status".to_owned()), arguments: "{}".to_owned() };
     assert_eq!(deltas, [piece]);
     let call = RawCall { name: "check_status".to_owned(), arguments: Arguments::parse(json!({})) };
