@@ -150,7 +150,7 @@ impl Show {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{any, proptest};
+    use proptest::prelude::{any, prop_oneof, proptest};
     use serde_json::{Value, json};
 
     use super::*;
@@ -258,11 +258,11 @@ mod tests {
             kind in proptest::sample::select(vec!["Download", "ManualInteractionRequired", "Health", "HealthRestored"]),
             ids: [i64; 2],
             year: Option<i64>,
-            words: [String; 3],
+            (title, check) in any::<(String, String)>(),
+            message in prop_oneof![any::<String>(), "[/\\\\'\"(): \ta\n\r.]{0,12}"],
             numbers in proptest::collection::vec(any::<(i64, Option<i64>)>(), 0..4),
             is_show: bool,
         ) {
-            let [title, check, message] = &words;
             let named = json!({ "id": ids[0], "tmdbId": ids[1], "tvdbId": ids[1], "title": title, "year": year });
             let episodes: Vec<Value> = numbers
                 .iter()
@@ -272,6 +272,8 @@ mod tests {
                                 "episodes": episodes, "message": message, "level": "error" });
             let reports = read(event.to_string().as_bytes(), Timestamp::UNIX_EPOCH).unwrap();
             assert!(reports.len() <= numbers.len().max(1));
+            let spaced = read(&serde_json::to_vec_pretty(&event).unwrap(), Timestamp::UNIX_EPOCH);
+            assert_eq!(spaced.as_ref(), Ok(&reports));
             for Reported { matter, report } in reports {
                 assert!(!matter.is_empty());
                 match report {
@@ -279,7 +281,11 @@ mod tests {
                         assert_eq!((title.id, title.catalog_id), (ids[0], ids[1]));
                         assert_ne!(title.catalog_id, NO_TITLE);
                     }
-                    Report::Ill { check, message } => assert!(!check.is_empty() && !message.contains('\n')),
+                    Report::Ill { check, message } => {
+                        assert!(!check.is_empty() && !message.contains(['\n', '\r']), "{message:?}");
+                        let path = message.trim_start_matches('/');
+                        assert!(path.len() == message.len() || !path.starts_with(char::is_alphanumeric), "{message:?}");
+                    }
                     Report::Well { check } => assert!(!check.is_empty()),
                     Report::Stuck(_) | Report::Failed(_) => {}
                 }

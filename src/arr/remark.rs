@@ -2,7 +2,7 @@
 
 /// The first line of `text` without absolute paths.
 pub(super) fn plain(text: &str) -> String {
-    let mut rest = text.lines().next().unwrap_or_default();
+    let mut rest = text.split(['\n', '\r']).next().unwrap_or_default();
     let mut kept = String::new();
     while let Some(start) = path_start(rest) {
         let (before, path) = rest.split_at(start);
@@ -22,10 +22,11 @@ pub(super) fn plain(text: &str) -> String {
     kept.trim().to_owned()
 }
 
-/// Where an absolute path begins: after a space, a quote, a bracket or nothing.
+/// Where an absolute path begins: after a blank, a quote, a bracket or nothing.
 fn path_start(text: &str) -> Option<usize> {
     text.char_indices().map(|(at, _)| at).find(|&at| {
-        let boundary = text[..at].chars().next_back().is_none_or(|it| " '\"(".contains(it));
+        let boundary =
+            text[..at].chars().next_back().is_none_or(|it| it.is_whitespace() || "'\"(".contains(it));
         boundary && is_path(&text[at..])
     })
 }
@@ -33,7 +34,10 @@ fn path_start(text: &str) -> Option<usize> {
 fn is_path(text: &str) -> bool {
     let mut characters = text.chars();
     match (characters.next(), characters.next(), characters.next()) {
-        (Some('/'), Some(second), _) => second.is_alphanumeric() || "._#@-".contains(second),
+        (Some('/'), ..) => {
+            let name = text.trim_start_matches('/');
+            name.starts_with(|first: char| first.is_alphanumeric() || "._#@-".contains(first))
+        }
         (Some('\\'), Some('\\'), _) => true,
         (Some(drive), Some(':'), Some('\\' | '/')) => drive.is_ascii_alphabetic(),
         _ => false,
@@ -64,6 +68,9 @@ fn without_lead_in(before: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::{Strategy, any, prop_oneof, proptest};
+    use proptest::sample::select;
+
     use super::plain;
 
     #[track_caller]
@@ -89,10 +96,30 @@ mod tests {
     fn a_bare_path_goes_with_all_that_follows() {
         check("No files found in /data/My Show/x.mkv", "No files found");
         check("A movie was not found. Path: /films/x", "A movie was not found.");
+        check("Missing:\t/films", "Missing");
+        check("Cannot reach //nas/films", "Cannot reach");
     }
 
     #[test]
     fn only_the_first_line_is_kept() {
         check("Value is null\n   at Some.Code in ./x.cs:line 3", "Value is null");
+        check("Value is null\rat Some.Code", "Value is null");
+    }
+
+    fn sentence() -> impl Strategy<Value = String> {
+        let words =
+            ["Folder", "is gone", ":", " ", "\t", "/", "//", "/films", "'", "\"", "(", ")", ".x", "\n", "\r"];
+        let words = proptest::collection::vec(select(words.to_vec()), 0..9).prop_map(|words| words.concat());
+        prop_oneof![3 => words, 1 => any::<String>()]
+    }
+
+    proptest! {
+        #[test]
+        fn any_sentence_becomes_one_line_in_which_no_word_is_a_path(text in sentence()) {
+            let plain = plain(&text);
+            assert!(!plain.contains(['\n', '\r']), "{plain:?}");
+            let is_path = |word: &str| word.starts_with('/') && word.trim_matches('/').starts_with(char::is_alphanumeric);
+            assert!(!plain.split_whitespace().any(is_path), "{plain:?}");
+        }
     }
 }
