@@ -60,18 +60,17 @@ fn complaints(response: &Response<Bytes>) -> Vec<String> {
 
 fn object_complaints(body: &Value) -> Vec<String> {
     if let Some(Value::Object(fields)) = body.get("errors") {
-        return fields
-            .values()
-            .filter_map(Value::as_array)
-            .flatten()
-            .filter_map(|it| it.as_str().map(remark::plain))
-            .collect();
+        return fields.values().filter_map(Value::as_array).flatten().filter_map(sentence).collect();
     }
     ["message", "errorMessage", "title"].iter().find_map(|key| text(body, key)).into_iter().collect()
 }
 
 fn text(object: &Value, key: &str) -> Option<String> {
-    object.get(key)?.as_str().map(remark::plain).filter(|text| !text.is_empty())
+    sentence(object.get(key)?)
+}
+
+fn sentence(text: &Value) -> Option<String> {
+    text.as_str().map(remark::plain).filter(|text| !text.is_empty())
 }
 
 fn reason(status: StatusCode) -> String {
@@ -125,6 +124,7 @@ mod tests {
     #[test]
     fn a_refusal_without_words_says_its_status() {
         check(status(409), "", r#"Refused(["conflict"])"#);
+        check(status(400), r#"{"errors":{"$.year":["","\nat x.cs"]}}"#, r#"Refused(["bad request"])"#);
     }
 
     #[test]
