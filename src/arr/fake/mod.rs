@@ -16,6 +16,10 @@ mod demo_series;
 mod episodes;
 mod films;
 mod finds;
+#[cfg(test)]
+mod flaws;
+#[cfg(test)]
+mod garbled;
 mod gate;
 pub mod item;
 mod movie_json;

@@ -1,0 +1,320 @@
+//! The real clients against answers of the fake servers in which something is wrong: each is read or refused, in the
+//! order and within the bounds that are promised, and what a server says of a refusal is one line.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use axum::body::to_bytes;
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, FutureExt, TryFutureExt};
+use http::{Request, Response};
+use jiff::civil::{Date, date};
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::{ProptestConfig, proptest};
+use proptest::sample::Index;
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+
+use super::activity::download;
+use super::answers;
+use super::flaws::{Flaw, Slip, flaws, slip, spoil, status, written};
+use super::item::{movie, series};
+use super::radarr::FakeRadarr;
+use super::sonarr::FakeSonarr;
+use super::world::App;
+use crate::arr::collections::Suggest;
+use crate::arr::episodes::Episode;
+use crate::arr::history::HistoryEntry;
+use crate::arr::holding::Holding;
+use crate::arr::radarr::Radarr;
+use crate::arr::server::{Ailment, CommandState};
+use crate::arr::sonarr::Sonarr;
+use crate::arr::{ArrError, Download, DownloadState, Imported, Movie, Series, Upcoming, UpcomingWhen};
+use crate::clock::Clock;
+use crate::conversation::text::clean_title;
+use crate::http::{Http, InProcess};
+
+const NOW: &str = "2026-03-06T19:00:00Z";
+const EVER: Timestamp = Timestamp::UNIX_EPOCH;
+const FIRST: Date = date(2026, 3, 1);
+const LAST: Date = date(2026, 3, 31);
+/// A petabyte, so that the sizes of thousands of files can be added up.
+const MOST_BYTES: u64 = 1 << 50;
+const CASES: u32 = 1_500;
+
+struct Clients {
+    radarr: Radarr,
+    sonarr: Sonarr,
+}
+
+/// Asks for something and looks at what is read of the answer.
+type Read = for<'a> fn(&'a Clients) -> BoxFuture<'a, Result<(), ArrError>>;
+
+/// What the clients read of the libraries, and what both servers tell alike.
+const READS: [(&str, Read); 34] = [
+    ("movies", |it| it.radarr.movies().map_ok(each(check_movie)).boxed()),
+    ("movies found", |it| it.radarr.lookup("alien").map_ok(each(check_movie)).boxed()),
+    ("movie", |it| it.radarr.movie(7).map_ok(each(check_movie)).boxed()),
+    ("movie by number", |it| it.radarr.movie_by_tmdb(348).map_ok(each(check_movie)).boxed()),
+    ("movies held", |it| it.radarr.each_holding(|held| check_holding(&held)).boxed()),
+    ("movie held", |it| it.radarr.holding(7).map_ok(each(check_holding)).boxed()),
+    ("movies to come", |it| it.radarr.upcoming(FIRST, LAST).map_ok(|them| check_releases(&them)).boxed()),
+    ("movies downloading", |it| it.radarr.downloads().map_ok(|them| check_downloads(&them)).boxed()),
+    ("movies imported", |it| it.radarr.imported_since(EVER).map_ok(|them| check_imports(&them)).boxed()),
+    ("history of a movie", |it| it.radarr.history(7).map_ok(|them| check_history(&them)).boxed()),
+    ("history of movies", |it| it.radarr.history_since(EVER).map_ok(|them| check_history(&them)).boxed()),
+    ("collection", |it| it.radarr.collection(8_091).map_ok(drop).boxed()),
+    ("suggestions", |it| it.radarr.suggestions(Suggest::Similar).map_ok(drop).boxed()),
+    ("shows", |it| it.sonarr.all_series().map_ok(each(check_show)).boxed()),
+    ("shows found", |it| it.sonarr.lookup("severance").map_ok(each(check_show)).boxed()),
+    ("show", |it| it.sonarr.series(15).map_ok(each(check_show)).boxed()),
+    ("show by number", |it| it.sonarr.series_by_tvdb(371_980).map_ok(each(check_show)).boxed()),
+    ("shows held", |it| it.sonarr.each_holding(|held| check_holding(&held)).boxed()),
+    ("show held", |it| it.sonarr.holding(15).map_ok(each(check_holding)).boxed()),
+    ("episodes to come", |it| {
+        it.sonarr.upcoming(EVER, Timestamp::MAX).map_ok(|them| check_airings(&them)).boxed()
+    }),
+    ("episodes downloading", |it| it.sonarr.downloads().map_ok(|them| check_downloads(&them)).boxed()),
+    ("episodes imported", |it| it.sonarr.imported_since(EVER).map_ok(|them| check_imports(&them)).boxed()),
+    ("history of a show", |it| it.sonarr.history(15).map_ok(|them| check_history(&them)).boxed()),
+    ("history of shows", |it| it.sonarr.history_since(EVER).map_ok(|them| check_history(&them)).boxed()),
+    ("episodes", |it| it.sonarr.episodes(15).map_ok(|them| check_episodes(&them)).boxed()),
+    ("episodes missing", |it| it.sonarr.missing(50).map_ok(drop).boxed()),
+    ("health", |it| it.radarr.server().health().map_ok(each(check_ailment)).boxed()),
+    ("command", |it| it.radarr.server().command(1).map_ok(each(check_command)).boxed()),
+    ("connections", |it| it.radarr.server().connections().map_ok(drop).boxed()),
+    ("disks", |it| it.sonarr.server().disks().map_ok(drop).boxed()),
+    ("folders", |it| it.sonarr.root_folders().map_ok(drop).boxed()),
+    ("profiles", |it| it.sonarr.profiles().map_ok(drop).boxed()),
+    ("status", |it| it.sonarr.status().map_ok(drop).boxed()),
+    ("what follows a failure", |it| it.sonarr.server().replaces_failed().map_ok(drop).boxed()),
+];
+
+fn each<T, I: IntoIterator<Item = T>>(check: fn(&T)) -> impl FnOnce(I) {
+    move |them| them.into_iter().for_each(|one| check(&one))
+}
+
+fn check_movie(movie: &Movie) {
+    check_title(&movie.title);
+    assert!(movie.size_bytes <= MOST_BYTES && movie.id.is_none_or(|id| id > 0));
+}
+
+fn check_show(show: &Series) {
+    check_title(&show.title);
+    assert!(show.size_bytes <= MOST_BYTES && show.id.is_none_or(|id| id > 0));
+    assert!(show.seasons.iter().all(|season| season.number > 0 && season.size_bytes <= MOST_BYTES));
+    let most = show.seasons.iter().map(|season| season.episodes_on_disk).max();
+    assert!(show.episodes_on_disk >= most.unwrap_or_default());
+}
+
+fn check_holding(holding: &Holding) {
+    check_title(&holding.title);
+    assert!(holding.size_bytes <= MOST_BYTES);
+}
+
+fn check_releases(upcoming: &[Upcoming]) {
+    let days = upcoming.iter().map(|entry| match entry.when {
+        UpcomingWhen::Released(day, _) => day,
+        UpcomingWhen::Airs(_) => panic!("a film that airs"),
+    });
+    assert!(
+        days.clone().is_sorted() && days.clone().all(|day| (FIRST..=LAST).contains(&day)),
+        "{upcoming:?}"
+    );
+    upcoming.iter().for_each(|entry| check_title(&entry.title));
+}
+
+fn check_airings(upcoming: &[Upcoming]) {
+    let instants = upcoming.iter().map(|entry| match entry.when {
+        UpcomingWhen::Airs(at) => at,
+        UpcomingWhen::Released(..) => panic!("an episode that is released"),
+    });
+    assert!(instants.is_sorted(), "{upcoming:?}");
+    upcoming.iter().for_each(|entry| check_title(&entry.title));
+}
+
+fn check_downloads(downloads: &[Download]) {
+    let named = downloads.iter().map(|download| download.id.as_str()).filter(|id| !id.is_empty());
+    assert_eq!(named.clone().collect::<HashSet<_>>().len(), named.count(), "one download told as two");
+    for download in downloads {
+        check_title(&download.title);
+        if let DownloadState::Stuck(reason) | DownloadState::Failed(reason) = &download.state {
+            check_reason(reason);
+        }
+    }
+}
+
+fn check_imports(imported: &[Imported]) {
+    assert!(imported.is_sorted_by(|one, next| one.at >= next.at), "{imported:?}");
+    imported.iter().for_each(|import| check_title(&import.title));
+}
+
+fn check_history(entries: &[HistoryEntry]) {
+    assert!(entries.is_sorted_by(|one, next| one.at >= next.at), "{entries:?}");
+    entries.iter().for_each(|entry| check_line(&entry.reason));
+}
+
+fn check_episodes(episodes: &[Episode]) {
+    assert!(episodes.is_sorted_by_key(|episode| (episode.season, episode.number)), "{episodes:?}");
+}
+
+fn check_ailment(ailment: &Ailment) {
+    check_line(&ailment.message);
+}
+
+fn check_command(state: &CommandState) {
+    if let CommandState::Completed(said) | CommandState::Failed(said) = state {
+        check_line(said);
+    }
+}
+
+/// A title as it stands in our questions.
+fn check_title(title: &str) {
+    let clean = clean_title(title);
+    assert!(!clean.is_empty() && !clean.contains(char::is_control), "{clean:?}");
+}
+
+fn check_reason(said: &str) {
+    assert!(!said.is_empty());
+    check_line(said);
+}
+
+fn check_line(said: &str) {
+    assert!(!said.contains(['\n', '\r']), "{said:?}");
+}
+
+fn check_refusal(refusal: &ArrError) {
+    match refusal {
+        ArrError::Refused(complaints) => {
+            assert!(!complaints.is_empty());
+            complaints.iter().for_each(|complaint| check_reason(complaint));
+        }
+        ArrError::Unavailable(said) | ArrError::WrongUrl(said) => check_reason(said),
+        ArrError::Server { message, .. } => check_reason(message),
+        ArrError::Unauthorized | ArrError::NotFound | ArrError::Unreadable(_) => {}
+        ArrError::Unreachable(_) | ArrError::NoAnswer(_) => panic!("it was answered"),
+    }
+}
+
+fn clients(radarr: InProcess, sonarr: InProcess) -> Clients {
+    let base = || "http://library.test".parse().unwrap();
+    Clients {
+        radarr: Radarr::new(Http::in_process(radarr), base(), App::Radarr.key().into()),
+        sonarr: Sonarr::new(Http::in_process(sonarr), base(), App::Sonarr.key().into()),
+    }
+}
+
+/// Servers with something of everything.
+fn furnished() -> (FakeRadarr, FakeSonarr) {
+    let clock = Clock::manual(NOW.parse().unwrap());
+    let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock));
+    let alien = movie("Alien").id(7).tmdb(348).year(1979).size_gb(9.0).genres(&["Horror"]).rating(8.1);
+    let alien = alien.collection(8_091, "Alien Collection").cinema(date(1979, 5, 25));
+    radarr.add(alien.digital(date(2026, 3, 20)));
+    let dune = movie("Dune: Part Three").id(8).tmdb(1_170_608).year(2026).unreleased();
+    radarr.add(dune.cinema(date(2026, 3, 12)));
+    radarr.suggest(movie("Aliens").tmdb(679).year(1986).collection(8_091, "Alien Collection").rating(7.9));
+    radarr.queue(download("Alien").stuck("/downloads/x"));
+    radarr.queue(download("Dune: Part Three").failed("Unpacking failed"));
+    radarr.queue(download("Alien").percent(5).minutes_left(3_000));
+    radarr.ail("error", "RootFolderCheck", "Missing root folder: /films");
+    radarr.connect("Dialarr", "http://dialarr.test", &["onDownload"]);
+    let severance = series("Severance").id(15).tvdb(371_980).year(2022).seasons(2).episodes(6);
+    sonarr.add(severance.missing(2).size_gb(9.0));
+    sonarr.add(series("The Bear").id(16).tvdb(403_294).year(2022).seasons(2).episodes(4));
+    sonarr.queue(download("Severance S02").stuck("Sample"));
+    sonarr.queue(download("The Bear S02E01").percent(50).minutes_left(9));
+    for (title, episode, time) in [
+        ("Dune: Part Three", "The Bear S02E01", "2026-02-01T01:00:00Z"),
+        ("Alien", "Severance S01", "2026-02-03T01:00:00Z"),
+        ("Alien", "Severance S02E01", "2026-02-05T01:00:00Z"),
+    ] {
+        let at: Timestamp = time.parse().unwrap();
+        radarr.imported(title, at);
+        sonarr.imported(episode, at);
+        sonarr.calendar(episode, at + SignedDuration::from_hours(24 * 40));
+    }
+    (radarr, sonarr)
+}
+
+/// What the furnished servers answer to each read.
+fn well_formed(runtime: &Runtime) -> Vec<Value> {
+    let (radarr, sonarr) = furnished();
+    let heard = Arc::new(Mutex::new(Value::Null));
+    let overheard = |peer: InProcess| -> InProcess {
+        let heard = heard.clone();
+        Arc::new(move |request: Request<Bytes>| {
+            let (answer, heard) = (peer(request), heard.clone());
+            async move {
+                let answer = answer.await;
+                *heard.lock().unwrap() = serde_json::from_slice(answer.body()).unwrap();
+                answer
+            }
+            .boxed()
+        })
+    };
+    let clients = clients(overheard(radarr.in_process()), overheard(sonarr.in_process()));
+    runtime.block_on(clients.radarr.search(7)).unwrap();
+    let hear = |(name, read): &(&str, Read)| {
+        runtime.block_on(read(&clients)).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        heard.lock().unwrap().clone()
+    };
+    READS.iter().map(hear).collect()
+}
+
+/// What a server says with a status that is no success.
+fn complaints(runtime: &Runtime) -> Vec<Value> {
+    let said = [
+        answers::failure(400),
+        answers::misshapen("$.year"),
+        answers::failure(404),
+        answers::failure(500),
+        answers::starting(App::Radarr),
+    ];
+    let read = |response: axum::response::Response| {
+        let body = runtime.block_on(to_bytes(response.into_body(), usize::MAX)).unwrap();
+        serde_json::from_slice(&body).unwrap()
+    };
+    said.into_iter().map(read).collect()
+}
+
+#[test]
+fn whatever_is_wrong_with_an_answer_it_is_read_or_refused_and_what_is_missing_is_no_trouble() {
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    let (well_formed, complaints) = (well_formed(&runtime), complaints(&runtime));
+    proptest!(ProptestConfig::with_cases(CASES), |(
+        which in 0..READS.len(),
+        status in status(),
+        complaint: Index,
+        flaws in flaws(),
+        slip in slip(),
+    )| {
+        let is_success = (200..300).contains(&status);
+        let mut answer = if is_success { well_formed[which].clone() } else { complaint.get(&complaints).clone() };
+        flaws.iter().for_each(|(place, flaw)| spoil(&mut answer, *place, flaw));
+        let body = Bytes::from(written(&answer, &slip));
+        let asked = Arc::new(AtomicUsize::new(0));
+        let peer: InProcess = Arc::new({
+            let asked = asked.clone();
+            move |_| {
+                asked.fetch_add(1, Ordering::Relaxed);
+                let response = Response::builder().status(status).body(body.clone()).unwrap();
+                async move { response }.boxed()
+            }
+        });
+        let (name, read) = READS[which];
+        let outcome = runtime.block_on(read(&clients(peer.clone(), peer)));
+        let asked = asked.load(Ordering::Relaxed);
+        assert!(asked == 1 || asked == 2 && status == 503, "{name}: asked {asked} times");
+        match outcome {
+            Ok(()) => assert!(is_success || status == 404, "{name}: taken with status {status}"),
+            Err(refusal) => {
+                let harmless = |flaw: &Flaw| matches!(flaw, Flaw::Missing | Flaw::Twice | Flaw::Backwards);
+                let has_no_oddity = slip == Slip::Nothing && flaws.iter().all(|(_, flaw)| harmless(flaw));
+                assert!(!(is_success && has_no_oddity), "{name}: {refusal:?}");
+                check_refusal(&refusal);
+            }
+        }
+    });
+}
