@@ -14,6 +14,8 @@ mod sse_events;
 mod sse_wire;
 mod sse_words;
 mod status;
+#[cfg(test)]
+mod tests;
 mod twilio;
 
 use std::sync::Arc;

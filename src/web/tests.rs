@@ -1,0 +1,237 @@
+//! The webhooks before whatever comes: a form or a report is taken exactly if it can be trusted and can be read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{Request, header};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
+use proptest::sample::{Index, select};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+use super::{Trust, in_process, webhook_router};
+use crate::app::App;
+use crate::arr::connect;
+use crate::arr::fake::radarr::FakeRadarr;
+use crate::arr::fake::sonarr::FakeSonarr;
+use crate::clock::Clock;
+use crate::conversation::transcript::Address;
+use crate::http::InProcess;
+use crate::messaging::signature::{self, SIGNATURE_HEADER, Verifier};
+use crate::messaging::twilio::{STATUS_PATH, WEBHOOK_PATH};
+use crate::simulation::{self, Peers};
+use crate::store::db::Db;
+use crate::store::deliveries::{self, Recorded, Report};
+
+const PUBLIC_URL: &str = "https://sms.example.org";
+const REPORT_SECRET: &str = "a-long-random-word";
+/// A request costs a transaction.
+const CASES: u32 = 192;
+
+/// The whole program behind its webhooks. It takes what comes and works on nothing.
+struct Door {
+    runtime: Runtime,
+    app: App,
+    door: InProcess,
+    _folder: TempDir,
+}
+
+type Form = Vec<(String, String)>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Signer {
+    Twilio,
+    Somebody,
+    Nobody,
+}
+
+impl Door {
+    fn open() -> Self {
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let db = Db::open(folder.path().join("door.db").to_str().unwrap()).unwrap();
+        let clock = Clock::System;
+        let libraries = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
+        let peers = Peers::new(clock, libraries.0, libraries.1, PUBLIC_URL);
+        let mut blueprint = peers.blueprint(db, simulation::settings(TimeZone::UTC), None).unwrap();
+        let verifier = Verifier { tokens: vec!["the-token".into()], shared_keys: BTreeMap::new() };
+        blueprint.trust = Some(Arc::new(Trust { verifier, public_url: PUBLIC_URL.to_owned() }));
+        blueprint.report_secret = Some(REPORT_SECRET.into());
+        let app = runtime.block_on(App::start(blueprint)).unwrap();
+        runtime.block_on(app.engine.drain(Duration::ZERO));
+        let door = in_process(webhook_router(app.webhooks.clone()));
+        Self { runtime, app, door, _folder: folder }
+    }
+
+    fn answer(&self, request: Request<Bytes>) -> u16 {
+        self.runtime.block_on((self.door)(request)).status().as_u16()
+    }
+
+    /// The status of a form that comes to `target`, with a signature of `url` and `signed`.
+    fn form(&self, target: &str, body: &[u8], signer: Signer, (url, signed): (&str, &Form)) -> u16 {
+        let token = match signer {
+            Signer::Twilio => "the-token",
+            Signer::Somebody => "another-token",
+            Signer::Nobody => "",
+        };
+        let mut request =
+            Request::post(target).header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        if signer != Signer::Nobody {
+            let signature = signature::sign(&token.into(), &signature::signed_url(PUBLIC_URL, url), signed);
+            request = request.header(SIGNATURE_HEADER, signature);
+        }
+        self.answer(request.body(Bytes::copy_from_slice(body)).unwrap())
+    }
+
+    /// Whether the text's state is on record, from before this question.
+    fn knows(&self, sid: &str, status: &str) -> bool {
+        let (sid, status) = (sid.to_owned(), status.to_owned());
+        let report = Report { sid, status, outbox: None, attempt: None, error_code: None };
+        let terms = self.app.webhooks.terms.clone();
+        let record = move |conn: &mut _| deliveries::record(conn, &report, &terms, Timestamp::UNIX_EPOCH);
+        self.runtime.block_on(self.app.db.write(record)).unwrap() == Recorded::Known
+    }
+}
+
+fn signer() -> impl Strategy<Value = Signer> {
+    prop_oneof![4 => Just(Signer::Twilio), 1 => Just(Signer::Somebody), 1 => Just(Signer::Nobody)]
+}
+
+/// Fields of these names, in any order and any number.
+fn form(names: &'static [&'static str], value: impl Strategy<Value = String>) -> impl Strategy<Value = Form> {
+    proptest::collection::vec((select(names), value), 0..12)
+        .prop_map(|form| form.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+fn encoded(form: &Form) -> String {
+    serde_urlencoded::to_string(form).unwrap()
+}
+
+/// The words that a signature covers. Where a name ends and its value begins, Twilio does not sign.
+fn signed_words(form: &Form) -> String {
+    let distinct: BTreeSet<_> = form.iter().collect();
+    distinct.into_iter().flat_map(|(name, value)| [name.as_str(), value]).collect()
+}
+
+/// The first field of this name, if it says something.
+fn said<'a>(form: &'a Form, name: &str) -> Option<&'a str> {
+    form.iter()
+        .find(|(key, _)| key == name)
+        .map(|(_, value)| value.as_str())
+        .filter(|value| !value.is_empty())
+}
+
+#[test]
+fn a_form_is_taken_exactly_if_it_is_signed_as_it_arrives_and_says_who_texts_whom() {
+    const NAMES: [&str; 9] =
+        ["MessageSid", "MessageSid", "From", "From", "To", "Body", "MediaUrl0", "OptOutType", "ErrorUrl"];
+    let door = Door::open();
+    let value =
+        prop_oneof![3 => Just("+15550100101".to_owned()), 1 => any::<String>(), 1 => Just("STOP".to_owned())];
+    proptest!(ProptestConfig::with_cases(CASES), |(
+        signed in form(&NAMES, value),
+        signer in signer(),
+        changed in proptest::option::weighted(0.3, (any::<Index>(), 0..8_u32)),
+    )| {
+        let mut body = encoded(&signed).into_bytes();
+        if let Some((place, bit)) = changed && !body.is_empty() {
+            let place = place.index(body.len());
+            body[place] ^= 1 << bit;
+        }
+        let arrived: Form = serde_urlencoded::from_bytes(&body).unwrap();
+        let is_trusted = signer == Signer::Twilio && signed_words(&arrived) == signed_words(&signed);
+        let from = said(&arrived, "From").is_some_and(|from| Address::new(from).phone().is_ok());
+        let is_whole = from && said(&arrived, "MessageSid").is_some() && said(&arrived, "To").is_some();
+        let expected = match (is_trusted, is_whole) {
+            (false, _) => 403,
+            (true, false) => 400,
+            (true, true) => 200,
+        };
+        assert_eq!(door.form(WEBHOOK_PATH, &body, signer, (WEBHOOK_PATH, &signed)), expected);
+    });
+}
+
+#[test]
+fn a_status_is_noted_exactly_if_it_is_signed_with_its_query_and_names_a_text_and_a_state_and_once() {
+    let door = Door::open();
+    // No two alike, so that what is known of one is known from its own report.
+    let sid = ("SM[0-9a-f]{32}", any::<String>()).prop_map(|(id, more)| id + &more);
+    let sid = prop_oneof![1 => Just(String::new()), 8 => sid];
+    let states = ["queued", "sent", "delivered", "undelivered", "failed", "read", "", "a state of tomorrow"];
+    let number = prop_oneof![any::<u64>().prop_map(|number| number.to_string()), any::<String>()];
+    let state = prop_oneof![4 => select(states.to_vec()).prop_map(str::to_owned), 1 => any::<String>()];
+    proptest!(ProptestConfig::with_cases(CASES), |(
+        named in (proptest::option::weighted(0.9, sid), proptest::option::weighted(0.9, state)),
+        more in form(&["ErrorCode", "To", "RawDlrDoneDate"], number.clone()),
+        query in form(&["out", "n", "x"], number),
+        (signer, with_query) in (signer(), proptest::bool::weighted(0.8)),
+    )| {
+        let mut form = more;
+        form.extend(named.0.map(|sid| ("MessageSid".to_owned(), sid)));
+        form.extend(named.1.map(|state| ("MessageStatus".to_owned(), state)));
+        let target = if query.is_empty() { STATUS_PATH.to_owned() } else { format!("{STATUS_PATH}?{}", encoded(&query)) };
+        let signed = if with_query { target.as_str() } else { STATUS_PATH };
+        let (sid, state) = (said(&form, "MessageSid"), said(&form, "MessageStatus"));
+        let expected = match (signer == Signer::Twilio && signed == target, sid.zip(state)) {
+            (false, _) => 403,
+            (true, None) => 400,
+            (true, Some(_)) => 204,
+        };
+        let body = encoded(&form);
+        for time in ["at first", "again"] {
+            assert_eq!(door.form(&target, body.as_bytes(), signer, (signed, &form)), expected, "{time}");
+        }
+        if let Some((sid, state)) = sid.zip(state) {
+            assert_eq!(door.knows(sid, state), expected == 204);
+        }
+    });
+}
+
+#[test]
+fn a_report_is_taken_exactly_if_it_presents_the_secret_and_is_an_event() {
+    let door = Door::open();
+    let event =
+        (any::<Option<i64>>(), any::<String>(), select(vec!["Download", "Health", "HealthRestored", "Test"]));
+    let event = event.prop_map(|(id, word, kind)| {
+        let movie = json!({ "id": id, "tmdbId": id, "title": word });
+        json!({ "eventType": kind, "movie": movie, "type": word, "message": word }).to_string().into_bytes()
+    });
+    let body = prop_oneof![
+        6 => (event.clone(), Just(usize::MAX)),
+        2 => (event, 0..120_usize),
+        1 => (any::<Vec<u8>>(), Just(usize::MAX)),
+    ];
+    let secrets = vec![REPORT_SECRET, REPORT_SECRET, "", "a-long-random-wor", "a-long-random-word2"];
+    proptest!(ProptestConfig::with_cases(CASES), |(
+        (mut body, length) in body,
+        library in select(vec!["radarr", "sonarr", "sonarr", "lidarr"]),
+        secret in proptest::option::weighted(0.9, select(secrets)),
+        as_password: bool,
+    )| {
+        body.truncate(length);
+        let mut request = Request::post(format!("/webhook/{library}"));
+        if let Some(secret) = secret {
+            let (name, value) = if as_password {
+                (header::AUTHORIZATION.as_str(), format!("Basic {}", STANDARD.encode(format!("dialarr:{secret}"))))
+            } else {
+                ("x-dialarr-token", secret.to_owned())
+            };
+            request = request.header(name, value);
+        }
+        let is_event = connect::read(&body, Timestamp::UNIX_EPOCH).is_ok();
+        let expected = match (library, secret) {
+            ("lidarr", _) => 404,
+            (_, Some(REPORT_SECRET)) if is_event => 200,
+            (_, Some(REPORT_SECRET)) => 400,
+            _ => 401,
+        };
+        assert_eq!(door.answer(request.body(body.into()).unwrap()), expected);
+    });
+}
