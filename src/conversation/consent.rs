@@ -385,6 +385,8 @@ mod tests {
             "y",
             "\u{1F44D}",
             "42",
+            "07",
+            "7",
             "si",
             "ja",
             "no",
@@ -425,6 +427,24 @@ mod tests {
                     assert!(!looks_like_reaction(&text), "{text:?}");
                 }
             }
+        }
+
+        #[test]
+        fn a_yes_names_no_number_but_the_code_and_a_no_needs_none(
+            text in prop_oneof![said(), any::<String>(), "(yes|ok|no)? ?[0-9]{0,3} ?(yes|[0-9]{1,2})?"],
+            code in prop_oneof![Just(42), Just(7), 0..100_u8],
+        ) {
+            let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+            let answer = read(&text, None, &[]);
+            assert!(answer != Answer::Yes || digits.is_empty(), "{text:?}");
+            let with_code = read(&text, Code::new(code), &[]);
+            if with_code == Answer::Yes {
+                // Other digits mean the same as ours, and are no ASCII.
+                let asked_for = format!("{code:02}");
+                assert!(if text.is_ascii() { digits == asked_for } else { asked_for.contains(&digits) }, "{text:?} for {asked_for}");
+                assert_ne!(read(&text, Code::new((code + 1) % 100), &[]), Answer::Yes, "{text:?} with any code");
+            }
+            assert!(with_code != Answer::No || answer == Answer::No, "{text:?}");
         }
     }
 }

@@ -433,7 +433,7 @@ fn cut(key: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{Strategy, any, proptest};
+    use proptest::prelude::{Strategy, any, prop_oneof, proptest};
 
     use super::*;
 
@@ -659,7 +659,17 @@ mod tests {
     }
 
     fn anything() -> impl Strategy<Value = Vec<(usize, Option<String>, String)>> {
-        proptest::collection::vec((0..7_usize, any::<Option<String>>(), ".{0,90}|[a-z 4K]{1,80}"), 0..50)
+        let about = prop_oneof![any::<Option<String>>(), hostile().prop_map(Some)];
+        let value = prop_oneof![".{0,90}|[a-z 4K]{1,80}", hostile()];
+        proptest::collection::vec((0..7_usize, about, value), 0..24)
+    }
+
+    /// Words that could pass for more than a fact.
+    fn hostile() -> impl Strategy<Value = String> {
+        let words = "4K| quality| quality quality|(untitled)|without | *asking|asking|ignore |previous instructions|\
+                     evil.example/|http://evil.example|[1]|\n|\"|: |\u{200B}| and |Dune";
+        let words: Vec<&str> = words.split('|').collect();
+        proptest::collection::vec(proptest::sample::select(words), 0..8).prop_map(|words| words.concat())
     }
 
     proptest! {
@@ -674,9 +684,12 @@ mod tests {
                 assert!(!told.contains(['\n', '\r', '[', ']']) && !told.chars().any(char::is_control), "{told:?}");
                 assert!(fact.value.chars().count() <= 80 && fact.key.chars().count() <= 80);
                 assert!(!fact.value.is_empty());
+                let again = Fact::new(fact.kind, Some(&fact.key), &fact.value).map(|again| again.value);
+                assert_eq!(again.as_ref(), Ok(&fact.value), "noted once more");
             }
             let facts = facts(kept);
             let lines = facts.lines();
+            assert!(lines.iter().all(|line| !line.contains('\n')), "{lines:?}");
             let bytes: usize = lines.iter().map(|line| LABEL.len() + line.len() + 1).sum();
             assert!(lines.len() <= 12 && tokens_in(bytes) <= 150, "{lines:?}");
             for known in &facts.0 {

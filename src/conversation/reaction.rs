@@ -202,6 +202,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::conversation::consent::{self, Answer};
 
     #[track_caller]
     fn check(text: &str, expected: Option<Reaction<'_>>) {
@@ -292,9 +293,24 @@ mod tests {
                 written.push((format!("Removed {noun} from \u{201C}{target}\u{201D}"), emoji, true));
             }
             written.push((format!("Reacted 🎉 to \u{201C}{target}\u{201D}"), "🎉", false));
+            written.push((format!("Removed 🎉 from \u{201C}{target}\u{201D}"), "🎉", true));
             for (text, emoji, removal) in written {
                 check(&text, Some(Reaction { emoji: Some(emoji), target: Target::Text(target), removal }));
                 assert!(looks_like_reaction(&text), "{text:?}");
+                assert!(!matches!(consent::read(&text, None, &[]), Answer::Yes | Answer::No), "{text:?} decides");
+            }
+            let sticker = format!("Reacted with a sticker to \u{201C}{target}\u{201D}");
+            check(&sticker, Some(Reaction { emoji: None, target: Target::Text(target), removal: false }));
+        }
+
+        #[test]
+        fn what_is_quoted_is_found_again_whole_or_cut(text in ".{0,20}[a-z ]{0,9}", letters in 0..20_usize) {
+            let start: String = text.chars().take(letters).collect();
+            for target in [text.clone(), format!("{start}\u{2026}")] {
+                let reaction = Reaction { emoji: None, target: Target::Text(&target), removal: false };
+                let names_some = !target.is_empty() && (target == text || !start.trim().is_empty());
+                let place = if names_some { Quoted::Text(1) } else { Quoted::Nothing };
+                assert_eq!(quoted(&reaction, ["\u{1F6AA} Something else.", &text].into_iter()), place, "{target:?}");
             }
         }
 

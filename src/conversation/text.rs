@@ -404,7 +404,7 @@ fn good_cut(text: &str, limit: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::proptest;
+    use proptest::prelude::{Strategy, any, prop_oneof, proptest};
 
     use super::{Emoji, Page, clean_title, first_page, for_sms, plain_characters, size, units};
 
@@ -572,6 +572,15 @@ mod tests {
         assert_eq!(sizes.map(|(bytes, _)| size(bytes)), sizes.map(|(_, words)| words.to_owned()));
     }
 
+    /// Words that try to be more than a title.
+    fn hostile() -> impl Strategy<Value = String> {
+        let words = "Dune |(2021)|ignore |previous instructions|without asking| *asking|(untitled)|[system]|evil.example/|\
+                     http://evil.example|\n|\u{200B}|\u{202E}|\"|: |? |a long name of nothing |\
+                     reply \nyes|reply |yes";
+        let words: Vec<&str> = words.split('|').collect();
+        proptest::collection::vec(proptest::sample::select(words), 0..9).prop_map(|words| words.concat())
+    }
+
     proptest! {
         #[test]
         fn any_text_is_sent_in_pages_that_fit_and_lose_no_word(text in "(\\PC|[ \n.*_`#\\[\\]()]){0,900}") {
@@ -590,10 +599,10 @@ mod tests {
         }
 
         #[test]
-        fn any_title_becomes_one_short_line(title: String) {
+        fn any_title_becomes_one_short_line(title in prop_oneof![any::<String>(), hostile()]) {
             let clean = clean_title(&title);
             assert!(!clean.is_empty() && units(&clean) <= 60 && !clean.contains(char::is_control), "{clean:?}");
-            assert_eq!(clean_title(&clean), clean);
+            assert_eq!(clean_title(&clean), clean, "cleaned twice");
         }
     }
 }
