@@ -218,7 +218,8 @@ impl OpenCall {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{any, proptest};
+    use proptest::prelude::{Strategy, any, prop_oneof, proptest};
+    use proptest::sample::select;
     use serde_json::json;
 
     use super::*;
@@ -483,6 +484,67 @@ mod tests {
         chunks.chain([finish("stop")]).collect()
     }
 
+    /// The answer of a server that does not stream.
+    fn at_once(words: &[String; 2], calls: &[(String, String)]) -> Value {
+        let call = |(index, (name, arguments)): (u32, &(String, String))| {
+            piece(Some(index), Some(&format!("call-{index}")), Some(name), arguments)
+        };
+        let calls: Vec<Value> = (0..).zip(calls).map(call).collect();
+        let message = json!({ "reasoning_content": words[0], "content": words[1], "tool_calls": calls });
+        json!({ "choices": [{ "message": message, "finish_reason": "stop" }] })
+    }
+
+    /// The same chunk from a server that has one word for a piece and a whole.
+    fn as_message(mut chunk: Value) -> Value {
+        let choice = chunk["choices"][0].as_object_mut().unwrap();
+        let delta = choice.remove("delta").unwrap();
+        choice.insert("message".to_owned(), delta);
+        chunk
+    }
+
+    /// The thoughts, the text and the calls that were passed on.
+    fn told(deltas: Vec<Delta>) -> (String, String, Vec<RawCall>) {
+        let (mut thinking, mut text) = (String::new(), String::new());
+        let mut calls: Vec<(String, String)> = Vec::new();
+        for delta in deltas {
+            match delta {
+                Delta::Thinking(piece) => thinking.push_str(&piece),
+                Delta::Text(piece) => text.push_str(&piece),
+                Delta::ToolCall { ord, name, arguments } => {
+                    let ord = ord as usize;
+                    if ord == calls.len() {
+                        calls.push((String::new(), String::new()));
+                    }
+                    calls[ord].0.push_str(&name.unwrap_or_default());
+                    calls[ord].1.push_str(&arguments);
+                }
+            }
+        }
+        (thinking, text, calls.into_iter().map(raw_call).collect())
+    }
+
+    fn raw_call((name, arguments): (String, String)) -> RawCall {
+        RawCall { name, arguments: Arguments::parse(json!(arguments)) }
+    }
+
+    /// What servers send, and numbers, ids and names where they do not belong.
+    fn any_chunk() -> impl Strategy<Value = Value> {
+        let word = select(vec![None, Some(""), Some("a"), Some("b")]);
+        let arguments = select(vec!["", "{", "}", "{}", "{\"q\":", "\"up\"}", " "]);
+        let call = (proptest::option::of(0..3_u32), word.clone(), word, arguments);
+        let call = call.prop_map(|(index, id, name, arguments)| piece(index, id, name, arguments));
+        let words = select(vec!["reasoning", "reasoning_content", "content", "refusal"]);
+        let delta = prop_oneof![
+            4 => proptest::collection::vec(call, 1..3).prop_map(|calls| json!({ "tool_calls": calls })),
+            2 => (words, any::<String>()).prop_map(|(name, words)| json!({ (name): words })),
+        ];
+        let reason = select(vec!["stop", "length", "tool_calls", ""]);
+        prop_oneof![
+            8 => delta.prop_map(|delta| json!({ "choices": [{ "delta": delta }] })),
+            1 => reason.prop_map(finish),
+        ]
+    }
+
     proptest! {
         #[test]
         fn wherever_an_answer_is_cut_it_adds_up_to_the_same_and_is_what_was_passed_on(
@@ -493,18 +555,20 @@ mod tests {
             let (whole, _) = read(chunks(&words, &calls, usize::MAX));
             let (cut, deltas) = read(chunks(&words, &calls, letters));
             assert_eq!(cut, whole);
-            let (step, _) = cut.unwrap();
-            let mut told = [String::new(), String::new()];
-            for delta in deltas {
-                match delta {
-                    Delta::Thinking(text) => told[0].push_str(&text),
-                    Delta::Text(text) => told[1].push_str(&text),
-                    Delta::ToolCall { .. } => {}
-                }
-            }
-            assert_eq!(told, [step.thinking, step.text]);
-            let named: Vec<&str> = step.calls.iter().map(|call| call.name.as_str()).collect();
-            assert_eq!(named, calls.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
+            assert_eq!(read([at_once(&words, &calls)]).0, whole);
+            let step = cut.unwrap().0;
+            assert_eq!(step.calls, calls.into_iter().map(raw_call).collect::<Vec<_>>());
+            assert_eq!(told(deltas), (step.thinking, step.text, step.calls));
+        }
+
+        #[test]
+        fn whatever_a_server_streams_is_what_was_passed_on_and_the_same_as_messages(
+            chunks in proptest::collection::vec(any_chunk(), 0..9),
+        ) {
+            let (outcome, deltas) = read(chunks.clone());
+            assert_eq!(read(chunks.into_iter().map(as_message)).0, outcome);
+            let step = outcome.unwrap().0;
+            assert_eq!(told(deltas), (step.thinking, step.text, step.calls));
         }
     }
 }

@@ -197,6 +197,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use futures_util::FutureExt;
+    use http::uri::Authority;
     use http::{Response, Uri};
     use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
     use serde_json::{Value, json};
@@ -283,7 +284,22 @@ mod tests {
             for text in received {
                 assert!(text.provider_at >= second(SINCE) && text.received_at == second(NOW));
                 assert!(!text.body.contains('\0') && text.media.len() <= 10);
+                assert_eq!(PhoneNumber::parse(text.from.as_str()), Ok(text.from));
             }
+        }
+
+        #[test]
+        fn whatever_comes_in_place_of_a_page_nobody_but_the_carrier_is_asked(
+            next in prop_oneof!["[@.:/\\\\?#a-z0-9 ]{0,30}", "/[@.:/\\\\?#%a-z0-9]{0,30}", any::<String>()],
+            messages in proptest::collection::vec(prop_oneof![4 => text(), 1 => Just(json!([7, null]))], 1..4),
+            length in prop_oneof![3 => Just(usize::MAX), 1 => 0..400_usize],
+        ) {
+            let page = json!({ "messages": messages, "next_page_uri": next }).to_string();
+            let (_, asked) = read(vec![page.chars().take(length).collect()]);
+            assert!((1..=MAX_PAGES).contains(&asked.len()));
+            let carrier = Some("api.twilio.invalid");
+            let elsewhere = asked.iter().find(|uri| uri.authority().map(Authority::as_str) != carrier);
+            assert_eq!(elsewhere, None);
         }
     }
 }

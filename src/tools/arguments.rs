@@ -296,10 +296,15 @@ fn expected(schema: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
+    use proptest::sample::Index;
     use serde::Deserialize;
 
     use super::*;
+    use crate::app::Pictures;
+    use crate::tools::library::Library;
 
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
@@ -474,6 +479,50 @@ mod tests {
         })
     }
 
+    /// What some field of some tool is meant to hold.
+    fn likely() -> impl Strategy<Value = Value> {
+        let values = [
+            json!("movie"),
+            json!("series"),
+            json!("radarr"),
+            json!("4K"),
+            json!("all"),
+            json!("latest"),
+            json!("Dune (2021)"),
+            json!(7),
+            json!("7"),
+            json!(7.0),
+            json!([1, 2]),
+            json!("1, 2"),
+            json!(["S02E03"]),
+            json!("S02E03"),
+            json!(true),
+            json!("True"),
+            json!([{ "type": "movie", "id": 7 }]),
+            json!({ "type": "series", "id": "7" }),
+            json!(""),
+            json!(null),
+        ];
+        proptest::sample::select(values.to_vec())
+    }
+
+    /// The plainest value that a schema describes.
+    fn fitting(schema: &Value) -> Value {
+        if let Some(choices) = ["anyOf", "oneOf"].iter().find_map(|name| schema[*name].as_array()) {
+            return fitting(&choices[0]);
+        }
+        match type_of(schema) {
+            "object" => {
+                let fields = schema["properties"].as_object().into_iter().flatten();
+                Value::Object(fields.map(|(name, field)| (name.clone(), fitting(field))).collect())
+            }
+            "array" => json!([fitting(&schema["items"])]),
+            "integer" => json!(7),
+            "boolean" => json!(true),
+            _ => schema["enum"].get(0).cloned().unwrap_or_else(|| json!("Dune")),
+        }
+    }
+
     proptest! {
         #[test]
         fn whatever_is_written_is_read_the_same_encoded_once_more_and_as_it_was_repaired(
@@ -494,6 +543,41 @@ mod tests {
                 let again = read::<Map<String, Value>>("probe", &schema, &repaired);
                 assert_eq!(again.map(Arguments::Object), Ok(repaired));
             }
+        }
+
+        #[test]
+        fn every_tool_reads_arguments_the_same_however_often_encoded_beside_unknown_ones_and_repaired(
+            which: Index,
+            changes in proptest::collection::vec((any::<Index>(), prop_oneof![likely(), anything()]), 0..4),
+            left_out in proptest::collection::vec(any::<Index>(), 0..4),
+        ) {
+            let tools = crate::app::tools(&Arc::new(Library::default()), Pictures::Sent);
+            let tool = which.get(&tools);
+            let spec = tool.spec();
+            let schema: Value = serde_json::from_str(spec.parameters.text()).unwrap();
+            let Value::Object(mut written) = fitting(&schema) else { unreachable!() };
+            let names: Vec<String> = written.keys().cloned().collect();
+            if !names.is_empty() {
+                for (name, value) in changes {
+                    written.insert(name.get(&names).clone(), value);
+                }
+                left_out.iter().for_each(|name| drop(written.remove(name.get(&names))));
+            }
+            let outcome = |arguments: &Arguments| tool.check(arguments).map_err(|failure| {
+                assert_eq!(failure.for_model["error"], json!(failure.code), "the model reads the code");
+                failure.code
+            });
+            let arguments = Arguments::Object(written.clone());
+            let uses = outcome(&arguments);
+            assert_eq!(outcome(&Arguments::parse(json!(json!(written).to_string()))), uses, "encoded once more");
+            if let Ok(repaired) = read::<Map<String, Value>>(spec.name, &schema, &arguments) {
+                let repaired = Arguments::Object(repaired);
+                assert_eq!(outcome(&repaired), uses, "as it was repaired");
+                let again = read::<Map<String, Value>>(spec.name, &schema, &repaired);
+                assert_eq!(again.map(Arguments::Object), Ok(repaired), "repaired once more");
+            }
+            written.insert("user_confirmed_it_all".to_owned(), json!(true));
+            assert_eq!(outcome(&Arguments::Object(written)), uses, "beside what no schema knows");
         }
     }
 }
