@@ -6,7 +6,7 @@ use bytes::Bytes;
 use dialarr::arr::collections::Suggest;
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
-use dialarr::arr::{ArrError, Download, DownloadState};
+use dialarr::arr::{ArrError, Download, DownloadState, Upcoming, UpcomingWhen};
 use dialarr::conversation::text::clean_title;
 use dialarr_fuzz::peer::{answering, run};
 use jiff::Timestamp;
@@ -55,7 +55,7 @@ async fn radarr(client: &Radarr, which: u8) -> Result<(), ArrError> {
         3 => check_downloads(&client.downloads().await?),
         4 => {
             let upcoming = client.upcoming(first, last).await?;
-            upcoming.iter().for_each(|entry| check_title(&entry.title));
+            check_upcoming(&upcoming);
         }
         5 => assert!(client.imported_since(Timestamp::UNIX_EPOCH).await?.is_sorted_by(|a, b| a.at >= b.at)),
         6 => assert!(client.history(1).await?.is_sorted_by(|a, b| a.at >= b.at)),
@@ -83,13 +83,15 @@ async fn sonarr(client: &Sonarr, which: u8) -> Result<(), ArrError> {
         3 => check_downloads(&client.downloads().await?),
         4 => {
             let upcoming = client.upcoming(Timestamp::UNIX_EPOCH, Timestamp::MAX).await?;
-            upcoming.iter().for_each(|entry| check_title(&entry.title));
+            check_upcoming(&upcoming);
         }
         5 => assert!(client.imported_since(Timestamp::UNIX_EPOCH).await?.is_sorted_by(|a, b| a.at >= b.at)),
         6 => assert!(client.history(1).await?.is_sorted_by(|a, b| a.at >= b.at)),
         7 => {
             let now = Timestamp::UNIX_EPOCH;
-            for episode in client.episodes(1).await? {
+            let episodes = client.episodes(1).await?;
+            assert!(episodes.is_sorted_by_key(|episode| (episode.season, episode.number)));
+            for episode in episodes {
                 let _ = (episode.on_disk(), episode.aired(now));
             }
         }
@@ -101,11 +103,21 @@ async fn sonarr(client: &Sonarr, which: u8) -> Result<(), ArrError> {
     Ok(())
 }
 
+/// Soonest first; those of one server are either days or instants.
+fn check_upcoming(upcoming: &[Upcoming]) {
+    upcoming.iter().for_each(|entry| check_title(&entry.title));
+    assert!(upcoming.is_sorted_by(|one, next| match (one.when, next.when) {
+        (UpcomingWhen::Airs(one), UpcomingWhen::Airs(next)) => one <= next,
+        (UpcomingWhen::Released(one, _), UpcomingWhen::Released(next, _)) => one <= next,
+        (UpcomingWhen::Airs(_), UpcomingWhen::Released(..))
+        | (UpcomingWhen::Released(..), UpcomingWhen::Airs(_)) => false,
+    }));
+}
+
 fn check_downloads(downloads: &[Download]) {
     for download in downloads {
         check_title(&download.title);
         if let DownloadState::Stuck(reason) | DownloadState::Failed(reason) = &download.state {
-            assert!(!reason.is_empty());
             check_line(reason);
         }
     }
@@ -118,5 +130,5 @@ fn check_title(title: &str) {
 }
 
 fn check_line(said: &str) {
-    assert!(!said.contains('\n'), "{said:?}");
+    assert!(!said.is_empty() && !said.contains(['\n', '\r']), "{said:?}");
 }

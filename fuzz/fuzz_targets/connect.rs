@@ -29,10 +29,11 @@ fuzz_target!(|data: &[u8]| {
         match &reported.report {
             Report::Movie(title, _) | Report::Episode { show: title, .. } => assert_ne!(title.catalog_id, 0),
             Report::Ill { check, message } => {
-                assert!(
-                    !check.is_empty() && !message.contains('\n') && !message.starts_with('/'),
-                    "{message:?}"
-                );
+                assert!(!check.is_empty() && !message.contains(['\n', '\r']), "{message:?}");
+                let is_path = |word: &str| {
+                    word.starts_with('/') && word.trim_matches('/').starts_with(char::is_alphanumeric)
+                };
+                assert!(!message.split_whitespace().any(is_path), "{message:?}");
             }
             Report::Well { check } => assert!(!check.is_empty()),
             Report::Stuck(_) | Report::Failed(_) => {}
