@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use crate::harness::TestApp;
 use crate::harness::cli::Cli;
 
-const DOCUMENTS: [&str; 10] = [
+const DOCUMENTS: [&str; 11] = [
     "CHANGELOG.md",
     "README.md",
     "docs/ARCHITECTURE.md",
@@ -29,6 +29,7 @@ const DOCUMENTS: [&str; 10] = [
     "docs/RELIABILITY.md",
     "docs/SCALING.md",
     "docs/SECURITY.md",
+    "fuzz/README.md",
     "packaging/README.md",
 ];
 /// Variables of other programs, and of our own tests.
