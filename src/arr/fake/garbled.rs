@@ -257,7 +257,7 @@ fn well_formed(runtime: &Runtime) -> Vec<Value> {
     let clients = clients(overheard(radarr.in_process()), overheard(sonarr.in_process()));
     runtime.block_on(clients.radarr.search(7)).unwrap();
     let hear = |(name, read): &(&str, Read)| {
-        runtime.block_on(read(&clients)).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        runtime.block_on(read(&clients)).unwrap_or_else(|error| panic!("{name}: {error}"));
         heard.lock().unwrap().clone()
     };
     READS.iter().map(hear).collect()
