@@ -30,8 +30,9 @@ const LONGEST_WAIT_MS: u64 = 4;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
-    #[error("query the database")]
-    Query(#[from] QueryError),
+    // With its cause in its own words, and so without a source: it is logged in many places as it is.
+    #[error("query the database: {0}")]
+    Query(QueryError),
     #[error("commit to the database: {0}")]
     Commit(String),
     /// The writer has more work than it may queue.
@@ -39,6 +40,12 @@ pub enum DbError {
     Busy,
     #[error("use the database after it was closed")]
     Closed,
+}
+
+impl From<QueryError> for DbError {
+    fn from(error: QueryError) -> Self {
+        Self::Query(error)
+    }
 }
 
 impl DbError {
@@ -506,6 +513,7 @@ mod tests {
         let kept = db.write(|conn| insert(conn, 3));
         let (failed, panicked, kept) = tokio::join!(failed, panicked, kept);
         assert!(matches!(failed, Err(DbError::Query(QueryError::NotFound))), "{failed:?}");
+        assert_eq!(failed.unwrap_err().to_string(), "query the database: Record not found");
         assert!(matches!(panicked, Err(DbError::Query(QueryError::RollbackTransaction))), "{panicked:?}");
         assert_eq!(kept.unwrap(), 1);
         assert_eq!(rows(&db).await, 1);
