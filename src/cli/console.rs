@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::Context;
 
+use super::print;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::store::audit::By;
@@ -18,7 +19,6 @@ pub(super) fn address(bind: SocketAddr) -> String {
     format!("http://{bind}")
 }
 
-#[expect(clippy::print_stdout, reason = "the link is what the command is for")]
 pub(super) fn link(config: &Config) -> anyhow::Result<()> {
     let bind = config
         .console
@@ -28,7 +28,7 @@ pub(super) fn link(config: &Config) -> anyhow::Result<()> {
     let now = Clock::System.now();
     let (path, beside) = db::visit_beside(database, |conn| auth::offer(conn, By::Shell, now))?;
     let address = address(bind);
-    println!("{address}{path}");
+    print(&format!("{address}{path}\n"))?;
     eprintln!(
         "It signs in once, within ten minutes; hint: from elsewhere, put the console's address there before /sign-in"
     );

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::print;
 use crate::config::{Config, Problems};
 use crate::doctor::{Finding, Grade, LongRequest, configuration, examine};
 
@@ -19,16 +20,13 @@ pub(super) async fn run(config: Result<Config, Problems>, asked: &Doctor) -> any
     if let Ok(config) = &config {
         findings.extend(examine(config, long).await?);
     }
-    findings.iter().for_each(print);
+    print(&findings.iter().map(lines).collect::<String>())?;
     let failed = findings.iter().filter(|finding| finding.grade == Grade::Failure).count();
     anyhow::ensure!(failed == 0, "pass {failed} of {} checks", findings.len());
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "the findings are what the command is for")]
-fn print(finding: &Finding) {
-    println!("{:<9}{}", finding.grade.word(), finding.what);
-    if let Some(hint) = &finding.hint {
-        println!("{:<9}hint: {hint}", "");
-    }
+fn lines(finding: &Finding) -> String {
+    let hint = finding.hint.iter().map(|hint| format!("{:<9}hint: {hint}\n", ""));
+    format!("{:<9}{}\n", finding.grade.word(), finding.what) + &hint.collect::<String>()
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use super::print;
 use crate::config::Config;
 
 /// The service itself looks for two seconds.
@@ -14,7 +15,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// More than any answer has.
 const LONGEST_ANSWER: u64 = 64 << 10;
 
-#[expect(clippy::print_stdout, reason = "the answer is what the command is for")]
 pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
     let address = here(config.listen);
     let answer = tokio::time::timeout(PATIENCE, ask(address)).await;
@@ -26,8 +26,7 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
     if status.split(' ').nth(1) != Some("200") {
         bail!("find the service at {address} well: {status} {body}");
     }
-    println!("{body}");
-    Ok(())
+    print(&format!("{body}\n"))
 }
 
 /// Where to find on this machine what listens at `address`.

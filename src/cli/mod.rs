@@ -11,6 +11,7 @@ mod serve;
 mod setup;
 mod users;
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -134,6 +135,11 @@ fn configured() -> anyhow::Result<Config> {
     let config = Config::load()?;
     telemetry::start(&config.log)?;
     Ok(config)
+}
+
+/// Unlike `println!`, a closed pipe is an error and no panic.
+fn print(text: &str) -> anyhow::Result<()> {
+    io::stdout().lock().write_all(text.as_bytes()).context("write to the terminal")
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ mod export;
 mod listing;
 mod values;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
 
+use super::print;
 use crate::config::Config;
 use crate::conversation::naming::Name;
 use crate::conversation::transcript::{PhoneNumber, Role, UserId};
@@ -148,9 +148,4 @@ fn with_person<R>(
 
 fn unknown(number: &PhoneNumber) -> String {
     format!("find {}: nobody has this number; hint: dialarr users list", number.as_str())
-}
-
-/// Unlike `println!`, a closed pipe is an error and no panic.
-fn print(text: &str) -> anyhow::Result<()> {
-    io::stdout().lock().write_all(text.as_bytes()).context("write to the terminal")
 }
