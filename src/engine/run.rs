@@ -81,8 +81,8 @@ impl Engine {
         let (Window { turns, oldest }, done_today, scene) = self.0.parts.db.read(read).await?;
         let recalled = self.remembered(&scene, oldest).await;
         let past = Past { turns, done_today, recalled };
-        // Whoever took the turn back since is heard when its next step is written down.
-        let mut known = Some(scene);
+        // Whoever took the turn back since is heard when its next step is written down; triage asks without that.
+        let mut known = Some(scene).filter(|scene| scene.plan.triage == Triage::Respond);
         loop {
             let scene = match known.take() {
                 Some(scene) => scene,

@@ -104,6 +104,19 @@ async fn what_was_said_before_is_not_looked_for_any_longer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_turn_that_is_taken_back_before_it_is_known_whether_to_answer_asks_nobody() {
+    let mut world = World::start_with_triage_by(Slow::playing(5, [says("Hello Ann."), says("SKIP")])).await;
+    assert_eq!(world.sms("hello there").await, ["Hello Ann."]);
+    world.is_started_with(Arc::new(Absent)).await;
+    world.texts("we loved the bear").await;
+    world.passes(1).await;
+    assert_eq!(world.cancels(2).await, Cancellation::Requested);
+    world.passes_ms(100).await;
+    assert_eq!(world.turns().await, ["1 COMPLETED", "2 CANCELED"]);
+    assert_eq!(world.said(), ["Hello Ann."]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_read_under_way_is_killed_at_once() {
     let world = World::start().await;
     world.model_plays([calls("search_media", json!({ "query": "heat" })), says("Too late.")]);
