@@ -26,6 +26,7 @@ const CONSOLE: &str = "20261121180000";
 const MEMORY: &str = "20261122000000";
 const WORDS: &str = "20261122120000";
 const ASIDES: &str = "20261122180000";
+const FIRST_RELEASE: &str = "20261123000000";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -189,6 +190,17 @@ async fn a_database_of_texts_aside_goes_on_and_they_are_found_by_their_words() {
     let found =
         "SELECT body AS line FROM words_in WHERE words_in MATCH 'sam OR thanks OR have' ORDER BY rowid";
     assert_eq!(world.lines(found).await, ["have dune?", "I'm Sam", "thanks!"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_database_of_the_first_release_goes_on_and_is_marked_as_ours() {
+    let world = check(FIRST_RELEASE, &[WAITED, HEAT, ANSWER]).await;
+    lets_sam_in(&world).await;
+    has_added_heat(&world).await;
+    assert_eq!(
+        world.lines("SELECT printf('%x', application_id) AS line FROM pragma_application_id").await,
+        ["4469616c"]
+    );
 }
 
 #[test]
