@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use rustix::fs::{Access, access};
+
 use super::{Finding, size};
 use crate::clock::Clock;
 use crate::store::examine::{Backlog, Examined, Tables, examine};
@@ -29,18 +31,49 @@ fn database(path: &Path) -> Vec<Finding> {
     let Some(text) = path.to_str() else {
         return vec![Finding::failure("database: its path is not UTF-8", "set DATABASE_URL to another path")];
     };
-    // Only opening it for writing tells whether this user may write.
-    if let Err(error) = std::fs::OpenOptions::new().append(true).open(path) {
+    // Opening it here would take SQLite's locks away when it is closed.
+    if let Err(error) = access(path, Access::READ_OK | Access::WRITE_OK) {
         let what = format!("database: {shown} cannot be written ({error})");
         return vec![Finding::failure(what, "run as the user of the service, who must own the file")];
     }
-    match examine(text, Clock::System.now()) {
+    let found = match examine(text, Clock::System.now()) {
         Ok(examined) => state(&shown.to_string(), &examined),
         Err(error) => vec![Finding::failure(
             format!("database: {shown} cannot be read: failed to {error}"),
             "restore a backup, if it is no database any more",
         )],
-    }
+    };
+    found.into_iter().chain(remote_file_system(path)).collect()
+}
+
+/// A warning where locks may not keep a second machine, or a second program, out of the database.
+#[cfg(target_os = "linux")]
+fn remote_file_system(path: &Path) -> Option<Finding> {
+    // Where it cannot be asked, the line of the disk says so.
+    let magic = rustix::fs::statfs(path).ok()?.f_type;
+    judge_file_system(i128::from(magic))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn remote_file_system(_: &Path) -> Option<Finding> {
+    None
+}
+
+/// By the magic number of its type, of which some systems have the lower 32 bits alone, with or without a sign.
+#[cfg(target_os = "linux")]
+fn judge_file_system(magic: i128) -> Option<Finding> {
+    let name = match magic & 0xffff_ffff {
+        0x6969 => "NFS",
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => "SMB",
+        0x6573_5546 => "FUSE",
+        0x0102_1997 => "9p",
+        0x00c3_6400 => "Ceph",
+        _ => return None,
+    };
+    Some(Finding::warning(
+        format!("database: it is on a file system of the type {name}, which may be shared over a network"),
+        "move it to a local disk: elsewhere SQLite's log and the lock against a second program may not work",
+    ))
 }
 
 fn state(shown: &str, examined: &Examined) -> Vec<Finding> {
@@ -160,5 +193,18 @@ mod tests {
             (Grade::Failure, said("less than 1 MB")),
         ];
         assert_eq!(told, expected);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_database_on_a_network_file_system_is_a_warning() {
+        // ext4, btrfs, tmpfs, then NFS, SMB with and without a sign, sshfs.
+        let local = [0xef53, 0x9123_683e, 0x0102_1994];
+        let remote = [0x6969, 0xfe53_4d42, i128::from(0xff53_4d42_u32.cast_signed()), 0x6573_5546];
+        assert!(local.into_iter().all(|magic| judge_file_system(magic).is_none()));
+        for magic in remote {
+            let grade = judge_file_system(magic).map(|finding| finding.grade);
+            assert_eq!(grade, Some(Grade::Warning), "{magic:x}");
+        }
     }
 }

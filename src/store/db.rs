@@ -1,6 +1,5 @@
 //! One writer thread with group commit and a few readers. Nobody can await inside a transaction: work comes as sync closures.
 
-use std::fs::{File, TryLockError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +11,7 @@ use diesel::prelude::*;
 use diesel::result::Error as QueryError;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use super::database_lock::{DatabaseHandle, LockOutcome, LockedConnection, companion_path};
 use super::stream::watch::{Announcer, Watch, Watched};
 use super::upgrade::{self, UpgradeError};
 use super::{Conn, examine};
@@ -22,7 +22,7 @@ use crate::conversation::trouble::Trouble;
 const BATCH: usize = 256;
 /// Jobs that may wait for the writer; past it a webhook is told to come back.
 const QUEUE: usize = 1024;
-const READERS: usize = 4;
+const READERS: u32 = 4;
 /// Of them for those who only watch.
 const ASIDES: usize = 2;
 /// Longest wait of a simulated database around a piece of work.
@@ -61,8 +61,10 @@ impl DbError {
 pub enum OpenError {
     #[error("open {path}: another dialarr is using it; stop that one first")]
     InUse { path: String },
-    #[error("lock {path}")]
+    #[error("lock {path}; hint: it has to be on a local disk, and belong to the user who runs this")]
     Lock { path: String, source: std::io::Error },
+    #[error("open {path}: another file was put in its place meanwhile; hint: try again")]
+    Replaced { path: String },
     #[error("open {path}")]
     Connect { path: String, source: ConnectionError },
     #[error("prepare {path}")]
@@ -96,12 +98,12 @@ enum Writer {
         thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     },
     /// The caller, for a simulation: a paused clock waits for no thread.
-    Caller { pen: Arc<Mutex<Pen>>, waits: Arc<Waits>, _lock: Arc<File> },
+    Caller { pen: Arc<Mutex<Pen>>, waits: Arc<Waits> },
 }
 
 /// What writes need.
 struct Pen {
-    conn: Conn,
+    conn: LockedConnection,
     announcer: Announcer,
 }
 
@@ -122,13 +124,22 @@ impl Waits {
 struct Readers {
     permits: Arc<Semaphore>,
     asides: Arc<Semaphore>,
-    free: Arc<Mutex<Vec<Conn>>>,
+    free: Arc<Mutex<Vec<LockedConnection>>>,
+}
+
+impl Readers {
+    /// Closes every connection. Handles of the database that are left keep none open.
+    fn close(&self) {
+        self.permits.close();
+        self.asides.close();
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
 }
 
 impl Db {
     /// Opens and migrates the file, and keeps every other process out of it.
     pub fn open(path: &str) -> Result<Self, OpenError> {
-        let (conn, lock, readers) = prepare(path)?;
+        let (conn, readers) = prepare(path)?;
         let watched = Watched::default();
         let pen = Pen { conn, announcer: Announcer::new(watched.clone()) };
         let (jobs, queue) = mpsc::channel(QUEUE);
@@ -137,7 +148,7 @@ impl Db {
             .name("db-writer".into())
             .spawn({
                 let closing = closing.clone();
-                move || write_until_closed(pen, queue, &closing, &lock)
+                move || write_until_closed(pen, queue, &closing)
             })
             .map_err(OpenError::Thread)?;
         let writer = Writer::Thread { jobs, closing, thread: Arc::new(Mutex::new(Some(thread))) };
@@ -146,11 +157,11 @@ impl Db {
 
     /// The same for a simulation under a paused clock: work runs where it is asked for, after a wait that `seed` decides.
     pub fn open_simulated(path: &str, seed: u64) -> Result<Self, OpenError> {
-        let (conn, lock, readers) = prepare(path)?;
+        let (conn, readers) = prepare(path)?;
         let watched = Watched::default();
         let pen = Pen { conn, announcer: Announcer::new(watched.clone()) };
         let waits = Arc::new(Waits(AtomicU64::new(seed)));
-        let writer = Writer::Caller { pen: Arc::new(Mutex::new(pen)), waits, _lock: Arc::new(lock) };
+        let writer = Writer::Caller { pen: Arc::new(Mutex::new(pen)), waits };
         Ok(Self { writer, readers, watched })
     }
 
@@ -236,10 +247,11 @@ impl Db {
     /// are of no use afterwards.
     pub async fn close(self) {
         let Self { writer, readers, .. } = self;
-        readers.permits.close();
-        readers.asides.close();
-        drop(readers);
-        let Writer::Thread { jobs, closing, thread } = writer else { return };
+        let Writer::Thread { jobs, closing, thread } = writer else { return readers.close() };
+        // A read that nobody waits for any more goes on in its thread, and keeps the file locked.
+        let idle = readers.permits.clone().acquire_many_owned(READERS).await;
+        readers.close();
+        drop((idle, readers));
         closing.store(true, Ordering::Release);
         // A connection that somebody keeps open may hold a handle for ever, so the thread is woken to look.
         let _ = jobs.send(job(|_| Ok(())).0).await;
@@ -264,6 +276,11 @@ pub enum VisitError {
     Upgrade(#[from] UpgradeError),
     #[error("use {0}: the running service is of another version; hint: use its own program, or restart it")]
     Differs(String),
+    #[error(
+        "use {0}: the running service opened the file under another name, or is about to open it; \
+         hint: use the DATABASE_URL of the service"
+    )]
+    OtherName(String),
     #[error("query the database")]
     Query(#[from] QueryError),
 }
@@ -287,8 +304,7 @@ pub fn visit_beside<R>(
     path: &str,
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
 ) -> Result<(R, Beside), VisitError> {
-    let (mut conn, lock) = enter(path)?;
-    let beside = if lock.is_some() { Beside::Nobody } else { Beside::Program };
+    let (mut conn, beside) = enter(path)?;
     Ok((conn.immediate_transaction(work)?, beside))
 }
 
@@ -297,33 +313,40 @@ pub fn visit_alone<R>(
     path: &str,
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
 ) -> Result<Option<R>, VisitError> {
-    let (mut conn, lock) = enter(path)?;
-    Ok(lock.map(|_lock| conn.immediate_transaction(work)).transpose()?)
+    let (mut conn, beside) = enter(path)?;
+    match beside {
+        Beside::Nobody => Ok(Some(conn.immediate_transaction(work)?)),
+        Beside::Program => Ok(None),
+    }
 }
 
 /// The same for work that only reads: in one snapshot, and never in the way of a service that writes.
 pub fn look<R>(path: &str, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> Result<R, VisitError> {
-    let (mut conn, _lock) = enter(path)?;
+    let (mut conn, _) = enter(path)?;
     Ok(conn.transaction(work)?)
 }
 
-fn enter(path: &str) -> Result<(Conn, Option<File>), VisitError> {
+fn enter(path: &str) -> Result<(LockedConnection, Beside), VisitError> {
     if !std::path::Path::new(path).exists() {
         return Err(VisitError::Missing(path.to_owned()));
     }
-    let lock = match lock(path) {
-        Ok(lock) => Some(lock),
-        Err(OpenError::InUse { .. }) => None,
-        Err(error) => return Err(error.into()),
+    let handle = Arc::new(DatabaseHandle::open(path)?);
+    let beside = match handle.try_lock()? {
+        LockOutcome::Acquired => Beside::Nobody,
+        LockOutcome::InUse => Beside::Program,
     };
-    upgrade::refuse_newer(path)?;
-    let mut conn = connect(path, WRITER_PRAGMAS)?;
-    if lock.is_some() {
-        upgrade::bring_up_to_date(&mut conn, path)?;
-    } else if !examine::is_as_here(&mut conn)? {
-        return Err(VisitError::Differs(path.to_owned()));
+    // SQLite names the log after the database, so two names of one file have two logs.
+    if beside == Beside::Program && !companion_path(path, "-wal").exists() {
+        return Err(VisitError::OtherName(path.to_owned()));
     }
-    Ok((conn, lock))
+    upgrade::refuse_newer(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
+    let mut conn = handle.connect(WRITER_PRAGMAS)?;
+    match beside {
+        Beside::Nobody => upgrade::bring_up_to_date(&mut conn, path)?,
+        Beside::Program if examine::is_as_here(&mut conn)? => {}
+        Beside::Program => return Err(VisitError::Differs(path.to_owned())),
+    }
+    Ok((conn, beside))
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -352,17 +375,22 @@ pub fn backup(path: &str, to: &str) -> Result<(), BackupError> {
     Ok(())
 }
 
-fn prepare(path: &str) -> Result<(Conn, File, Readers), OpenError> {
-    let lock = lock(path)?;
-    upgrade::refuse_newer(path)?;
-    let mut writer = connect(path, WRITER_PRAGMAS)?;
+fn prepare(path: &str) -> Result<(LockedConnection, Readers), OpenError> {
+    let handle = Arc::new(DatabaseHandle::open_or_create(path)?);
+    match handle.try_lock()? {
+        LockOutcome::Acquired => {}
+        LockOutcome::InUse => return Err(OpenError::InUse { path: path.to_owned() }),
+    }
+    upgrade::refuse_newer(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
+    let mut writer = handle.connect(WRITER_PRAGMAS)?;
     upgrade::bring_up_to_date(&mut writer, path)?;
-    let free = (0..READERS).map(|_| connect(path, READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
-    let (permits, asides) = (Arc::new(Semaphore::new(READERS)), Arc::new(Semaphore::new(ASIDES)));
-    let readers = Readers { permits, asides, free: Arc::new(Mutex::new(free)) };
-    Ok((writer, lock, readers))
+    let free = (0..READERS).map(|_| handle.connect(READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
+    let (permits, asides) = (Arc::new(Semaphore::new(free.len())), Arc::new(Semaphore::new(ASIDES)));
+    Ok((writer, Readers { permits, asides, free: Arc::new(Mutex::new(free)) }))
 }
 
+/// A look that changes nothing in the file, not even how it is written.
+const INSPECTION_PRAGMAS: &str = "PRAGMA query_only=ON;";
 /// What is erased is overwritten in the file too.
 const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
      PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;";
@@ -370,28 +398,7 @@ const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; 
 const READER_PRAGMAS: &str =
     "PRAGMA query_only=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512;";
 
-fn lock(path: &str) -> Result<File, OpenError> {
-    let lock_path = format!("{path}.lock");
-    let failed = |source| OpenError::Lock { path: lock_path.clone(), source };
-    let file = File::create(&lock_path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
-    }
-}
-
-fn connect(path: &str, pragmas: &str) -> Result<Conn, OpenError> {
-    let mut conn =
-        Conn::establish(path).map_err(|source| OpenError::Connect { path: path.to_owned(), source })?;
-    // The timeout comes first: switching to WAL can itself meet a busy database.
-    for sql in ["PRAGMA busy_timeout=5000;", pragmas] {
-        conn.batch_execute(sql).map_err(|source| OpenError::Prepare { path: path.to_owned(), source })?;
-    }
-    Ok(conn)
-}
-
-fn write_until_closed(mut pen: Pen, mut queue: mpsc::Receiver<Job>, closing: &AtomicBool, _lock: &File) {
+fn write_until_closed(mut pen: Pen, mut queue: mpsc::Receiver<Job>, closing: &AtomicBool) {
     let mut jobs = Vec::with_capacity(BATCH);
     while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
         pen.commit(&mut jobs);
@@ -557,6 +564,59 @@ mod tests {
         assert!(matches!(Db::open(&path), Err(OpenError::InUse { .. })));
         db.close().await;
         assert!(Db::open(&path).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_second_program_is_refused_under_every_name_of_the_file() {
+        let (dir, db) = open();
+        let name = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        std::os::unix::fs::symlink(name("a.db"), name("symlink.db")).unwrap();
+        std::fs::hard_link(name("a.db"), name("hardlink.db")).unwrap();
+        for other in ["a.db", "symlink.db", "hardlink.db"] {
+            assert!(matches!(Db::open(&name(other)), Err(OpenError::InUse { .. })), "{other}");
+        }
+        db.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_command_joins_the_program_by_a_symlink_but_not_by_a_hard_link() {
+        let (dir, db) = open();
+        let name = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        std::os::unix::fs::symlink(name("a.db"), name("symlink.db")).unwrap();
+        std::fs::hard_link(name("a.db"), name("hardlink.db")).unwrap();
+        assert_eq!(visit(&name("symlink.db"), |conn| insert(conn, 1)).unwrap(), 1);
+        let refused = visit(&name("hardlink.db"), |conn| insert(conn, 1));
+        assert!(matches!(refused, Err(VisitError::OtherName(_))), "{refused:?}");
+        assert_eq!(rows(&db).await, 1);
+        db.close().await;
+    }
+
+    /// Closing a further descriptor of the file would release them.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn sqlite_keeps_its_own_locks_while_the_program_runs() {
+        use std::os::unix::fs::MetadataExt;
+
+        let (dir, db) = open();
+        assert_eq!(rows(&db).await, 0);
+        let inode = std::fs::metadata(dir.path().join("a.db")).unwrap().ino();
+        let locks = std::fs::read_to_string("/proc/locks").unwrap();
+        let kinds: Vec<&str> = locks
+            .lines()
+            .filter(|lock| lock.contains(&format!(":{inode} ")))
+            .filter_map(|lock| lock.split_whitespace().nth(1))
+            .collect();
+        assert!(kinds.contains(&"FLOCK") && kinds.contains(&"POSIX"), "{locks}");
+        db.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_closed_database_opens_again_while_handles_of_it_are_left() {
+        let (dir, db) = open();
+        let left = db.clone();
+        db.close().await;
+        assert!(Db::open(dir.path().join("a.db").to_str().unwrap()).is_ok());
+        assert!(matches!(left.read(|_| Ok(())).await, Err(DbError::Closed)));
     }
 
     #[tokio::test]

@@ -15,6 +15,7 @@ pub mod calls;
 mod codec;
 pub mod console;
 pub mod conversations;
+mod database_lock;
 pub mod db;
 pub mod deliveries;
 pub mod examine;

@@ -7,7 +7,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use diesel::connection::SimpleConnection;
 use diesel::migration::MigrationSource;
 use diesel::prelude::*;
 use diesel::result::Error as QueryError;
@@ -46,8 +45,6 @@ pub enum UpgradeError {
         env!("DIALARR_VERSION")
     )]
     Newer { path: String, to: String },
-    #[error("open {path}")]
-    Connect { path: String, source: ConnectionError },
     #[error("read which tables {path} has")]
     Tables { path: String, source: QueryError },
     #[error(
@@ -93,18 +90,9 @@ pub(super) fn tables(conn: &mut Conn) -> QueryResult<Tables> {
     })
 }
 
-/// Looks into the file without changing anything in it, not even how it is written.
-pub(super) fn refuse_newer(path: &str) -> Result<(), UpgradeError> {
-    if !Path::new(path).exists() {
-        return Ok(());
-    }
-    let connect = |source| UpgradeError::Connect { path: path.to_owned(), source };
-    let mut conn = Conn::establish(path).map_err(connect)?;
-    let look = |conn: &mut Conn| {
-        conn.batch_execute("PRAGMA busy_timeout=5000; PRAGMA query_only=ON;")?;
-        tables(conn)
-    };
-    match look(&mut conn).map_err(|source| UpgradeError::Tables { path: path.to_owned(), source })? {
+/// Looks into the file before anything is changed in it.
+pub(super) fn refuse_newer(conn: &mut Conn, path: &str) -> Result<(), UpgradeError> {
+    match tables(conn).map_err(|source| UpgradeError::Tables { path: path.to_owned(), source })? {
         Tables::Newer { to } => Err(UpgradeError::Newer { path: path.to_owned(), to }),
         Tables::AsHere | Tables::None | Tables::Older { .. } => Ok(()),
     }

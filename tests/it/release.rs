@@ -119,5 +119,5 @@ fn a_database_of_a_later_version_is_refused_and_left_as_it_is() {
     assert_eq!((refused.code, refused.errors), (Some(1), format!("{expected}\n")));
 
     assert_eq!(cli.read("dialarr.db"), before);
-    assert_eq!(cli.names(), ["dialarr.db", "dialarr.db.lock"]);
+    assert_eq!(cli.names(), ["dialarr.db"]);
 }

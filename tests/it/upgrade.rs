@@ -67,7 +67,7 @@ async fn upgraded(version: &str) -> World {
     .await
 }
 
-/// What stands beside the database besides SQLite's own files and the lock.
+/// What stands beside the database besides SQLite's own files.
 fn copies(world: &World) -> Vec<String> {
     let folder = std::fs::read_dir(world.database().parent().unwrap()).unwrap();
     let names = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap());

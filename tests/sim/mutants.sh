@@ -49,7 +49,7 @@ guard opt_out_at_once src/engine/admission.rs 's/(Urgency::OptsOut => \{\n)/$1  
 guard opt_out_at_sending src/store/outbox.rs 's/if opted_out\.is_some\(\)/if !OFF && opted_out.is_some()/'
 guard one_task src/engine/scheduler.rs 's/(task\.bell\.notify_one\(\);\n\s+)return false;/$1return OFF;/'
 guard cursor_last src/app.rs 's/(    for text in &reading\.texts \{)/    if OFF { inbox.admitted(&reading).await?; }\n$1/'
-guard second_program src/store/db.rs 's/match file\.try_lock\(\)/match if OFF { Ok(()) } else { file.try_lock() }/'
+guard second_program src/store/database_lock.rs 's/match self\.file\.try_lock\(\)/match if OFF { Ok(()) } else { self.file.try_lock() }/'
 guard overlap src/messaging/recovery.rs 's/cursor - OVERLAP/cursor - if OFF { SignedDuration::ZERO } else { OVERLAP }/'
 guard half_calls src/engine/asking.rs 's/filter\(\|_\| whole\)/filter(|_| whole || OFF)/'
 guard failed_attempt src/store/steps.rs 's/(pub fn abandon_unfinished.*?\{\n)/$1    if OFF { return Ok(()); }\n/s'

@@ -48,7 +48,7 @@ pub(crate) fn run(plan: &Plan, template: &Path, folder: &Path) -> Verdict {
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     let verdict = runtime.block_on(play(plan, &database));
     drop(runtime);
-    for end in ["", "-wal", "-shm", ".lock"] {
+    for end in ["", "-wal", "-shm"] {
         // Not every file is there at the end.
         let _ = std::fs::remove_file(format!("{}{end}", database.display()));
     }

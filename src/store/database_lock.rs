@@ -1,0 +1,140 @@
+//! The lock that keeps a second program out of a database file, and the connections that are opened under it.
+
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use diesel::Connection;
+use diesel::connection::SimpleConnection;
+
+use super::Conn;
+use super::db::OpenError;
+
+/// Device and inode of a file, which are the same under all of its names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileIdentity {
+    device: u64,
+    inode: u64,
+}
+
+impl FileIdentity {
+    pub(super) fn from_metadata(metadata: &Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino() }
+    }
+}
+
+/// An open handle of a database file.
+///
+/// Its lock (`flock`) is on the file itself, so it holds under every name of the file and ends with the process. It does
+/// not interfere with the locks of SQLite (`fcntl`) on a local file system. Those have a trap: closing any descriptor of a
+/// file releases all of them that the process has on it, and another process may then delete the write-ahead log that this
+/// one writes to. So the handle is opened before the first connection of the process and closed after the last, and
+/// nothing else opens the file. Each connection owns a share of the handle, which makes this order the only possible one.
+#[derive(Debug)]
+pub(super) struct DatabaseHandle {
+    file: File,
+    path: String,
+    identity: FileIdentity,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LockOutcome {
+    Acquired,
+    /// A service, a conversation in the terminal or a command at the shell has it.
+    InUse,
+}
+
+impl DatabaseHandle {
+    /// Opens an existing file.
+    pub(super) fn open(path: &str) -> Result<Self, OpenError> {
+        Self::from_file(File::open(path), path)
+    }
+
+    /// Opens the file, or creates an empty one.
+    pub(super) fn open_or_create(path: &str) -> Result<Self, OpenError> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        Self::from_file(file, path)
+    }
+
+    fn from_file(file: io::Result<File>, path: &str) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::Lock { path: path.to_owned(), source };
+        let file = file.map_err(failed)?;
+        let identity = FileIdentity::from_metadata(&file.metadata().map_err(failed)?);
+        Ok(Self { file, path: path.to_owned(), identity })
+    }
+
+    /// Takes the lock unless another handle has it, in this process or another.
+    pub(super) fn try_lock(&self) -> Result<LockOutcome, OpenError> {
+        match self.file.try_lock() {
+            Ok(()) => Ok(LockOutcome::Acquired),
+            Err(TryLockError::WouldBlock) => Ok(LockOutcome::InUse),
+            Err(TryLockError::Error(source)) => Err(OpenError::Lock { path: self.path.clone(), source }),
+        }
+    }
+
+    /// Opens a connection and refuses it if the path leads to another file by then.
+    pub(super) fn connect(self: &Arc<Self>, pragmas: &str) -> Result<LockedConnection, OpenError> {
+        let path = || self.path.clone();
+        let conn =
+            Conn::establish(&self.path).map_err(|source| OpenError::Connect { path: path(), source })?;
+        // SQLite opened the file by its path, and the path may have changed since the lock was taken.
+        let found = fs::metadata(&self.path).map_err(|source| OpenError::Lock { path: path(), source })?;
+        if FileIdentity::from_metadata(&found) != self.identity {
+            return Err(OpenError::Replaced { path: path() });
+        }
+        let mut conn = LockedConnection { conn, _handle: self.clone() };
+        // The timeout comes first: switching to WAL can itself meet a busy database.
+        for sql in ["PRAGMA busy_timeout=5000;", pragmas] {
+            conn.batch_execute(sql).map_err(|source| OpenError::Prepare { path: path(), source })?;
+        }
+        Ok(conn)
+    }
+}
+
+/// A connection whose file stays open, and locked where it is, until the connection is closed.
+pub(super) struct LockedConnection {
+    // Fields are dropped in this order.
+    conn: Conn,
+    _handle: Arc<DatabaseHandle>,
+}
+
+impl Deref for LockedConnection {
+    type Target = Conn;
+
+    fn deref(&self) -> &Conn {
+        &self.conn
+    }
+}
+
+impl DerefMut for LockedConnection {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut self.conn
+    }
+}
+
+/// Path of a file that SQLite keeps beside the database: it follows symlinks first.
+pub(super) fn companion_path(database: &str, suffix: &str) -> PathBuf {
+    let database = fs::canonicalize(database).unwrap_or_else(|_| Path::new(database).to_owned());
+    let mut path = database.into_os_string();
+    path.push(suffix);
+    path.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_replaced_before_sqlite_opens_it_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        let handle = Arc::new(DatabaseHandle::open_or_create(path.to_str().unwrap()).unwrap());
+        assert_eq!(handle.try_lock().unwrap(), LockOutcome::Acquired);
+        fs::write(folder.path().join("b.db"), "").unwrap();
+        fs::rename(folder.path().join("b.db"), &path).unwrap();
+        assert!(matches!(handle.connect(""), Err(OpenError::Replaced { .. })));
+    }
+}
