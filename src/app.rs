@@ -25,6 +25,7 @@ use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::store::db::{Db, DbError};
 use crate::store::deliveries::Terms;
+use crate::store::file_watch::log_displaced_files;
 use crate::store::users::{self, Newcomer};
 use crate::store::{Conn, QueryResult, boot};
 use crate::tools::Tool;
@@ -118,6 +119,7 @@ struct Tasks {
     upkeep: JoinHandle<()>,
     retries: JoinHandle<()>,
     learning: JoinHandle<()>,
+    files: JoinHandle<()>,
 }
 
 impl Tasks {
@@ -146,7 +148,8 @@ impl Tasks {
         };
         let retries = tokio::spawn(engine.clone().retry(stop.clone()));
         let learning = tokio::spawn(engine.clone().learn(stop.clone()));
-        Ok(Self { relay, inbox, upkeep: tokio::spawn(upkeep.clone().run()), retries, learning })
+        let files = tokio::spawn(log_displaced_files(db.clone(), stop.clone()));
+        Ok(Self { relay, inbox, upkeep: tokio::spawn(upkeep.clone().run()), retries, learning, files })
     }
 }
 
@@ -247,9 +250,11 @@ impl App {
             task.abort();
             let _ = task.await;
         }
-        // What it is at is stored as not done.
-        tasks.learning.abort();
-        let _ = tasks.learning.await;
+        // What it is at is stored as not done; the other only reads.
+        for task in [tasks.learning, tasks.files] {
+            task.abort();
+            let _ = task.await;
+        }
         // Nobody gives it work any more; what still runs would keep the database open.
         engine.abort().await;
         if tokio::time::timeout(LAST_TEXTS, tasks.relay).await.is_err() {
@@ -356,8 +361,8 @@ impl App {
 
     /// Stops where it stands, as a kill would, and leaves the database as it is: for crash tests.
     pub async fn kill(self) {
-        let Tasks { relay, inbox, upkeep, retries, learning } = self.tasks;
-        for task in [relay, upkeep, retries, learning].into_iter().chain(inbox) {
+        let Tasks { relay, inbox, upkeep, retries, learning, files } = self.tasks;
+        for task in [relay, upkeep, retries, learning, files].into_iter().chain(inbox) {
             task.abort();
             // An aborted task ends with an error that says so.
             let _ = task.await;

@@ -9,6 +9,7 @@ pub(crate) mod house;
 mod library;
 mod model;
 mod phone;
+pub(crate) mod service;
 
 use anyhow::Context;
 use futures_util::future::join_all;
@@ -75,7 +76,8 @@ pub(crate) async fn examine(config: &Config, long: LongRequest) -> anyhow::Resul
         join_all(peers.iter().map(|peer| library::check(peer, Reporting::To(wiring::hook(config, peer)))));
     let embedder = config.embeddings.as_ref().map(wiring::embedder).transpose()?;
     let floor = config.embeddings.as_ref().map_or(USUAL_FLOOR, |embeddings| embeddings.floor);
-    let (clock, libraries, phone, model, embeddings) = tokio::join!(
+    let (service, clock, libraries, phone, model, embeddings) = tokio::join!(
+        service::check(config.listen),
         clock::check(config, &http),
         libraries,
         phone::check(config, &http),
@@ -83,6 +85,7 @@ pub(crate) async fn examine(config: &Config, long: LongRequest) -> anyhow::Resul
         embeddings::check(embedder.as_deref(), floor),
     );
     let mut findings = house::check(&config.database);
+    findings.extend(service);
     findings.extend(clock);
     if peers.is_empty() {
         findings.push(Finding::warning(

@@ -66,6 +66,14 @@ impl DatabaseHandle {
         Ok(Self { file, path: path.to_owned(), identity })
     }
 
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(super) fn identity(&self) -> FileIdentity {
+        self.identity
+    }
+
     /// Takes the lock unless another handle has it, in this process or another.
     pub(super) fn try_lock(&self) -> Result<LockOutcome, OpenError> {
         match self.file.try_lock() {

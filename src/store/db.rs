@@ -12,6 +12,7 @@ use diesel::result::Error as QueryError;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::database_lock::{DatabaseHandle, LockOutcome, LockedConnection, companion_path};
+use super::file_watch::{DisplacedFile, FileWatch};
 use super::stream::watch::{Announcer, Watch, Watched};
 use super::upgrade::{self, UpgradeError};
 use super::{Conn, examine};
@@ -40,6 +41,9 @@ pub enum DbError {
     Busy,
     #[error("use the database after it was closed")]
     Closed,
+    /// What is committed from here on would be lost at the next start.
+    #[error("keep what is committed: {0}")]
+    Displaced(DisplacedFile),
 }
 
 impl From<QueryError> for DbError {
@@ -51,7 +55,7 @@ impl From<QueryError> for DbError {
 impl DbError {
     pub fn trouble(&self) -> Trouble {
         match self {
-            Self::Busy | Self::Commit(_) => Trouble::PASSING,
+            Self::Busy | Self::Commit(_) | Self::Displaced(_) => Trouble::PASSING,
             Self::Query(_) | Self::Closed => Trouble::LASTING,
         }
     }
@@ -69,6 +73,8 @@ pub enum OpenError {
     Connect { path: String, source: ConnectionError },
     #[error("prepare {path}")]
     Prepare { path: String, source: QueryError },
+    #[error("find {path} and its write-ahead log once they are open")]
+    Watch { path: String, source: std::io::Error },
     #[error(transparent)]
     Upgrade(#[from] UpgradeError),
     #[error("start the writer")]
@@ -85,6 +91,7 @@ pub struct Db {
     writer: Writer,
     readers: Readers,
     watched: Watched,
+    files: Arc<FileWatch>,
 }
 
 /// Who runs the writes, one after the other.
@@ -139,7 +146,7 @@ impl Readers {
 impl Db {
     /// Opens and migrates the file, and keeps every other process out of it.
     pub fn open(path: &str) -> Result<Self, OpenError> {
-        let (conn, readers) = prepare(path)?;
+        let (conn, readers, files) = prepare(path)?;
         let watched = Watched::default();
         let pen = Pen { conn, announcer: Announcer::new(watched.clone()) };
         let (jobs, queue) = mpsc::channel(QUEUE);
@@ -152,17 +159,22 @@ impl Db {
             })
             .map_err(OpenError::Thread)?;
         let writer = Writer::Thread { jobs, closing, thread: Arc::new(Mutex::new(Some(thread))) };
-        Ok(Self { writer, readers, watched })
+        Ok(Self { writer, readers, watched, files })
     }
 
     /// The same for a simulation under a paused clock: work runs where it is asked for, after a wait that `seed` decides.
     pub fn open_simulated(path: &str, seed: u64) -> Result<Self, OpenError> {
-        let (conn, readers) = prepare(path)?;
+        let (conn, readers, files) = prepare(path)?;
         let watched = Watched::default();
         let pen = Pen { conn, announcer: Announcer::new(watched.clone()) };
         let waits = Arc::new(Waits(AtomicU64::new(seed)));
         let writer = Writer::Caller { pen: Arc::new(Mutex::new(pen)), waits };
-        Ok(Self { writer, readers, watched })
+        Ok(Self { writer, readers, watched, files })
+    }
+
+    /// Whether the files are still at their paths: two calls of the system, a few microseconds.
+    pub fn check_files(&self) -> Result<(), DisplacedFile> {
+        self.files.check()
     }
 
     /// Tells from now on when something of a conversation was logged by this program. What a command at the shell does
@@ -189,8 +201,20 @@ impl Db {
         answer.await.map_err(|_| DbError::Closed)?
     }
 
-    /// Like [`Db::write`], but gives up at once when the queue is full.
+    /// Like [`Db::write`], for work that is acknowledged to whoever brought it. Gives up at once when the queue is full,
+    /// and does not succeed where the next start would not find what was committed. The paths are checked before the work,
+    /// so that nothing is done about what is refused, and after its commit, since a file may be moved meanwhile.
     pub async fn write_or_busy<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        self.check_files().map_err(DbError::Displaced)?;
+        let done = self.try_write(work).await?;
+        self.check_files().map_err(DbError::Displaced)?;
+        Ok(done)
+    }
+
+    async fn try_write<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
@@ -375,7 +399,7 @@ pub fn backup(path: &str, to: &str) -> Result<(), BackupError> {
     Ok(())
 }
 
-fn prepare(path: &str) -> Result<(LockedConnection, Readers), OpenError> {
+fn prepare(path: &str) -> Result<(LockedConnection, Readers, Arc<FileWatch>), OpenError> {
     let handle = Arc::new(DatabaseHandle::open_or_create(path)?);
     match handle.try_lock()? {
         LockOutcome::Acquired => {}
@@ -386,7 +410,9 @@ fn prepare(path: &str) -> Result<(LockedConnection, Readers), OpenError> {
     upgrade::bring_up_to_date(&mut writer, path)?;
     let free = (0..READERS).map(|_| handle.connect(READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
     let (permits, asides) = (Arc::new(Semaphore::new(free.len())), Arc::new(Semaphore::new(ASIDES)));
-    Ok((writer, Readers { permits, asides, free: Arc::new(Mutex::new(free)) }))
+    let files =
+        FileWatch::begin(&handle).map_err(|source| OpenError::Watch { path: path.to_owned(), source })?;
+    Ok((writer, Readers { permits, asides, free: Arc::new(Mutex::new(free)) }, Arc::new(files)))
 }
 
 /// A look that changes nothing in the file, not even how it is written.

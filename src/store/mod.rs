@@ -20,6 +20,7 @@ pub mod db;
 pub mod deliveries;
 pub mod examine;
 pub mod file;
+pub mod file_watch;
 pub mod follows;
 pub mod history;
 pub mod household;

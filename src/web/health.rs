@@ -124,7 +124,7 @@ impl Health {
     pub(super) async fn ready(&self) -> Report {
         let look = async || {
             let (migrated, written, backlog) = tokio::join!(self.migrated(), self.written(), self.backlog());
-            Report::of([migrated, written].into_iter().chain(backlog).collect())
+            Report::of([self.in_place(), migrated, written].into_iter().chain(backlog).collect())
         };
         self.kept(&self.0.ready, look).await
     }
@@ -157,6 +157,13 @@ impl Health {
     async fn queue(&self) -> Check {
         let answered = tokio::time::timeout(PATIENCE, self.0.db.write(|_| Ok(()))).await;
         Check::new("database", told(answered).map(|()| "answers".to_owned()))
+    }
+
+    /// Restarting would not help: where no file is at the path, it would begin with an empty one. So this is about being
+    /// ready, not alive.
+    fn in_place(&self) -> Check {
+        let found = self.0.db.check_files().map_err(|displaced| displaced.to_string());
+        Check::new("database file", found.map(|()| "at its path".to_owned()))
     }
 
     async fn migrated(&self) -> Check {

@@ -17,7 +17,7 @@ async fn ask(app: &TestApp, path: &str) -> (u16, Value) {
 }
 
 /// The checks that fail, with what they say.
-async fn wrong(app: &TestApp, path: &str) -> (u16, Vec<String>) {
+pub(crate) async fn wrong(app: &TestApp, path: &str) -> (u16, Vec<String>) {
     let (status, report) = ask(app, path).await;
     let checks = report["checks"].as_array().unwrap().iter().filter(|check| check["ok"] == json!(false));
     let told = checks
@@ -38,6 +38,7 @@ async fn where_all_is_well_each_check_says_so() {
     let expected = json!({
         "status": "ok",
         "checks": [
+            { "name": "database file", "ok": true, "detail": "at its path" },
             { "name": "migrations", "ok": true, "detail": "as this version needs them" },
             { "name": "writing", "ok": true, "detail": "works" },
             { "name": "reading", "ok": true, "detail": "works" },

@@ -13,6 +13,7 @@ mod cli;
 mod confirmation;
 mod copies;
 mod crowd;
+mod database_file;
 mod details;
 mod doctor;
 mod documents;
