@@ -18,7 +18,8 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 use crate::config::{Config, Log, LogFormat, Problems};
-use crate::store::db::{self, OpenError};
+use crate::store::backup::back_up;
+use crate::store::db::OpenError;
 use crate::store::upgrade::UpgradeError;
 use crate::telemetry;
 
@@ -81,8 +82,11 @@ const NOT_MENDED_BY_A_RESTART: u8 = 78;
 /// What the process ends with after an error.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let lasts = error.chain().any(|cause| {
-        let newer = matches!(cause.downcast_ref(), Some(OpenError::Upgrade(UpgradeError::Newer { .. })));
-        newer || cause.is::<Problems>()
+        let unusable = matches!(
+            cause.downcast_ref(),
+            Some(OpenError::Upgrade(UpgradeError::Newer { .. } | UpgradeError::Unusable { .. }))
+        );
+        unusable || cause.is::<Problems>()
     });
     if lasts { NOT_MENDED_BY_A_RESTART } else { 1 }
 }
@@ -126,7 +130,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn backup(config: &Config, file: &Path) -> anyhow::Result<()> {
     let database = config.database.to_str().context("use a database path that is not UTF-8")?;
     let copy = file.to_str().context("use a file name that is not UTF-8")?;
-    db::backup(database, copy)?;
+    back_up(database, copy)?;
     eprintln!("copied {database} to {copy}");
     Ok(())
 }

@@ -83,6 +83,10 @@ fn state(shown: &str, examined: &Examined) -> Vec<Finding> {
             format!("database: {shown} is empty"),
             "the next start of dialarr serve gives it its tables",
         ),
+        Tables::Foreign => Finding::failure(
+            format!("database: {shown} is the database of another program"),
+            "set DATABASE_URL to that of Dialarr; dialarr serve leaves this one as it is",
+        ),
         Tables::Older { .. } => Finding::warning(
             format!("database: {shown} was written by an older version"),
             "the next start of dialarr serve puts a copy beside it and brings it up to date",

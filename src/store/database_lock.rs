@@ -74,6 +74,13 @@ impl DatabaseHandle {
         self.identity
     }
 
+    /// Whether there are hard links to the file.
+    pub(super) fn has_other_names(&self) -> Result<bool, OpenError> {
+        let metadata = self.file.metadata();
+        let links = metadata.map_err(|source| OpenError::Lock { path: self.path.clone(), source })?.nlink();
+        Ok(links > 1)
+    }
+
     /// Takes the lock unless another handle has it, in this process or another.
     pub(super) fn try_lock(&self) -> Result<LockOutcome, OpenError> {
         match self.file.try_lock() {

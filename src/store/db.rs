@@ -354,6 +354,7 @@ fn enter(path: &str) -> Result<(LockedConnection, Beside), VisitError> {
     if !std::path::Path::new(path).exists() {
         return Err(VisitError::Missing(path.to_owned()));
     }
+    upgrade::refuse_log_alone(path)?;
     let handle = Arc::new(DatabaseHandle::open(path)?);
     let beside = match handle.try_lock()? {
         LockOutcome::Acquired => Beside::Nobody,
@@ -363,7 +364,7 @@ fn enter(path: &str) -> Result<(LockedConnection, Beside), VisitError> {
     if beside == Beside::Program && !companion_path(path, "-wal").exists() {
         return Err(VisitError::OtherName(path.to_owned()));
     }
-    upgrade::refuse_newer(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
+    upgrade::refuse_unusable(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
     let mut conn = handle.connect(WRITER_PRAGMAS)?;
     match beside {
         Beside::Nobody => upgrade::bring_up_to_date(&mut conn, path)?,
@@ -373,39 +374,14 @@ fn enter(path: &str) -> Result<(LockedConnection, Beside), VisitError> {
     Ok((conn, beside))
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum BackupError {
-    #[error("find {0}")]
-    Missing(String),
-    #[error("write {0}: the file exists")]
-    Exists(String),
-    #[error("open the database")]
-    Connect(#[from] ConnectionError),
-    #[error("copy the database")]
-    Copy(#[from] QueryError),
-}
-
-/// Writes a consistent copy of the database at `path` to the new file `to`, also while a program is using it.
-pub fn backup(path: &str, to: &str) -> Result<(), BackupError> {
-    if !std::path::Path::new(path).exists() {
-        return Err(BackupError::Missing(path.to_owned()));
-    }
-    if std::path::Path::new(to).exists() {
-        return Err(BackupError::Exists(to.to_owned()));
-    }
-    let mut conn = Conn::establish(path)?;
-    conn.batch_execute("PRAGMA busy_timeout=5000;")?;
-    diesel::sql_query("VACUUM INTO ?").bind::<diesel::sql_types::Text, _>(to).execute(&mut conn)?;
-    Ok(())
-}
-
 fn prepare(path: &str) -> Result<(LockedConnection, Readers, Arc<FileWatch>), OpenError> {
+    upgrade::refuse_log_alone(path)?;
     let handle = Arc::new(DatabaseHandle::open_or_create(path)?);
     match handle.try_lock()? {
         LockOutcome::Acquired => {}
         LockOutcome::InUse => return Err(OpenError::InUse { path: path.to_owned() }),
     }
-    upgrade::refuse_newer(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
+    upgrade::refuse_unusable(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
     let mut writer = handle.connect(WRITER_PRAGMAS)?;
     upgrade::bring_up_to_date(&mut writer, path)?;
     let free = (0..READERS).map(|_| handle.connect(READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;

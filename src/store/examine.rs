@@ -69,7 +69,7 @@ pub fn examine(path: &str, now: Timestamp) -> Result<Examined, ExamineError> {
             let backlog = backlog(&mut conn, now - A_WHILE)?;
             Some(Contents { backlog, memory: stats(&mut conn)? })
         }
-        Tables::None | Tables::Older { .. } | Tables::Newer { .. } => None,
+        Tables::None | Tables::Foreign | Tables::Older { .. } | Tables::Newer { .. } => None,
     };
     Ok(Examined { tables, damage, contents })
 }

@@ -10,6 +10,7 @@ pub mod arr_events;
 pub mod asked;
 pub mod audit;
 pub mod backlog;
+pub mod backup;
 pub mod boot;
 pub mod calls;
 mod codec;

@@ -2,7 +2,7 @@
 //! later program has worked with it.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -15,6 +15,8 @@ use diesel::sqlite::Sqlite;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use jiff::Timestamp;
 
+use super::backup::{CopyError, PartialCopy};
+use super::database_lock::companion_path;
 use super::{Conn, file};
 
 pub(super) const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
@@ -25,6 +27,8 @@ pub enum Tables {
     AsHere,
     /// A new file.
     None,
+    /// Those of another program.
+    Foreign,
     /// To be brought up to date.
     Older {
         /// The first change that is still to be made.
@@ -45,15 +49,55 @@ pub enum UpgradeError {
         env!("DIALARR_VERSION")
     )]
     Newer { path: String, to: String },
+    #[error(
+        "use {path}: {fault}; hint: see that DATABASE_URL names the database of Dialarr, or restore a backup"
+    )]
+    Unusable { path: String, fault: FileFault },
     #[error("read which tables {path} has")]
     Tables { path: String, source: QueryError },
     #[error(
         "copy {path} before its tables are changed; hint: make room on its disk, or go on with the version before"
     )]
-    Copy { path: String, source: Box<dyn std::error::Error + Send + Sync> },
+    Copy { path: String, source: CopyError },
     #[error("change the tables of {path}")]
     Migrate { path: String, source: Box<dyn std::error::Error + Send + Sync> },
 }
+
+/// Why a file cannot be used, now and after any further start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FileFault {
+    #[error("it is not an SQLite database")]
+    NotSqlite,
+    #[error("it is the database of another program")]
+    Foreign,
+    #[error("SQLite finds it damaged, or only a part of it is there")]
+    Damaged,
+    /// SQLite would delete the log and begin with nothing.
+    #[error(
+        "it is missing or empty, but its write-ahead log is not (put the two back together, or remove the log)"
+    )]
+    LogAlone,
+}
+
+impl FileFault {
+    /// From what SQLite says of a file when it first reads it.
+    fn from_error(error: &QueryError) -> Option<Self> {
+        let QueryError::DatabaseError(_, information) = error else { return None };
+        match information.message() {
+            "file is not a database" => Some(Self::NotSqlite),
+            "database disk image is malformed" => Some(Self::Damaged),
+            _ => None,
+        }
+    }
+}
+
+/// "Dial" in the header of the file. Those of 0.1.0 have none.
+const APPLICATION_ID: i64 = 0x4469_616c;
+const NO_APPLICATION_ID: i64 = 0;
+
+/// Tables of whatever program, without those of SQLite and of Litestream, which may be there before ours.
+const TABLES: &str = "SELECT count(*) AS n FROM sqlite_master WHERE type = 'table'
+    AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '_litestream_*' AND name <> '__diesel_schema_migrations'";
 
 #[derive(QueryableByName)]
 struct Applied {
@@ -71,39 +115,80 @@ pub(super) fn tables(conn: &mut Conn) -> QueryResult<Tables> {
     let known = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).map_err(QueryError::QueryBuilderError)?;
     let known: BTreeSet<String> =
         known.iter().map(|migration| migration.name().version().to_string()).collect();
+    let count = |conn: &mut Conn, query| diesel::sql_query(query).get_result::<Count>(conn).map(|row| row.n);
+    let id = count(conn, "SELECT application_id AS n FROM pragma_application_id")?;
+    if ![APPLICATION_ID, NO_APPLICATION_ID].contains(&id) {
+        return Ok(Tables::Foreign);
+    }
+    let without_migrations =
+        |conn: &mut Conn| Ok(if count(conn, TABLES)? == 0 { Tables::None } else { Tables::Foreign });
     let list = "SELECT count(*) AS n FROM sqlite_master WHERE name = '__diesel_schema_migrations'";
-    if diesel::sql_query(list).get_result::<Count>(conn)?.n == 0 {
-        return Ok(Tables::None);
+    if count(conn, list)? == 0 {
+        return without_migrations(conn);
     }
     let applied: BTreeSet<String> = diesel::sql_query("SELECT version FROM __diesel_schema_migrations")
         .load::<Applied>(conn)?
         .into_iter()
         .map(|row| row.version)
         .collect();
+    if applied.is_empty() {
+        return without_migrations(conn);
+    }
+    // Another program may keep its versions in a table of the same name.
+    if id == NO_APPLICATION_ID && applied.is_disjoint(&known) {
+        return Ok(Tables::Foreign);
+    }
     if let Some(unknown) = applied.difference(&known).max() {
         return Ok(Tables::Newer { to: unknown.clone() });
     }
     Ok(match known.difference(&applied).next() {
         None => Tables::AsHere,
-        Some(_) if applied.is_empty() => Tables::None,
         Some(missing) => Tables::Older { from: missing.clone() },
     })
 }
 
+/// Looks at the sizes before anything is opened: SQLite deletes the log of an empty database, also where the database was
+/// emptied or lost by accident and the log has what was committed last.
+pub(super) fn refuse_log_alone(path: &str) -> Result<(), UpgradeError> {
+    let size = |path: &Path| fs::metadata(path).ok().map(|file| file.len());
+    let database = size(Path::new(path));
+    if database.unwrap_or(0) > 0 {
+        return Ok(());
+    }
+    if size(&companion_path(path, "-wal")).unwrap_or(0) > 0 {
+        return Err(UpgradeError::Unusable { path: path.to_owned(), fault: FileFault::LogAlone });
+    }
+    if database.is_some() {
+        // A start that was killed leaves such a file, so it is not refused.
+        tracing::warn!(%path, "the database is an empty file; hint: if a backup was put there, it is incomplete");
+    }
+    Ok(())
+}
+
 /// Looks into the file before anything is changed in it.
-pub(super) fn refuse_newer(conn: &mut Conn, path: &str) -> Result<(), UpgradeError> {
-    match tables(conn).map_err(|source| UpgradeError::Tables { path: path.to_owned(), source })? {
+pub(super) fn refuse_unusable(conn: &mut Conn, path: &str) -> Result<(), UpgradeError> {
+    match read_tables(conn, path)? {
         Tables::Newer { to } => Err(UpgradeError::Newer { path: path.to_owned(), to }),
+        Tables::Foreign => Err(UpgradeError::Unusable { path: path.to_owned(), fault: FileFault::Foreign }),
         Tables::AsHere | Tables::None | Tables::Older { .. } => Ok(()),
     }
 }
 
+fn read_tables(conn: &mut Conn, path: &str) -> Result<Tables, UpgradeError> {
+    tables(conn).map_err(|source| match FileFault::from_error(&source) {
+        Some(fault) => UpgradeError::Unusable { path: path.to_owned(), fault },
+        None => UpgradeError::Tables { path: path.to_owned(), source },
+    })
+}
+
 /// Makes the changes that the file lacks. Nobody else may be using it.
 pub(super) fn bring_up_to_date(conn: &mut Conn, path: &str) -> Result<(), UpgradeError> {
-    let found = tables(conn).map_err(|source| UpgradeError::Tables { path: path.to_owned(), source })?;
-    match found {
+    match read_tables(conn, path)? {
         Tables::AsHere => return Ok(()),
-        Tables::None => {}
+        Tables::None => tracing::info!(%path, "beginning with an empty database"),
+        Tables::Foreign => {
+            return Err(UpgradeError::Unusable { path: path.to_owned(), fault: FileFault::Foreign });
+        }
         Tables::Older { from } => {
             let copy = copy(conn, path, &from)
                 .map_err(|source| UpgradeError::Copy { path: path.to_owned(), source })?;
@@ -120,22 +205,12 @@ const BEFORE: &str = ".before-";
 
 /// Puts a whole copy beside the file, which only its reader may read. An earlier copy from before the same change was
 /// gone back to, so that what is here now is what to go back to next.
-fn copy(
-    conn: &mut Conn,
-    path: &str,
-    from: &str,
-) -> Result<PathBuf, Box<dyn std::error::Error + Send + Sync>> {
-    let (whole, part) = (format!("{path}{BEFORE}{from}"), format!("{path}{BEFORE}{from}.part"));
-    match fs::remove_file(&part) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-        Ok(()) | Err(_) => {}
-    }
-    diesel::sql_query("VACUUM INTO ?").bind::<Text, _>(&part).execute(conn)?;
-    fs::set_permissions(&part, fs::metadata(path)?.permissions())?;
-    // SQLite leaves this to the system, and the change comes next.
-    File::open(&part)?.sync_all()?;
-    fs::rename(&part, &whole)?;
-    Ok(whole.into())
+fn copy(conn: &mut Conn, path: &str, from: &str) -> Result<PathBuf, CopyError> {
+    let whole = PathBuf::from(format!("{path}{BEFORE}{from}"));
+    let copy = PartialCopy::write(conn, &whole)?;
+    fs::set_permissions(copy.path(), fs::metadata(path)?.permissions())?;
+    copy.finish()?;
+    Ok(whole)
 }
 
 /// Removes the copies that were made before a time: they hold words that were erased since.
@@ -166,6 +241,8 @@ fn remove_copies(path: &Path, before: SystemTime) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+
+    use diesel::connection::SimpleConnection;
 
     use super::*;
     use crate::store::db::Db;
@@ -204,6 +281,49 @@ mod tests {
         let mut copied = Conn::establish(&format!("{path}.before-{from}")).unwrap();
         assert_eq!(tables(&mut copied).unwrap(), Tables::Older { from: from.clone() });
         assert!(!Path::new(&format!("{path}.before-{from}.part")).exists());
+    }
+
+    #[test]
+    fn a_copy_that_fails_leaves_the_disk_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut conn, path, from) = earlier(folder.path());
+        // The copy is written, and cannot get its name.
+        fs::create_dir_all(format!("{path}.before-{from}/taken")).unwrap();
+        let failed = bring_up_to_date(&mut conn, &path);
+        assert!(matches!(failed, Err(UpgradeError::Copy { .. })), "{failed:?}");
+        assert!(!Path::new(&format!("{path}.before-{from}.part")).exists());
+        assert_eq!(tables(&mut conn).unwrap(), Tables::Older { from });
+    }
+
+    #[test]
+    fn a_file_of_another_program_is_known_by_its_id_or_its_tables() {
+        let foreign = [
+            "PRAGMA application_id = 252006674",
+            "CREATE TABLE songs (id INTEGER)",
+            "CREATE TABLE __diesel_schema_migrations (version TEXT); CREATE TABLE songs (id INTEGER)",
+            "CREATE TABLE __diesel_schema_migrations (version TEXT);
+             INSERT INTO __diesel_schema_migrations VALUES ('20200101000000')",
+        ];
+        let empty = [
+            "",
+            "PRAGMA user_version = 1",
+            "CREATE TABLE _litestream_seq (id INTEGER)",
+            "CREATE TABLE __diesel_schema_migrations (version TEXT)",
+        ];
+        let found = |sql: &str| {
+            let mut conn = Conn::establish(":memory:").unwrap();
+            conn.batch_execute(sql).unwrap();
+            tables(&mut conn).unwrap()
+        };
+        assert!(foreign.into_iter().all(|sql| found(sql) == Tables::Foreign));
+        assert!(empty.into_iter().all(|sql| found(sql) == Tables::None));
+    }
+
+    #[test]
+    fn a_database_of_the_first_release_is_ours_without_an_id() {
+        let mut conn = crate::store::scratch();
+        conn.batch_execute("PRAGMA application_id = 0").unwrap();
+        assert_eq!(tables(&mut conn).unwrap(), Tables::AsHere);
     }
 
     #[test]

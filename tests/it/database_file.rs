@@ -1,16 +1,23 @@
-//! The file that everything is in: it is moved or replaced while the program runs.
+//! The file that everything is in: it is moved, replaced, cut off or somebody else's, and copies of it are made.
 
 use std::fs;
+use std::path::Path;
 
 use dialarr::arr::fake::item::movie;
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, SqliteConnection};
 
-use crate::harness::cli::Cli;
+use crate::harness::cli::{Cli, Ended};
 use crate::harness::reports::{SECRET, report};
 use crate::harness::{ANN, TestApp};
 use crate::health::wrong;
 
 const AT_HOME: (&str, &str) = ("HOST", "127.0.0.1");
 const ANY_PORT: (&str, &str) = ("PORT", "0");
+/// In front of a command: a file gets no larger than that of a new database, which is what a full disk looks like.
+const NO_ROOM: &str = "trap '' XFSZ; ulimit -f 100; ";
+/// The same, and the program is killed when it tries.
+const KILLED: &str = "ulimit -c 0; ulimit -f 100; ";
 
 /// Statuses of the answers to a text, a status callback and a report of Radarr.
 async fn webhooks(app: &TestApp) -> [u16; 3] {
@@ -66,4 +73,86 @@ fn doctor_finds_that_the_database_of_the_service_was_moved() {
     let said = "failure  service: database file: no file is at the path of the database\n         hint: put the file back";
     assert!(ended.output.contains(said), "{}", ended.output);
     assert_eq!(ended.code, Some(1));
+}
+
+/// Puts a file in the place of the database.
+type LayFile<'a> = &'a dyn Fn(&Cli);
+
+/// Every file of the folder with what is in it.
+fn files(cli: &Cli) -> Vec<(String, Vec<u8>)> {
+    cli.names().into_iter().map(|name| (name.clone(), cli.read(&name))).collect()
+}
+
+fn cut_off(cli: &Cli, length: impl FnOnce(u64) -> u64) {
+    cli.serve(&[AT_HOME, ANY_PORT]).terminate();
+    let file = fs::OpenOptions::new().write(true).open(cli.path("dialarr.db")).unwrap();
+    file.set_len(length(file.metadata().unwrap().len())).unwrap();
+}
+
+#[test]
+fn a_file_that_cannot_be_ours_is_refused_and_left_as_it_is() {
+    let songs = "CREATE TABLE songs (id INTEGER)";
+    let faults: [(&str, LayFile); 5] = [
+        ("it is not an SQLite database", &|cli| cli.write("dialarr.db", &"No database. ".repeat(400))),
+        ("it is the database of another program", &|cli| {
+            SqliteConnection::establish(&cli.path("dialarr.db")).unwrap().batch_execute(songs).unwrap();
+        }),
+        ("SQLite finds it damaged, or only a part of it is there", &|cli| cut_off(cli, |length| length / 2)),
+        ("it is missing or empty, but its write-ahead log is not", &|cli| {
+            cut_off(cli, |_| 0);
+            cli.write("dialarr.db-wal", "what was committed last");
+        }),
+        ("it is missing or empty, but its write-ahead log is not", &|cli| {
+            cli.write("dialarr.db-wal", "what was committed last");
+        }),
+    ];
+    for (fault, lay) in faults {
+        let cli = Cli::new();
+        lay(&cli);
+        let before = files(&cli);
+        let refused = cli.run(&["serve"], &[AT_HOME, ANY_PORT]);
+        let said = refused.errors.lines().last().unwrap_or_default();
+        assert!(said.starts_with(&format!("error: failed to use dialarr.db: {fault}")), "{said}");
+        assert_eq!(refused.code, Some(78), "{fault}");
+        assert_eq!(cli.run(&["users", "list"], &[]).code, Some(1), "{fault}");
+        assert_eq!(files(&cli), before, "{fault}");
+    }
+}
+
+#[test]
+fn a_backup_that_fails_or_is_killed_leaves_no_file_of_its_name() {
+    let cli = Cli::new();
+    cli.serve(&[AT_HOME, ANY_PORT]).terminate();
+    let backup = |limit: &str| cli.run_script(&format!("{limit}exec \"$0\" backup copy.db"));
+
+    let failed = backup(NO_ROOM);
+    assert_eq!((failed.code, cli.names()), (Some(1), vec!["dialarr.db".to_owned()]), "{}", failed.errors);
+
+    assert_eq!(backup(KILLED).code, None);
+    assert!(!Path::new(&cli.path("copy.db")).exists());
+    assert_eq!(backup("").code, Some(0));
+    assert_eq!(cli.names(), ["copy.db", "dialarr.db"]);
+}
+
+#[test]
+fn the_documented_nightly_copy_keeps_the_last_one_until_the_next_is_whole() {
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/OPERATIONS.md");
+    let document = fs::read_to_string(document).unwrap();
+    let line = document.lines().find_map(|line| line.strip_prefix("10 4 * * * dialarr ")).unwrap();
+    let line = line.replace("\\%", "%").replace("/var/lib/dialarr", ".");
+    let script = line.replace("/usr/local/bin/dialarr", "\"$0\"");
+    let cli = Cli::new();
+    cli.serve(&[AT_HOME, ANY_PORT]).terminate();
+    let night = |limit: &str| -> Ended { cli.run_script(&format!("{limit}{script}")) };
+
+    assert_eq!(night("").code, Some(0));
+    let names = cli.names();
+    let copy = cli.read(&names[0]);
+    assert!(names[0].starts_with("copy-") && copy.starts_with(b"SQLite format 3\0"), "{names:?}");
+    for limit in [NO_ROOM, KILLED] {
+        assert_ne!(night(limit).code, Some(0));
+        assert_eq!(cli.read(&names[0]), copy);
+    }
+    assert_eq!(night("").code, Some(0));
+    assert_eq!(cli.names(), names);
 }

@@ -8,7 +8,8 @@ use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::transcript::Stop;
 use dialarr::llm::{DeltaSink, Model, ModelError, StepOut};
 use dialarr::messaging::fake::Delivery;
-use dialarr::store::db::{self, Db, OpenError};
+use dialarr::store::backup::back_up;
+use dialarr::store::db::{Db, OpenError};
 use serde_json::json;
 
 use crate::harness::model::{calls, removes_movie, says};
@@ -225,7 +226,7 @@ async fn texts_after_a_copy_of_the_database_come_back_when_it_is_restored() {
     world.model_plays([says("One."), says("Two."), says("Two, again.")]);
     world.sms("one").await;
     let copy = world.database().with_file_name("copy.db");
-    db::backup(world.database().to_str().unwrap(), copy.to_str().unwrap()).unwrap();
+    back_up(world.database().to_str().unwrap(), copy.to_str().unwrap()).unwrap();
     world.sms("two").await;
 
     world.is_killed().await;

@@ -48,6 +48,15 @@ impl Cli {
         ended(&self.command(arguments, environment).stdin(Stdio::null()).output().unwrap())
     }
 
+    /// Runs a script of the shell, to which the program is `$0`.
+    pub(crate) fn run_script(&self, script: &str) -> Ended {
+        let program = self.command(&[], &[]);
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", script]).arg(program.get_program());
+        shell.current_dir(self.folder.path()).env_clear();
+        ended(&shell.stdin(Stdio::null()).output().unwrap())
+    }
+
     pub(crate) fn run_typing(&self, arguments: &[&str], typed: &str) -> Ended {
         let mut child = self.spawn(arguments, &[], Stdio::piped());
         child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
