@@ -58,9 +58,9 @@ struct Seen {
     refused: usize,
 }
 
-struct Text {
-    form: String,
-    signature: String,
+pub(crate) struct Text {
+    pub(crate) form: String,
+    pub(crate) signature: String,
 }
 
 pub(crate) async fn run(url: &str, concurrent: usize, round: Duration) -> Result<Load> {
@@ -114,7 +114,7 @@ async fn post(client: &reqwest::Client, url: &str, text: &Text) -> reqwest::Resu
 }
 
 /// The form that a carrier posts, from a person of its own for every number.
-fn text(number: usize) -> Text {
+pub(crate) fn text(number: usize) -> Text {
     let (sid, from) = (format!("SM{number:032x}"), format!("+1555{number:07}"));
     let fields = [
         ("ToCountry", "US"),

@@ -1,9 +1,11 @@
 //! How many texts are acknowledged a second, each on disk before its answer, and how long does an answer take?
 //! Compared with one commit per text and with no commit at all, in turns, over loopback sockets that stay open.
+//! With the argument `slow`: whether texts get through while strangers hold hundreds of connections.
 
 #![expect(clippy::print_stdout, reason = "the report is what a benchmark is for")]
 
 mod load;
+mod slow;
 mod variants;
 
 use std::env;
@@ -20,6 +22,9 @@ const ROUND: Duration = Duration::from_secs(3);
 
 fn main() -> Result<()> {
     dialarr::http::install_tls();
+    if env::args().any(|argument| argument == "slow") {
+        return tokio::runtime::Runtime::new()?.block_on(slow::run());
+    }
     // `cargo bench` adds an argument of its own.
     let rounds = env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(5);
     let delay = env::var("SYNC_DELAY_US").unwrap_or_else(|_| "0".to_owned());

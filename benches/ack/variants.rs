@@ -21,6 +21,7 @@ use dialarr::messaging::twilio::WEBHOOK_PATH;
 use dialarr::simulation::{self, Peers};
 use dialarr::store::db::Db;
 use dialarr::store::ledger::{self, Pace};
+use dialarr::web::client_address::{TrustedProxies, parse_network};
 use dialarr::web::serving::{self, Limits};
 use dialarr::web::{self, Trust};
 use diesel::connection::SimpleConnection;
@@ -139,6 +140,20 @@ impl Variant {
 }
 
 impl Stage {
+    /// The program with the limits of its webhooks, behind a proxy on this machine that names its clients.
+    pub(crate) async fn behind_proxy() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("ack.db");
+        let app = program(path.to_str().context("a path that is not UTF-8")?).await?;
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let stop = CancellationToken::new();
+        let proxies = TrustedProxies::from_networks(parse_network("127.0.0.1").into_iter().collect());
+        let router = web::webhook_router(app.webhooks.clone());
+        let server = tokio::spawn(serving::serve(listener, router, Limits::webhooks(proxies), stop.clone()));
+        Ok(Self { url, stop, server, running: Running::App(Box::new(app)), _folder: folder })
+    }
+
     /// Waits for all work, so that it does not run into the next round.
     pub(crate) async fn end(self) -> Result<()> {
         self.stop.cancel();

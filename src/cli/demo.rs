@@ -24,6 +24,7 @@ use crate::simulation::{self, Peers};
 use crate::store::audit::By;
 use crate::store::db::Db;
 use crate::web::auth;
+use crate::web::client_address::TrustedProxies;
 use jiff::tz::TimeZone;
 
 /// The demo phone belongs to an admin.
@@ -68,7 +69,7 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
     blueprint.admin = Some(PhoneNumber::parse(PHONE)?);
     let app = App::start(blueprint).await?;
 
-    let serving = bound.serve(&app);
+    let serving = bound.serve(&app, TrustedProxies::default());
     let carrier = Carrier { twilio: peers.twilio.clone(), webhook: Http::network()? };
     let answers = peers.twilio.subscribe();
     eprintln!("Dialarr demo: simulated Sonarr, Radarr and Twilio; nothing leaves this machine.");

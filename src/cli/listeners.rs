@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::web;
+use crate::web::client_address::TrustedProxies;
 use crate::web::serving::{self, Limits, serve};
 
 /// Time that requests under way get at the end.
@@ -34,11 +35,13 @@ impl Bound {
         Self { webhooks, console }
     }
 
-    pub(super) fn serve(self, app: &App) -> Serving {
+    /// `proxies` are believed where they name the client of a webhook.
+    pub(super) fn serve(self, app: &App, proxies: TrustedProxies) -> Serving {
         serving::ask_for_files();
         let stop = CancellationToken::new();
         let webhooks = web::webhook_router(app.webhooks.clone());
-        let mut servers = vec![tokio::spawn(serve(self.webhooks, webhooks, Limits::WEBHOOKS, stop.clone()))];
+        let mut servers =
+            vec![tokio::spawn(serve(self.webhooks, webhooks, Limits::webhooks(proxies), stop.clone()))];
         if let Some(listener) = self.console {
             let console = web::console_router(app.console.clone());
             servers.push(tokio::spawn(serve(listener, console, Limits::PAGES, stop.clone())));

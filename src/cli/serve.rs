@@ -28,7 +28,7 @@ pub(super) async fn run(config: &Config) -> anyhow::Result<()> {
     let blueprint = wiring::blueprint(config)?;
     blueprint.library.read_ahead(blueprint.clock.now());
     let app = App::start(blueprint).await?;
-    let serving = bound.serve(&app);
+    let serving = bound.serve(&app, config.trusted_proxies.clone());
     tracing::info!(%address, "listening");
     match console {
         Some(bind) => tracing::info!(address = %console::address(bind), "the console is open"),

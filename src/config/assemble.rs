@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use url::{Host, Url};
@@ -25,6 +26,7 @@ use crate::engine::{Pictures, SmsReactions};
 use crate::llm::embeddings::USUAL_FLOOR;
 use crate::telemetry;
 use crate::web::auth::{Hosts, Password, Rules, SignIn, host};
+use crate::web::client_address::{TrustedProxies, parse_network};
 
 const TWILIO_API_URL: &str = "https://api.twilio.com";
 const LLM_BASE_URL: &str = "https://api.openai.com/v1";
@@ -56,6 +58,9 @@ impl Config {
                 quiet: reader.read(variables::QUIET_HOURS, parse_quiet).or(None),
             },
             public_url: public_url.given(),
+            trusted_proxies: TrustedProxies::from_networks(
+                reader.list(variables::TRUSTED_PROXIES, parse_proxy).or(Vec::new()),
+            ),
             database: reader.text(variables::DATABASE_URL).or("dialarr.db".to_owned()).into(),
             time_zone: reader.read(variables::TZ, parse_zone).given().unwrap_or_else(TimeZone::system),
             llm: llm(&mut reader, &prices),
@@ -325,6 +330,10 @@ fn url_or(url: Reading<Url>, default: &str) -> Option<Url> {
         Reading::Wrong => None,
         Reading::Given(url) => Some(url),
     }
+}
+
+fn parse_proxy(text: &str) -> Result<IpNet, String> {
+    parse_network(text).ok_or_else(|| "not an IP address or a network such as 10.0.0.0/8".to_owned())
 }
 
 /// Millionths of a currency, from a decimal number such as `0.75`.

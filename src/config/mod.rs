@@ -27,6 +27,7 @@ use crate::engine::learning::Notes;
 use crate::engine::{Pictures, SmsReactions};
 use crate::pace::Pace;
 use crate::web::auth::Rules;
+use crate::web::client_address::TrustedProxies;
 pub use misspelling::Misspelling;
 pub use problems::{Problem, Problems};
 
@@ -64,6 +65,8 @@ pub struct Config {
     pub console: Console,
     /// The base URL under which the webhooks are reached from outside; always there with Twilio.
     pub public_url: Option<Url>,
+    /// Whose `X-Forwarded-For` names the client of a webhook.
+    pub trusted_proxies: TrustedProxies,
     pub database: PathBuf,
     /// In which times are told.
     pub time_zone: TimeZone,

@@ -10,6 +10,7 @@ use super::environment::load_from;
 use super::{Config, ConfirmCode, LogFormat, Problems, TokenField};
 use crate::conversation::quiet::Quiet;
 use crate::web::auth::{Hosts, Password, SignIn, host};
+use crate::web::client_address::{TrustedProxies, parse_network};
 
 const TWILIO: &str = "
     TWILIO_ACCOUNT_SID=AC00000000000000000000000000000001
@@ -86,6 +87,18 @@ fn a_wrong_value_is_not_reported_as_missing_too() {
     check(
         &TWILIO.replace("https://", "ftp://"),
         "PUBLIC_URL: not a URL that starts with http:// or https://, e.g. PUBLIC_URL=https://sms.example.org",
+    );
+}
+
+#[test]
+fn trusted_proxies_are_addresses_and_networks() {
+    let list = "TRUSTED_PROXIES=127.0.0.1, 172.17.0.1/12 ,fd00::/8";
+    let expected = ["127.0.0.1", "172.16.0.0/12", "fd00::/8"].map(|text| parse_network(text).unwrap());
+    assert_eq!(good(list).trusted_proxies, TrustedProxies::from_networks(expected.into()));
+    check(
+        "TRUSTED_PROXIES=127.0.0.1,caddy",
+        "TRUSTED_PROXIES: entry 2 is not an IP address or a network such as 10.0.0.0/8, \
+         e.g. TRUSTED_PROXIES=127.0.0.1,172.16.0.0/12",
     );
 }
 

@@ -20,6 +20,7 @@ variables! {
     HOST = "0.0.0.0",
     PORT = "3000",
     PUBLIC_URL = "https://sms.example.org",
+    TRUSTED_PROXIES = "127.0.0.1,172.16.0.0/12",
     CONSOLE_BIND = "127.0.0.1:3001",
     CONSOLE_PASSWORD = "four words you remember",
     CONSOLE_AUTH = "password",

@@ -40,8 +40,20 @@ pub(super) async fn webhook(config: &Config, http: &Http) -> Vec<Finding> {
     if twilio.api_url.host_str() == Some(TWILIO_HOST) {
         findings.extend(from_outside(&twilio.public_url));
     }
+    findings.extend(unlisted_proxy(config));
     findings.push(knock(twilio, http).await);
     findings
+}
+
+/// Whether requests come through a proxy whose clients cannot be told apart. Dialarr itself serves no https.
+fn unlisted_proxy(config: &Config) -> Option<Finding> {
+    let has_proxy = config.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
+    (has_proxy && config.trusted_proxies.is_empty()).then(|| {
+        Finding::warning(
+            "webhook: TRUSTED_PROXIES is empty, so slow requests of strangers can delay texts",
+            "set it to the address from which the proxy or tunnel reaches Dialarr, such as 127.0.0.1",
+        )
+    })
 }
 
 /// The account, and the number in it.

@@ -2,6 +2,8 @@
 
 mod api;
 pub mod auth;
+pub mod client_address;
+mod client_shares;
 pub mod console;
 pub mod health;
 mod metrics;
@@ -47,7 +49,8 @@ use console::{
 };
 use health::Health;
 
-/// No request may keep a connection busy for longer: Twilio gives up after 15 s.
+/// No request may keep a connection busy for longer: Twilio gives up after 15 s. Reports of Sonarr and Radarr, whose sender
+/// is known from the header, have this long for their body as well.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
 /// Largest body that the console takes.
 const LARGEST_FORM: usize = 64 * 1024;

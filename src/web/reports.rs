@@ -1,6 +1,8 @@
 //! What Sonarr and Radarr report: told to be theirs, read, stored, acknowledged. They wait for the answer in the middle of
 //! an import and never ask again, so nothing else is done here.
 
+use std::sync::Arc;
+
 use axum::body::to_bytes;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -12,6 +14,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::Webhooks;
+use super::client_shares::{ConnectionSlot, SlotOutcome};
 use crate::arr::connect;
 
 /// The event of a season pack has a few kilobytes for each of its files.
@@ -28,6 +31,8 @@ pub(super) enum Refusal {
     WrongSecret,
     #[error("take a report over 1 MiB")]
     TooLarge,
+    #[error("serve a client that holds as many connections as any other")]
+    Displaced,
     #[error("read the report")]
     Unreadable,
     #[error("store the report")]
@@ -44,7 +49,7 @@ impl IntoResponse for Refusal {
             Self::WrongSecret => StatusCode::UNAUTHORIZED.into_response(),
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
             Self::Unreadable => StatusCode::BAD_REQUEST.into_response(),
-            Self::NotStored => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+            Self::NotStored | Self::Displaced => StatusCode::SERVICE_UNAVAILABLE.into_response(),
         }
     }
 }
@@ -67,6 +72,10 @@ async fn admit(webhooks: &Webhooks, instance: &str, request: Request) -> Result<
     let (parts, body) = request.into_parts();
     if !presents(&parts.headers, secret) {
         return Err(Refusal::WrongSecret);
+    }
+    let slot = parts.extensions.get::<Arc<ConnectionSlot>>();
+    if slot.is_some_and(|slot| slot.prove_sender() == SlotOutcome::Refused) {
+        return Err(Refusal::Displaced);
     }
     let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| Refusal::TooLarge)?;
     let reported = connect::read(&body, webhooks.clock.now()).map_err(|_| Refusal::Unreadable)?;

@@ -1,24 +1,41 @@
 //! How requests are read from a socket: what a client may keep us waiting for, how many are served at a time, and how
 //! that ends.
 
+use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::serve::Listener;
+use axum::body::Body;
+use axum::http::header::{CONNECTION, HeaderValue};
+use axum::http::{Request, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::serve::{Listener, ListenerExt};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use super::auth;
+use super::client_address::TrustedProxies;
+use super::client_shares::{ClientShares, ConnectionSlot, SlotOutcome};
 
 /// What a listener bears of its clients.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Limits {
     /// Connections at a time; further ones wait in the system's queue until one ends.
     pub connections: usize,
+    /// How many of them may be held by clients that have not proven who they are, shared fairly; `None`: all.
+    pub shares: Option<ClientShares>,
     /// From the opening of a connection, or from the last answer on it, to the end of the next request's header. What is
     /// slower is cut off, and so is a connection that rests for as long.
     pub header: Duration,
@@ -39,12 +56,26 @@ pub enum Reuse {
 impl Limits {
     pub const PAGES: Self = Self {
         connections: 768,
+        shares: None,
         header: Duration::from_secs(10),
         unread: Duration::from_secs(60),
         reuse: Reuse::Many,
     };
-    pub const WEBHOOKS: Self = Self { connections: 512, reuse: Reuse::One, ..Self::PAGES };
+
+    /// Of the webhooks. The connections beyond the slots are for senders who have proven who they are, and for those of
+    /// which the client is not known yet.
+    pub fn webhooks(proxies: TrustedProxies) -> Self {
+        let shares = ClientShares::new(UNPROVEN_CONNECTIONS, proxies);
+        Self { shares: Some(shares), reuse: Reuse::One, ..Self::PAGES }
+    }
 }
+
+/// Slots of the webhooks for clients that have not proven who they are.
+const UNPROVEN_CONNECTIONS: usize = 512;
+/// Largest header, and most of a body that is kept of a connection before somebody asks for it.
+const MAX_BUFFER_BYTES: usize = 32 << 10;
+/// Time in which a connection that lost its slot can still be answered.
+const LAST_ANSWER: Duration = Duration::from_millis(250);
 
 /// Files that are open while both listeners serve as many connections as they may, with much to spare.
 const FILES: u64 = 4096;
@@ -65,7 +96,18 @@ pub fn ask_for_files() {
 
 /// Serves until `stop`, then lets requests under way end. Dropping it drops its connections.
 pub async fn serve(
-    mut listener: TcpListener,
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let unread = limits.unread;
+    serve_listener(listener.tap_io(move |stream| prepare(stream, unread)), router, limits, stop).await
+}
+
+/// The same for streams of any kind.
+pub async fn serve_listener<L: Listener<Addr = SocketAddr>>(
+    mut listener: L,
     router: Router,
     limits: Limits,
     stop: CancellationToken,
@@ -74,6 +116,7 @@ pub async fn serve(
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header)
+        .max_buf_size(MAX_BUFFER_BYTES)
         .keep_alive(limits.reuse == Reuse::Many);
     let mut connections = JoinSet::new();
     loop {
@@ -85,9 +128,17 @@ pub async fn serve(
             () = stop.cancelled() => break,
             Some(ended) = connections.join_next(), if !has_room => note(ended),
             // What goes wrong with accepting is logged by axum, which waits where files have run out.
-            (stream, _) = Listener::accept(&mut listener), if has_room => {
-                prepare(&stream, limits);
-                connections.spawn(attend(stream, router.clone(), builder.clone(), stop.clone()));
+            (stream, peer) = listener.accept(), if has_room => {
+                let slot = match &limits.shares {
+                    None => None,
+                    Some(shares) => match shares.open_connection(peer.ip()) {
+                        // Dropping the stream turns the client away.
+                        None => continue,
+                        slot => slot,
+                    },
+                };
+                let exchange = Exchange { router: router.clone(), slot };
+                connections.spawn(attend(stream, exchange, builder.clone(), stop.clone()));
             }
         }
     }
@@ -99,7 +150,7 @@ pub async fn serve(
     Ok(())
 }
 
-fn prepare(stream: &TcpStream, limits: Limits) {
+fn prepare(stream: &TcpStream, unread: Duration) {
     // With Nagle's algorithm small answers can wait 40 ms.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "could not set TCP_NODELAY");
@@ -108,21 +159,78 @@ fn prepare(stream: &TcpStream, limits: Limits) {
     // ever.
     #[cfg(target_os = "linux")]
     {
-        let unread = u32::try_from(limits.unread.as_millis()).unwrap_or(u32::MAX);
+        let unread = u32::try_from(unread.as_millis()).unwrap_or(u32::MAX);
         if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(stream, unread) {
             tracing::debug!(%error, "could not set TCP_USER_TIMEOUT");
         }
     }
 }
 
-async fn attend(stream: TcpStream, router: Router, builder: http1::Builder, stop: CancellationToken) {
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    let mut connection = std::pin::pin!(connection);
+/// What the requests of one connection are answered with.
+#[derive(Clone)]
+struct Exchange {
+    router: Router,
+    /// `None`: the connection needs none.
+    slot: Option<Arc<ConnectionSlot>>,
+}
+
+impl Exchange {
+    async fn answer(self, request: Request<Incoming>) -> Result<Response, Infallible> {
+        let Some(slot) = &self.slot else { return self.route(request.map(Body::new)).await };
+        if slot.begin_request(request.headers()) == SlotOutcome::Refused {
+            return Ok(refuse().await);
+        }
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(Arc::clone(slot));
+        tokio::select! {
+            biased;
+            answered = self.route(request) => answered,
+            () = slot.displaced() => Ok(refuse().await),
+        }
+    }
+
+    async fn route(&self, request: Request<Body>) -> Result<Response, Infallible> {
+        let response = self.router.clone().oneshot(request).await?;
+        if let Some(slot) = &self.slot {
+            slot.end_request();
+        }
+        Ok(response)
+    }
+
+    /// Returns once another client has taken the slot, if there is one.
+    async fn displaced(&self) {
+        match &self.slot {
+            Some(slot) => slot.displaced().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// What a client is answered that holds as many slots as any other while all are taken.
+async fn refuse() -> Response {
+    let mut response = auth::headers::add(StatusCode::SERVICE_UNAVAILABLE.into_response()).await;
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+async fn attend<S>(stream: S, exchange: Exchange, builder: http1::Builder, stop: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let service = service_fn(|request| exchange.clone().answer(request));
+    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
+        }
+        () = exchange.displaced() => {
+            connection.as_mut().graceful_shutdown();
+            match timeout(LAST_ANSWER, connection).await {
+                Ok(ended) => ended,
+                Err(_) => return,
+            }
         }
     };
     if let Err(error) = ended {

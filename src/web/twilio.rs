@@ -1,10 +1,16 @@
 //! A text that Twilio brings: told to be Twilio's, read, stored, acknowledged. Nothing else is waited for.
 
-use axum::body::to_bytes;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use tokio::time::timeout;
 
+use super::client_shares::{ConnectionSlot, SlotOutcome};
 use super::{Trust, Webhooks};
 use crate::conversation::transcript::{Address, ChannelKind, Media, OptWord, Received, Via};
 use crate::failpoint;
@@ -12,6 +18,9 @@ use crate::messaging::signature::{self, Claim, SETTINGS_HEADER, SIGNATURE_HEADER
 
 /// Twilio's own limit is 64 kB; a text has at most 1,600 characters.
 const MAX_BODY_BYTES: usize = 64 << 10;
+/// From the end of the header to that of the body. Twilio sends both at once, and only with the body is it known whether
+/// it was Twilio.
+const MAX_BODY_TIME: Duration = Duration::from_secs(3);
 /// Twilio brings at most this many.
 const MAX_MEDIA: usize = 10;
 /// A valid TwiML document that says nothing. Any text in it would be sent to the person.
@@ -24,6 +33,10 @@ pub(super) enum Refusal {
     NoAccount,
     #[error("take a body over 64 KiB")]
     TooLarge,
+    #[error("wait for a body for more than 3 s")]
+    TooSlow,
+    #[error("serve a client that holds as many connections as any other")]
+    Displaced,
     #[error("trust a request without Twilio's signature")]
     Unsigned,
     #[error("read the form: {0}")]
@@ -35,8 +48,9 @@ pub(super) enum Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let status = match self {
-            Self::NoAccount | Self::NotStored => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoAccount | Self::NotStored | Self::Displaced => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Unsigned => StatusCode::FORBIDDEN,
             Self::Unreadable(_) => StatusCode::BAD_REQUEST,
         };
@@ -88,11 +102,19 @@ pub(super) async fn trusted_form(
         Some(OriginalUri(uri)) => uri.path_and_query().map(ToString::to_string),
         None => parts.uri.path_and_query().map(ToString::to_string),
     };
-    let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| Refusal::TooLarge)?;
+    let body = read_body(body).await?;
     let form: Vec<(String, String)> =
         serde_urlencoded::from_bytes(&body).map_err(|_| Refusal::Unreadable("not a form"))?;
     verify(trust, &parts.headers, &target.unwrap_or_default(), &form)?;
-    Ok(form)
+    match parts.extensions.get::<Arc<ConnectionSlot>>().map(|slot| slot.prove_sender()) {
+        None | Some(SlotOutcome::Granted) => Ok(form),
+        Some(SlotOutcome::Refused) => Err(Refusal::Displaced),
+    }
+}
+
+async fn read_body(body: Body) -> Result<Bytes, Refusal> {
+    let body = timeout(MAX_BODY_TIME, to_bytes(body, MAX_BODY_BYTES)).await;
+    body.map_err(|_| Refusal::TooSlow)?.map_err(|_| Refusal::TooLarge)
 }
 
 fn declared_length(headers: &HeaderMap) -> Option<usize> {

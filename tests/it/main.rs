@@ -19,6 +19,7 @@ mod doctor;
 mod documents;
 mod eval;
 mod facts;
+mod floods;
 mod following;
 mod harness;
 mod health;

@@ -12,6 +12,7 @@ pub(crate) mod seen;
 pub(crate) mod served;
 mod setup;
 mod stored;
+pub(crate) mod streams;
 pub(crate) mod threads;
 pub(crate) mod wire;
 pub(crate) mod world;

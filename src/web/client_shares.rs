@@ -1,0 +1,297 @@
+//! Fair shares of the connections whose sender is not proven yet. When all slots are taken, a client that holds fewer than
+//! another takes the slot of the oldest connection of the client that holds the most. So a client that sends many slow
+//! requests displaces its own connections and not those of other clients.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::client_address::{ClientAddress, TrustedProxies};
+
+/// A flood gets one log line in this time.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The slots of one listener; clones share them.
+#[derive(Debug, Clone)]
+pub struct ClientShares {
+    proxies: Arc<TrustedProxies>,
+    table: Arc<Mutex<SlotTable>>,
+}
+
+/// Whether a connection may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum SlotOutcome {
+    Granted,
+    /// All slots are taken and no client holds more than this one, or another client took its slot.
+    Refused,
+}
+
+/// The slot of one connection, held from its opening or from the end of a request's header, until the sender has proven
+/// their identity. Requests on a connection follow one another, so one slot is enough for all of them.
+pub struct ConnectionSlot {
+    shares: ClientShares,
+    peer: IpAddr,
+    displaced: CancellationToken,
+    held: Mutex<Option<Slot>>,
+}
+
+/// Position of an entry in the table.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    client: ClientAddress,
+    number: u64,
+}
+
+#[derive(Debug)]
+struct SlotTable {
+    limit: usize,
+    taken: usize,
+    last_number: u64,
+    /// By client the connections that hold a slot, the oldest first. No client is without any.
+    clients: HashMap<ClientAddress, BTreeMap<u64, CancellationToken>>,
+    logged: Option<Instant>,
+}
+
+impl ClientShares {
+    pub fn new(limit: usize, proxies: TrustedProxies) -> Self {
+        let table = SlotTable { limit, taken: 0, last_number: 0, clients: HashMap::new(), logged: None };
+        Self { proxies: Arc::new(proxies), table: Arc::new(Mutex::new(table)) }
+    }
+
+    /// The slot of a connection that was just accepted; `None` if its client has no share left.
+    pub(super) fn open_connection(&self, peer: IpAddr) -> Option<Arc<ConnectionSlot>> {
+        let slot = ConnectionSlot {
+            shares: self.clone(),
+            peer,
+            displaced: CancellationToken::new(),
+            held: Mutex::new(None),
+        };
+        match slot.take(self.proxies.connection_client(peer)) {
+            SlotOutcome::Granted => Some(Arc::new(slot)),
+            SlotOutcome::Refused => None,
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, SlotTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ConnectionSlot {
+    /// Counts the connection for the client of the request that begins on it.
+    pub(super) fn begin_request(&self, headers: &HeaderMap) -> SlotOutcome {
+        self.take(self.shares.proxies.request_client(self.peer, headers))
+    }
+
+    /// Gives the slot back after the answer to a request.
+    pub(super) fn end_request(&self) {
+        self.release();
+    }
+
+    /// Gives the slot back, since the sender has proven their identity. After that the connection cannot be displaced.
+    pub(super) fn prove_sender(&self) -> SlotOutcome {
+        self.release();
+        // Only an entry of the table is ever displaced, and from here on there is none.
+        if self.displaced.is_cancelled() { SlotOutcome::Refused } else { SlotOutcome::Granted }
+    }
+
+    /// Returns once another client has taken the slot.
+    pub(super) async fn displaced(&self) {
+        self.displaced.cancelled().await;
+    }
+
+    fn take(&self, client: Option<ClientAddress>) -> SlotOutcome {
+        let mut held = self.held();
+        let before = held.map(|slot| slot.client);
+        if self.displaced.is_cancelled() {
+            return SlotOutcome::Refused;
+        }
+        if before.is_some() && before == client {
+            return SlotOutcome::Granted;
+        }
+        let mut table = self.shares.table();
+        if let Some(slot) = held.take() {
+            table.remove(slot);
+        }
+        let Some(client) = client else { return SlotOutcome::Granted };
+        *held = table.insert(client, &self.displaced);
+        if held.is_some() { SlotOutcome::Granted } else { SlotOutcome::Refused }
+    }
+
+    fn release(&self) {
+        if let Some(slot) = self.held().take() {
+            self.shares.table().remove(slot);
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Slot>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for ConnectionSlot {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+impl SlotTable {
+    fn insert(&mut self, client: ClientAddress, displaced: &CancellationToken) -> Option<Slot> {
+        if self.taken >= self.limit && !self.displace_for(client) {
+            return None;
+        }
+        self.last_number += 1;
+        let number = self.last_number;
+        self.clients.entry(client).or_default().insert(number, displaced.clone());
+        self.taken += 1;
+        Some(Slot { client, number })
+    }
+
+    /// Whether a slot became free.
+    fn displace_for(&mut self, newcomer: ClientAddress) -> bool {
+        self.log_once();
+        let own = self.clients.get(&newcomer).map_or(0, BTreeMap::len);
+        let greediest = self.clients.iter().max_by_key(|(_, slots)| {
+            (slots.len(), Reverse(slots.first_key_value().map(|(number, _)| *number)))
+        });
+        let Some((&client, slots)) = greediest.filter(|(_, slots)| slots.len() > own) else { return false };
+        let Some((&number, oldest)) = slots.first_key_value() else { return false };
+        oldest.cancel();
+        self.remove(Slot { client, number });
+        true
+    }
+
+    /// Does nothing where another client took the slot.
+    fn remove(&mut self, slot: Slot) {
+        let Some(slots) = self.clients.get_mut(&slot.client) else { return };
+        if slots.remove(&slot.number).is_some() {
+            self.taken -= 1;
+        }
+        if slots.is_empty() {
+            self.clients.remove(&slot.client);
+        }
+    }
+
+    fn log_once(&mut self) {
+        let now = Instant::now();
+        if self.logged.is_none_or(|logged| now.duration_since(logged) >= LOG_INTERVAL) {
+            self.logged = Some(now);
+            let clients = self.clients.len();
+            tracing::warn!(
+                slots = self.limit,
+                clients,
+                "webhook slots are full, slow requests are displaced"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use axum::http::HeaderName;
+    use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
+
+    use super::*;
+
+    const SLOTS: usize = 6;
+
+    /// What happens at the listener. Connections are numbered as they were opened.
+    #[derive(Debug, Clone, Copy)]
+    enum Event {
+        Open(u8),
+        Prove(usize),
+        Close(usize),
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            6 => (0..5_u8).prop_map(Event::Open),
+            1 => any::<usize>().prop_map(Event::Prove),
+            1 => any::<usize>().prop_map(Event::Close),
+        ]
+    }
+
+    fn public(client: u8) -> IpAddr {
+        Ipv4Addr::new(203, 0, 113, client).into()
+    }
+
+    fn count(open: &[(u8, Arc<ConnectionSlot>)], client: u8) -> usize {
+        open.iter().filter(|(of, slot)| *of == client && slot.held().is_some() && !is_displaced(slot)).count()
+    }
+
+    fn is_displaced(slot: &ConnectionSlot) -> bool {
+        slot.displaced.is_cancelled()
+    }
+
+    fn nth<T>(list: &[T], index: usize) -> Option<usize> {
+        (!list.is_empty()).then(|| index % list.len())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+        #[test]
+        fn greediest_client_loses_its_oldest_slot_to_smaller_ones(events in proptest::collection::vec(event(), 1..80)) {
+            let shares = ClientShares::new(SLOTS, TrustedProxies::default());
+            let mut open: Vec<(u8, Arc<ConnectionSlot>)> = Vec::new();
+            let mut proven: Vec<Arc<ConnectionSlot>> = Vec::new();
+            for event in events {
+                match event {
+                    Event::Open(client) => {
+                        let counts: Vec<usize> = (0..5).map(|of| count(&open, of)).collect();
+                        let (full, most) = (counts.iter().sum::<usize>() == SLOTS, counts.iter().max().copied().unwrap());
+                        let own = counts[usize::from(client)];
+                        let victim = open.iter().position(|(of, slot)| {
+                            !is_displaced(slot) && slot.held().is_some() && counts[usize::from(*of)] == most
+                        });
+                        let admitted = shares.open_connection(public(client));
+                        assert_eq!(admitted.is_some(), !full || own < most);
+                        let displaced = full && own < most;
+                        if let Some(victim) = victim {
+                            assert_eq!(is_displaced(&open[victim].1), displaced);
+                        }
+                        open.extend(admitted.map(|slot| (client, slot)));
+                    }
+                    Event::Prove(index) => if let Some(index) = nth(&open, index) {
+                        let (_, slot) = open.remove(index);
+                        let expected = if is_displaced(&slot) { SlotOutcome::Refused } else { SlotOutcome::Granted };
+                        assert_eq!(slot.prove_sender(), expected);
+                        if expected == SlotOutcome::Granted { proven.push(slot); }
+                    },
+                    Event::Close(index) => if let Some(index) = nth(&open, index) { open.remove(index); },
+                }
+                assert_eq!(shares.table().taken, (0..5).map(|of| count(&open, of)).sum::<usize>());
+                assert!(shares.table().taken <= SLOTS);
+                assert!(proven.iter().all(|slot| !is_displaced(slot)));
+            }
+            drop(open);
+            assert!(shares.table().clients.is_empty());
+        }
+    }
+
+    #[test]
+    fn requests_on_one_proxy_connection_count_for_their_own_clients() {
+        let proxy = IpAddr::from([127, 0, 0, 1]);
+        let shares = ClientShares::new(1, TrustedProxies::from_networks(vec![proxy.into()]));
+        let from = |client: &str| -> HeaderMap {
+            [(HeaderName::from_static("x-forwarded-for"), client.parse().unwrap())].into_iter().collect()
+        };
+        let connection = shares.open_connection(proxy).unwrap();
+        assert_eq!(shares.table().taken, 0);
+        assert_eq!(connection.begin_request(&from("203.0.113.1")), SlotOutcome::Granted);
+        assert_eq!(connection.prove_sender(), SlotOutcome::Granted);
+        assert_eq!(connection.begin_request(&from("203.0.113.2")), SlotOutcome::Granted);
+        let another = shares.open_connection(proxy).unwrap();
+        assert_eq!(another.begin_request(&from("203.0.113.2")), SlotOutcome::Refused);
+        assert_eq!(another.begin_request(&from("203.0.113.1")), SlotOutcome::Granted);
+        assert_eq!(connection.prove_sender(), SlotOutcome::Refused);
+    }
+}
