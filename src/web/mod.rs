@@ -6,6 +6,7 @@ pub mod client_address;
 mod client_shares;
 pub mod console;
 pub mod health;
+mod lingering;
 mod metrics;
 pub mod places;
 mod problem;

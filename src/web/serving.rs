@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::http::header::{CONNECTION, HeaderValue};
 use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -28,6 +28,7 @@ use tower::ServiceExt;
 use super::auth;
 use super::client_address::TrustedProxies;
 use super::client_shares::{ClientShares, ConnectionSlot, SlotOutcome};
+use super::lingering::{LingeringStream, UnreadBody};
 
 /// What a listener bears of its clients.
 #[derive(Debug, Clone)]
@@ -137,7 +138,7 @@ pub async fn serve_listener<L: Listener<Addr = SocketAddr>>(
                         slot => slot,
                     },
                 };
-                let exchange = Exchange { router: router.clone(), slot };
+                let exchange = Exchange { router: router.clone(), slot, unread: UnreadBody::default() };
                 connections.spawn(attend(stream, exchange, builder.clone(), stop.clone()));
             }
         }
@@ -172,6 +173,7 @@ struct Exchange {
     router: Router,
     /// `None`: the connection needs none.
     slot: Option<Arc<ConnectionSlot>>,
+    unread: UnreadBody,
 }
 
 impl Exchange {
@@ -190,8 +192,13 @@ impl Exchange {
     }
 
     async fn route(&self, request: Request<Body>) -> Result<Response, Infallible> {
+        let has_body = !request.body().is_end_stream();
         let response = self.router.clone().oneshot(request).await?;
-        if let Some(slot) = &self.slot {
+        // A client that was too slow is not waited for any longer.
+        let status = response.status();
+        let is_unread = has_body && status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT;
+        self.unread.set(is_unread);
+        if let Some(slot) = self.slot.as_ref().filter(|_| !is_unread) {
             slot.end_request();
         }
         Ok(response)
@@ -217,6 +224,7 @@ async fn attend<S>(stream: S, exchange: Exchange, builder: http1::Builder, stop:
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    let stream = LingeringStream::new(stream, exchange.unread.clone());
     let service = service_fn(|request| exchange.clone().answer(request));
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {

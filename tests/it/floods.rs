@@ -1,4 +1,4 @@
-//! Many slow requests at the webhooks, over connections in memory under a clock that stands still.
+//! Many slow or large requests at the webhooks, over connections in memory under a clock that stands still.
 
 use std::collections::BTreeMap;
 
@@ -145,4 +145,27 @@ async fn reports_with_the_secret_keep_their_slot_whatever_comes() {
     assert_eq!(report.status().await, 200);
     // Where each client holds one slot, the oldest gives way.
     assert_eq!(statuses(flood).await, Statuses::from([(408, SLOTS - 1), (503, 11)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_body_is_read_to_its_end_before_its_413_is_followed_by_a_close() {
+    let world = World::start().await;
+    let server = serve(&world, limits(&[]));
+    let limit = 64 << 10;
+    for length in [limit + 1, limit + (200 << 10)] {
+        for framing in [
+            format!("Content-Length: {length}\r\n\r\n"),
+            format!("Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n"),
+        ] {
+            let head = "POST /webhook/twilio HTTP/1.1\r\nHost: here\r\nX-Twilio-Signature: none\r\n";
+            let mut client = server.connect(PROXY, &format!("{head}{framing}")).await;
+            // A client that writes all of it before it reads would fail here if the connection were closed.
+            client.write(&"a".repeat(length)).await;
+            assert_eq!(client.status().await, 413);
+        }
+    }
+    let mut endless = server.connect(PROXY, &format!("{}\r\n\r\n", head(CARRIER, "none", 10 << 20))).await;
+    endless.write(&"a".repeat(256 << 10)).await;
+    let begun = Instant::now();
+    assert_eq!((endless.status().await, begun.elapsed().as_secs()), (413, 0));
 }
