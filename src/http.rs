@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt};
-use http::{Request, Response, response};
+use http::{Request, Response, header, response};
 use tokio::time::Instant;
+
+use crate::response_budget::{Reservation, ResponseBudget};
 
 /// Largest answer that is read as a whole, so that a misbehaving peer cannot fill the memory.
 const MAX_RESPONSE_BYTES: u64 = 64 << 20;
@@ -20,7 +22,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub type InProcess = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Bytes>> + Send + Sync>;
 
 #[derive(Clone)]
-pub struct Http(Transport);
+pub struct Http {
+    transport: Transport,
+    /// Shared by all answers of this client; `None`: each answer has its own limit alone.
+    budget: Option<ResponseBudget>,
+}
 
 #[derive(Clone)]
 enum Transport {
@@ -57,11 +63,16 @@ impl Http {
             .connect_timeout(CONNECT_TIMEOUT)
             .user_agent(concat!("dialarr/", env!("CARGO_PKG_VERSION")))
             .build()?;
-        Ok(Self(Transport::Network(client)))
+        Ok(Self { transport: Transport::Network(client), budget: None })
     }
 
     pub fn in_process(peer: InProcess) -> Self {
-        Self(Transport::InProcess(peer))
+        Self { transport: Transport::InProcess(peer), budget: None }
+    }
+
+    /// The same client, whose answers reserve their memory from `budget`.
+    pub fn with_budget(self, budget: ResponseBudget) -> Self {
+        Self { budget: Some(budget), ..self }
     }
 
     /// Sends one request, once. `timeout` covers everything up to the last byte of the answer.
@@ -70,21 +81,45 @@ impl Http {
         request: Request<Bytes>,
         timeout: Duration,
     ) -> Result<Response<Bytes>, HttpError> {
-        let bounds = Bounds { timeout, bytes: MAX_RESPONSE_BYTES };
+        self.send_within(request, Bounds::whole(timeout, MAX_RESPONSE_BYTES)).await
+    }
+
+    /// The same with bounds of its own. The memory of the body stays reserved until the last clone of it is dropped.
+    pub async fn send_within(
+        &self,
+        request: Request<Bytes>,
+        bounds: Bounds,
+    ) -> Result<Response<Bytes>, HttpError> {
         let mut answer = self.open(request, bounds).await?;
-        let mut body = BytesMut::new();
+        let mut body = Vec::new();
         while let Some(piece) = answer.piece().await? {
+            grow(&mut body, piece.len(), answer.bounds.bytes);
             body.extend_from_slice(&piece);
         }
-        Ok(Response::from_parts(answer.head, body.freeze()))
+        let body = match answer.reservation {
+            None => Bytes::from(body),
+            Some(mut reservation) => {
+                reservation.shrink_to(body.capacity() as u64);
+                Bytes::from_owner(ReservedBody { body, _reservation: reservation })
+            }
+        };
+        Ok(Response::from_parts(answer.head, body))
     }
 
     /// Sends one request, once, and leaves the body of the answer to be taken piece by piece: for what is too large to
     /// be held as a whole.
     pub async fn open(&self, request: Request<Bytes>, bounds: Bounds) -> Result<Answer, HttpError> {
         let deadline = Instant::now() + bounds.timeout;
+        // A read reserves once its answer begins, so that a server that hangs takes nothing from the others. A write does
+        // so before it is sent, so that no want of memory leaves open whether it was done.
+        let is_read = request.method().is_safe();
+        let early = if is_read {
+            None
+        } else {
+            self.reserve(bounds, deadline).await.map_err(|error| HttpError::NotSent(error.into()))?
+        };
         let opened = async {
-            match &self.0 {
+            match &self.transport {
                 Transport::Network(client) => over_network(client, request).await,
                 Transport::InProcess(peer) => {
                     let (head, body) = peer(request).await.into_parts();
@@ -94,7 +129,45 @@ impl Http {
         };
         let opened = tokio::time::timeout_at(deadline, opened).await;
         let (head, pieces) = opened.unwrap_or(Err(HttpError::TimedOut(bounds.timeout)))?;
-        Ok(Answer { head, pieces, bounds, taken: 0, deadline })
+        let bounds = bounds.announced(&head)?;
+        let reservation = match early {
+            Some(mut reservation) => {
+                reservation.shrink_to(bounds.held);
+                Some(reservation)
+            }
+            None if is_read => self.reserve(bounds, deadline).await?,
+            None => None,
+        };
+        Ok(Answer { head, pieces, bounds, taken: 0, deadline, reservation })
+    }
+
+    async fn reserve(&self, bounds: Bounds, deadline: Instant) -> Result<Option<Reservation>, HttpError> {
+        let Some(budget) = &self.budget else { return Ok(None) };
+        match tokio::time::timeout_at(deadline, budget.reserve(bounds.held)).await {
+            Ok(reserved) => reserved.map(Some).map_err(|error| HttpError::Broken(error.into())),
+            Err(_) => Err(HttpError::TimedOut(bounds.timeout)),
+        }
+    }
+}
+
+/// Makes room for a piece. A `Vec` would double beyond the limit.
+fn grow(body: &mut Vec<u8>, piece: usize, limit: u64) {
+    let needed = body.len() + piece;
+    if needed > body.capacity() {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let capacity = (2 * body.capacity()).min(limit).max(needed);
+        body.reserve_exact(capacity - body.len());
+    }
+}
+
+struct ReservedBody {
+    body: Vec<u8>,
+    _reservation: Reservation,
+}
+
+impl AsRef<[u8]> for ReservedBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
     }
 }
 
@@ -103,6 +176,30 @@ impl Http {
 pub struct Bounds {
     pub timeout: Duration,
     pub bytes: u64,
+    /// Most of these bytes that are in memory at a time, which are reserved.
+    pub held: u64,
+}
+
+impl Bounds {
+    /// Of an answer that is read as a whole.
+    pub const fn whole(timeout: Duration, bytes: u64) -> Self {
+        Self { timeout, bytes, held: bytes }
+    }
+
+    /// The same for an answer that says how long it is. One that is too long is not read at all.
+    fn announced(self, head: &response::Parts) -> Result<Self, HttpError> {
+        let length = head.headers.get(header::CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        match length {
+            None => Ok(self),
+            Some(length) if length > self.bytes => Err(too_large(self.bytes)),
+            Some(length) => Ok(Self { bytes: length, held: self.held.min(length), ..self }),
+        }
+    }
+}
+
+fn too_large(limit: u64) -> HttpError {
+    HttpError::Broken(format!("the answer is larger than {} MiB", limit >> 20).into())
 }
 
 /// An answer whose body is still to come.
@@ -112,6 +209,7 @@ pub struct Answer {
     bounds: Bounds,
     taken: u64,
     deadline: Instant,
+    reservation: Option<Reservation>,
 }
 
 type Pieces = BoxStream<'static, Result<Bytes, HttpError>>;
@@ -126,8 +224,7 @@ impl Answer {
         let piece = piece?;
         self.taken += piece.len() as u64;
         if self.taken > self.bounds.bytes {
-            let most = self.bounds.bytes >> 20;
-            return Err(HttpError::Broken(format!("the answer is larger than {most} MiB").into()));
+            return Err(too_large(self.bounds.bytes));
         }
         Ok(Some(piece))
     }
@@ -162,7 +259,7 @@ fn in_pieces(mut body: Bytes) -> Pieces {
 
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
+        f.write_str(match self.transport {
             Transport::Network(_) => "Http(network)",
             Transport::InProcess(_) => "Http(in process)",
         })
@@ -171,7 +268,10 @@ impl fmt::Debug for Http {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use futures_util::FutureExt;
+    use futures_util::future::join_all;
     use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
     use super::*;
@@ -183,7 +283,7 @@ mod tests {
     async fn check(bytes: u64, expected: &[Result<usize, &str>]) {
         let peer = |_| async { Response::new(Bytes::from(vec![b'x'; BODY])) }.boxed();
         let http = Http::in_process(Arc::new(peer));
-        let bounds = Bounds { timeout: Duration::from_secs(1), bytes };
+        let bounds = Bounds::whole(Duration::from_secs(1), bytes);
         let mut answer = http.open(Request::new(Bytes::new()), bounds).await.unwrap();
         let mut pieces = Vec::new();
         loop {
@@ -238,5 +338,77 @@ mod tests {
         let answer = Http::network().unwrap().send(request, Duration::from_secs(20)).await.unwrap();
         assert_eq!(answer.status(), 307);
         assert_eq!(elsewhere.received_requests().await.unwrap().len(), 0);
+    }
+
+    /// A client whose answers share `bytes`, and whose peer yields once before it answers with `body` bytes.
+    fn shared(bytes: u32, body: usize) -> (Http, ResponseBudget) {
+        let budget = ResponseBudget::new(bytes);
+        let peer = move |_| {
+            async move {
+                tokio::task::yield_now().await;
+                Response::new(Bytes::from(vec![b'x'; body]))
+            }
+            .boxed()
+        };
+        (Http::in_process(Arc::new(peer)).with_budget(budget.clone()), budget)
+    }
+
+    fn bounds(bytes: u64) -> Bounds {
+        Bounds::whole(Duration::from_secs(10), bytes)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn twelve_answers_at_once_share_one_budget_in_their_order() {
+        let (http, budget) = shared(100_000, 20_000);
+        let served = Arc::new(Mutex::new(Vec::new()));
+        let members = (0..12).map(|member| {
+            let (http, served) = (http.clone(), served.clone());
+            async move {
+                let answer = http.send_within(Request::new(Bytes::new()), bounds(40_000)).await.unwrap();
+                served.lock().unwrap().push(member);
+                // Parsing takes a while.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                assert_eq!(answer.body().len(), 20_000);
+            }
+        });
+        join_all(members).await;
+        assert_eq!(*served.lock().unwrap(), (0..12).collect::<Vec<_>>());
+        assert_eq!((budget.peak() <= 100_000, budget.peak() > 60_000), (true, true));
+        assert_eq!(budget.reserved(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn read_without_room_times_out_and_write_is_not_sent() {
+        let (http, budget) = shared(100_000, 1);
+        let _all = budget.reserve(100_000).await.unwrap();
+        let read = http.send_within(Request::new(Bytes::new()), bounds(1_000)).await.unwrap_err();
+        assert!(matches!(read, HttpError::TimedOut(_)), "{read}");
+        let write = Request::post("/").body(Bytes::new()).unwrap();
+        let write = http.send_within(write, bounds(1_000)).await.unwrap_err();
+        assert!(matches!(write, HttpError::NotSent(_)), "{write}");
+    }
+
+    #[tokio::test]
+    async fn answer_whose_limit_is_above_the_budget_is_refused() {
+        let (http, budget) = shared(100_000, 1);
+        let refused = http.send_within(Request::new(Bytes::new()), bounds(100_001)).await.unwrap_err();
+        assert_eq!(telemetry::chain(&refused), "read the answer: reserve 100001 bytes of 100000");
+        assert_eq!(budget.peak(), 0);
+    }
+
+    #[tokio::test]
+    async fn announced_length_is_all_that_is_reserved_and_too_long_a_one_is_not_read() {
+        let budget = ResponseBudget::new(100_000);
+        let peer = |_| {
+            let body = Bytes::from(vec![b'x'; 500]);
+            async move { Response::builder().header(header::CONTENT_LENGTH, 500).body(body).unwrap() }.boxed()
+        };
+        let http = Http::in_process(Arc::new(peer)).with_budget(budget.clone());
+        let answer = http.send_within(Request::new(Bytes::new()), bounds(90_000)).await.unwrap();
+        assert_eq!((budget.reserved(), budget.peak()), (500, 500));
+        let refused = http.send_within(Request::new(Bytes::new()), bounds(499)).await.unwrap_err();
+        assert_eq!(telemetry::chain(&refused), "read the answer: the answer is larger than 0 MiB");
+        drop(answer);
+        assert_eq!(budget.reserved(), 0);
     }
 }

@@ -15,6 +15,7 @@ pub mod memory;
 pub mod messaging;
 pub mod metrics;
 pub mod pace;
+pub mod response_budget;
 mod setup;
 pub mod simulation;
 pub mod store;

@@ -36,6 +36,7 @@ use crate::messaging::signature::Verifier;
 use crate::messaging::terminal::Terminal;
 use crate::messaging::twilio::Twilio;
 use crate::pace::Pace;
+use crate::response_budget::ResponseBudget;
 use crate::store::db::Db;
 use crate::tools::library::{Instance, Library};
 use crate::tools::shelf::freshness::Shelf;
@@ -56,6 +57,8 @@ pub struct Peers {
     token: SecretString,
     public_url: String,
     writes: Arc<Mutex<Vec<Write>>>,
+    /// Shared by the answers of both libraries.
+    pub responses: ResponseBudget,
 }
 
 /// Which simulated library.
@@ -85,8 +88,8 @@ impl Peers {
             public_url: public_url.to_owned(),
         };
         let twilio = FakeTwilio::new(account, clock.clone());
-        let writes = Arc::default();
-        Self { clock, radarr, sonarr, twilio, token, public_url: public_url.to_owned(), writes }
+        let (writes, responses) = (Arc::default(), ResponseBudget::default());
+        Self { clock, radarr, sonarr, twilio, token, public_url: public_url.to_owned(), writes, responses }
     }
 
     /// The program wired to these peers.
@@ -152,6 +155,7 @@ impl Peers {
                 answer
             })
         }))
+        .with_budget(self.responses.clone())
     }
 
     fn library(&self) -> Result<Library, url::ParseError> {

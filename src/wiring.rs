@@ -29,6 +29,7 @@ use crate::messaging::outbox::Channels;
 use crate::messaging::signature::Verifier;
 use crate::messaging::terminal::Terminal;
 use crate::messaging::twilio::{Credentials, Sender, Twilio, TwilioAccount};
+use crate::response_budget::ResponseBudget;
 use crate::setup::connect::Hook;
 use crate::store::db::Db;
 use crate::tools::library::{Instance, Library};
@@ -174,6 +175,7 @@ impl Peer {
 }
 
 pub(crate) fn peers(libraries: &config::Libraries, http: &Http) -> Vec<Peer> {
+    let http = http.clone().with_budget(ResponseBudget::default());
     let all = [
         ("sonarr", "Sonarr", App::Sonarr, &libraries.sonarr),
         ("radarr", "Radarr", App::Radarr, &libraries.radarr),
@@ -222,6 +224,7 @@ pub(crate) fn hook(config: &Config, peer: &Peer) -> Option<Hook> {
 }
 
 fn library(libraries: &config::Libraries, http: &Http) -> Library {
+    let http = http.clone().with_budget(ResponseBudget::default());
     let radarr = |found: &Option<config::Library>, name, four_k| {
         found.as_ref().map(|library| Instance {
             name,

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use url::Url;
 
-use super::elements::Elements;
+use super::elements::{Elements, MAX_RECORD_BYTES};
 use super::{Addition, ArrError, answer};
 use crate::http::{Answer, Bounds, Http, HttpError};
 
@@ -21,8 +21,19 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// A catalogue search asks a metadata server on the way.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(20);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
-/// A list of everything: a server puts 20,000 movies together before it sends the first of them.
-const LIST_BOUNDS: Bounds = Bounds { timeout: Duration::from_secs(60), bytes: 1 << 30 };
+/// Larger than the longest list that is read as a whole, such as all releases for a title.
+const MAX_BODY_BYTES: u64 = 32 << 20;
+/// One record and the room to collect it. It is also what a response to a write may have.
+const MAX_ITEM_BYTES: u64 = 2 * MAX_RECORD_BYTES as u64;
+const READ_BOUNDS: Bounds = Bounds::whole(READ_TIMEOUT, MAX_BODY_BYTES);
+const ITEM_BOUNDS: Bounds = Bounds::whole(READ_TIMEOUT, MAX_ITEM_BYTES);
+const LOOKUP_BOUNDS: Bounds = Bounds::whole(LOOKUP_TIMEOUT, MAX_BODY_BYTES);
+const WRITE_BOUNDS: Bounds = Bounds::whole(WRITE_TIMEOUT, MAX_ITEM_BYTES);
+/// A list of everything: a server puts 20,000 movies together before it sends the first of them. One record of it is in
+/// memory at a time.
+const LIST_BOUNDS: Bounds = Bounds { timeout: Duration::from_secs(60), bytes: 1 << 30, held: MAX_ITEM_BYTES };
+/// A list of one, or of everything where the server ignores what it is asked for.
+const FIND_BOUNDS: Bounds = Bounds { timeout: READ_TIMEOUT, ..LIST_BOUNDS };
 /// As much as is read of what a server says of a list that it refuses.
 const MAX_COMPLAINT_BYTES: usize = 64 << 10;
 
@@ -44,7 +55,7 @@ struct Call<'a> {
     path: &'a str,
     query: Query<'a>,
     body: Option<&'a Value>,
-    timeout: Duration,
+    bounds: Bounds,
 }
 
 impl Api {
@@ -62,7 +73,7 @@ impl Api {
     }
 
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, query: Query<'_>) -> Result<T, ArrError> {
-        let call = Call { method: Method::GET, path, query, body: None, timeout: READ_TIMEOUT };
+        let call = Call { method: Method::GET, path, query, body: None, bounds: READ_BOUNDS };
         match self.read(&call).await {
             // These paths exist on every server of this API.
             Err(ArrError::NotFound) => Err(ArrError::WrongUrl("it knows no such API".into())),
@@ -83,15 +94,43 @@ impl Api {
         &self,
         path: &str,
         query: Query<'_>,
+        visit: impl FnMut(W),
+    ) -> Result<(), ArrError> {
+        self.visit(&Call { method: Method::GET, path, query, body: None, bounds: LIST_BOUNDS }, visit).await
+    }
+
+    /// The first record that is wanted, of a list that may be the whole library where a server ignores the query.
+    pub(super) async fn find<W, T>(
+        &self,
+        path: &str,
+        query: Query<'_>,
+        is_wanted: impl Fn(&T) -> bool,
+    ) -> Result<Option<T>, ArrError>
+    where
+        W: DeserializeOwned + Into<T>,
+    {
+        let call = Call { method: Method::GET, path, query, body: None, bounds: FIND_BOUNDS };
+        let mut found = None;
+        let visit = |record: W| {
+            if found.is_none() {
+                found = Some(record.into()).filter(&is_wanted);
+            }
+        };
+        self.visit(&call, visit).await?;
+        Ok(found)
+    }
+
+    async fn visit<W: DeserializeOwned>(
+        &self,
+        call: &Call<'_>,
         mut visit: impl FnMut(W),
     ) -> Result<(), ArrError> {
-        let call = Call { method: Method::GET, path, query, body: None, timeout: LIST_BOUNDS.timeout };
-        let deadline = Instant::now() + call.timeout;
-        let first = self.open(&call, LIST_BOUNDS).await;
+        let deadline = Instant::now() + call.bounds.timeout;
+        let first = self.open(call, call.bounds).await;
         let left = deadline.saturating_duration_since(Instant::now());
         let opened = match first {
             Err(ArrError::Unreachable(_) | ArrError::Unavailable(_)) if !left.is_zero() => {
-                self.open(&call, Bounds { timeout: left, ..LIST_BOUNDS }).await
+                self.open(call, Bounds { timeout: left, ..call.bounds }).await
             }
             // These paths exist on every server of this API.
             Err(ArrError::NotFound) => Err(ArrError::WrongUrl("it knows no such API".into())),
@@ -111,7 +150,7 @@ impl Api {
     where
         W: DeserializeOwned + Into<T>,
     {
-        let call = Call { method: Method::GET, path, query: &[], body: None, timeout: READ_TIMEOUT };
+        let call = Call { method: Method::GET, path, query: &[], body: None, bounds: ITEM_BOUNDS };
         match self.read(&call).await {
             Err(ArrError::NotFound) => Ok(None),
             answer => Ok(Some(parse::<W>(&answer?)?.into())),
@@ -129,14 +168,14 @@ impl Api {
             return Ok(Vec::new());
         }
         let query = [("term", term)];
-        let call = Call { method: Method::GET, path, query: &query, body: None, timeout: LOOKUP_TIMEOUT };
+        let call = Call { method: Method::GET, path, query: &query, body: None, bounds: LOOKUP_BOUNDS };
         Ok(parse::<Vec<W>>(&self.read(&call).await?)?.into_iter().map(Into::into).collect())
     }
 
     /// Sent once; what is answered to a success does not matter.
     pub(super) async fn add(&self, path: &str, body: &Value) -> Result<Addition, ArrError> {
-        let call = Call { method: Method::POST, path, query: &[], body: Some(body), timeout: WRITE_TIMEOUT };
-        match self.send(&call, call.timeout).await {
+        let call = Call { method: Method::POST, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
+        match self.send(&call, call.bounds).await {
             Ok(_) => Ok(Addition::Added),
             Err(ArrError::Refused(why)) if why.iter().any(|it| it.contains("already been added")) => {
                 Ok(Addition::AlreadyThere)
@@ -150,55 +189,55 @@ impl Api {
     where
         W: DeserializeOwned + Into<T>,
     {
-        let call = Call { method: Method::GET, path, query, body: None, timeout: LOOKUP_TIMEOUT };
+        let call = Call { method: Method::GET, path, query, body: None, bounds: LOOKUP_BOUNDS };
         Ok(parse::<Vec<W>>(&self.read(&call).await?)?.into_iter().map(Into::into).collect())
     }
 
     /// Sent once; what is answered to a success does not matter.
     pub(super) async fn delete(&self, path: &str, query: Query<'_>) -> Result<(), ArrError> {
-        let call = Call { method: Method::DELETE, path, query, body: None, timeout: WRITE_TIMEOUT };
-        self.send(&call, call.timeout).await.map(drop)
+        let call = Call { method: Method::DELETE, path, query, body: None, bounds: WRITE_BOUNDS };
+        self.send(&call, call.bounds).await.map(drop)
     }
 
     /// Sent once; what is answered to a success does not matter.
     pub(super) async fn write(&self, method: Method, path: &str, body: &Value) -> Result<(), ArrError> {
-        let call = Call { method, path, query: &[], body: Some(body), timeout: WRITE_TIMEOUT };
-        self.send(&call, call.timeout).await.map(drop)
+        let call = Call { method, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
+        self.send(&call, call.bounds).await.map(drop)
     }
 
     /// Sent once, without a body; what is answered to a success does not matter.
     pub(super) async fn post(&self, path: &str) -> Result<(), ArrError> {
-        let call = Call { method: Method::POST, path, query: &[], body: None, timeout: WRITE_TIMEOUT };
-        self.send(&call, call.timeout).await.map(drop)
+        let call = Call { method: Method::POST, path, query: &[], body: None, bounds: WRITE_BOUNDS };
+        self.send(&call, call.bounds).await.map(drop)
     }
 
     /// Sent once, for what it makes; an answer that cannot be read leaves open what that is.
     pub(super) async fn create<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, ArrError> {
-        let call = Call { method: Method::POST, path, query: &[], body: Some(body), timeout: WRITE_TIMEOUT };
-        parse(&self.send(&call, call.timeout).await?)
+        let call = Call { method: Method::POST, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
+        parse(&self.send(&call, call.bounds).await?)
     }
 
     /// Tries a second time where the first certainly did nothing, within the time of one.
     async fn read(&self, call: &Call<'_>) -> Result<Bytes, ArrError> {
-        let deadline = Instant::now() + call.timeout;
-        let first = self.send(call, call.timeout).await;
+        let deadline = Instant::now() + call.bounds.timeout;
+        let first = self.send(call, call.bounds).await;
         let left = deadline.saturating_duration_since(Instant::now());
         match first {
             Err(ArrError::Unreachable(_) | ArrError::Unavailable(_)) if !left.is_zero() => {
-                self.send(call, left).await
+                self.send(call, Bounds { timeout: left, ..call.bounds }).await
             }
             answer => answer,
         }
     }
 
-    async fn send(&self, call: &Call<'_>, timeout: Duration) -> Result<Bytes, ArrError> {
+    async fn send(&self, call: &Call<'_>, bounds: Bounds) -> Result<Bytes, ArrError> {
         let request = self.request(call)?;
         let writes = call.method != Method::GET;
         if writes {
             // Also before: nobody may be left to count it afterwards.
             self.changed();
         }
-        let response = self.http.send(request, timeout).await;
+        let response = self.http.send_within(request, bounds).await;
         if writes {
             self.changed();
         }

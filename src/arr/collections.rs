@@ -44,9 +44,8 @@ impl Radarr {
     /// The films of a collection that a movie of the library belongs to; none where Radarr knows no such collection.
     pub async fn collection(&self, tmdb: i64) -> Result<Vec<Suggestion>, ArrError> {
         let id = tmdb.to_string();
-        let collections: Vec<WireCollection> = self.api.get("collection", &[("tmdbId", &id)]).await?;
-        // A server that ignores the filter answers with all collections.
-        let named = collections.into_iter().find(|collection| collection.tmdb_id == Some(tmdb));
+        let is_named = |collection: &WireCollection| collection.tmdb_id == Some(tmdb);
+        let named = self.api.find::<WireCollection, _>("collection", &[("tmdbId", &id)], is_named).await?;
         let films = named.and_then(|collection| collection.movies).unwrap_or_default();
         Ok(films.into_iter().map(Into::into).collect())
     }

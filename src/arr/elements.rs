@@ -4,7 +4,7 @@
 use serde::de::{DeserializeOwned, Error};
 
 /// Larger than any record that these servers write: what goes beyond it is no list of records.
-const MAX_RECORD_BYTES: usize = 4 << 20;
+pub(super) const MAX_RECORD_BYTES: usize = 4 << 20;
 
 /// How far into a list the bytes have come.
 #[derive(Debug, Default)]

@@ -58,9 +58,7 @@ impl Radarr {
     pub async fn movie_by_tmdb(&self, tmdb: i64) -> Result<Option<Movie>, ArrError> {
         let query = [("tmdbId", tmdb.to_string()), ("excludeLocalCovers", "true".into())];
         let query = query.each_ref().map(|(name, value)| (*name, value.as_str()));
-        let movies: Vec<Movie> = self.api.list::<wire::Movie, _>("movie", &query).await?;
-        // A server that ignores the filter answers with its whole library.
-        Ok(movies.into_iter().find(|movie| movie.tmdb == tmdb))
+        self.api.find::<wire::Movie, Movie>("movie", &query, |movie| movie.tmdb == tmdb).await
     }
 
     /// Adds it monitored and searches for it at once.

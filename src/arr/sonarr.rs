@@ -55,10 +55,8 @@ impl Sonarr {
     }
 
     pub async fn series_by_tvdb(&self, tvdb: i64) -> Result<Option<Series>, ArrError> {
-        let shows: Vec<Series> =
-            self.api.list::<wire::Series, _>("series", &[("tvdbId", &tvdb.to_string())]).await?;
-        // A server that ignores the filter answers with its whole library.
-        Ok(shows.into_iter().find(|show| show.tvdb == tvdb))
+        let id = tvdb.to_string();
+        self.api.find::<wire::Series, Series>("series", &[("tvdbId", &id)], |show| show.tvdb == tvdb).await
     }
 
     /// Adds it with exactly the wanted seasons and searches for what is missing.

@@ -1,10 +1,16 @@
 //! What the libraries hold is kept in memory: how often it is read, and what is told when it cannot be.
 
+use std::sync::Arc;
+
 use dialarr::arr::fake::item::{movie, series};
+use dialarr::llm::keyword::KeywordBrain;
+use dialarr::response_budget::LIBRARY_RESPONSE_BYTES;
+use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::harness::TestApp;
 use crate::harness::model::{adds_movie, calls_together, finds, says};
+use crate::harness::world::World;
+use crate::harness::{Has, TestApp};
 
 /// A household that has Heat and The Bear.
 async fn household() -> TestApp {
@@ -67,4 +73,42 @@ async fn a_server_that_is_down_is_named_though_its_library_is_known() {
         app.do_we_have("heat").await,
         "I can't tell what is in the whole library. Radarr can't be reached right now."
     );
+}
+
+#[tokio::test]
+async fn twelve_members_at_once_are_answered_within_the_response_budget() {
+    let app = TestApp::start_without_model().await;
+    for number in 0..2_000 {
+        app.radarr().add(movie(&format!("Movie {number}")).year(2000));
+        app.sonarr().add(series(&format!("Show {number}")).year(2000));
+    }
+    let phones: Vec<String> = (0..12).map(|member| format!("+155501002{member:02}")).collect();
+    for phone in &phones {
+        app.knows(phone, Has::AddRight).await;
+    }
+    let posts = phones.iter().map(|phone| app.post(app.text(phone, "find movie 1999")));
+    assert!(join_all(posts).await.iter().all(|status| *status == 200));
+    app.settle().await;
+    for phone in &phones {
+        assert!(app.last_to(phone).contains("Movie 1999"), "{}", app.last_to(phone));
+    }
+    let peak = app.responses().peak();
+    assert!(0 < peak && peak <= LIBRARY_RESPONSE_BYTES, "{peak} bytes were reserved");
+    assert_eq!(app.responses().reserved(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn library_without_room_for_its_answer_cannot_be_reached() {
+    let world = World::start_with(Arc::new(KeywordBrain::Alone)).await;
+    world.radarr().add(movie("Heat").year(1995));
+    let everything = world.responses().reserve(u64::from(LIBRARY_RESPONSE_BYTES)).await.unwrap();
+    world.texts("have heat?").await;
+    world.passes(60).await;
+    let said = world.said().concat();
+    assert!(said.contains("Radarr can't be reached right now."), "{said}");
+    drop(everything);
+    world.texts("have heat?").await;
+    world.passes(60).await;
+    let said = world.said();
+    assert!(said.last().unwrap().starts_with("In the library: Heat (1995)"), "{said:?}");
 }

@@ -39,6 +39,7 @@ use dialarr::http::Http;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::messaging::signature::Verifier;
+use dialarr::response_budget::ResponseBudget;
 use dialarr::simulation::Peers;
 use dialarr::store::audit::By;
 use dialarr::store::db::Db;
@@ -118,6 +119,11 @@ impl TestApp {
 
     pub(crate) fn sonarr(&self) -> &FakeSonarr {
         &self.world.peers.sonarr
+    }
+
+    /// The memory that the answers of both libraries share.
+    pub(crate) fn responses(&self) -> &ResponseBudget {
+        &self.world.peers.responses
     }
 
     pub(crate) fn twilio(&self) -> &FakeTwilio {

@@ -21,6 +21,7 @@ use dialarr::llm::Model;
 use dialarr::llm::embeddings::Embedder;
 use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
+use dialarr::response_budget::ResponseBudget;
 use dialarr::simulation::{self, Peers};
 use dialarr::store::audit::By;
 use dialarr::store::db::Db;
@@ -148,6 +149,11 @@ impl World {
         // Who is let in is not what is simulated here.
         blueprint.console.sign_in = SignIn::Open;
         self.app = Some(App::start(blueprint).await.unwrap());
+    }
+
+    /// The memory that the answers of both libraries share.
+    pub(crate) fn responses(&self) -> &ResponseBudget {
+        &self.peers.responses
     }
 
     pub(crate) fn database(&self) -> PathBuf {
