@@ -75,6 +75,9 @@ pub(crate) fn tell_what_is_missing(config: &Config) {
     for misspelling in &config.misspelt {
         tracing::warn!("{misspelling}");
     }
+    for cut in &config.cut {
+        tracing::warn!("{cut}");
+    }
     if config.twilio.is_none() {
         tracing::warn!("no Twilio account is configured: nobody can text");
     }

@@ -32,6 +32,9 @@ const TWILIO_API_URL: &str = "https://api.twilio.com";
 const LLM_BASE_URL: &str = "https://api.openai.com/v1";
 const LANGUAGES: [&str; 6] = ["es", "fr", "de", "pt", "it", "nl"];
 const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
+/// About 430 texts to a model.
+const DAILY_TOKENS: u64 = 3_000_000;
+const MOST_DAILY_TOKENS: u64 = 1_000_000_000_000;
 const WITH_TWILIO: &str = "with Twilio";
 
 impl Config {
@@ -85,6 +88,7 @@ impl Config {
                 .unwrap_or(u32::MAX),
             log: log(&mut reader),
             misspelt: Vec::new(),
+            cut: Vec::new(),
         };
         config.embeddings = embeddings(&mut reader, config.llm.as_ref());
         reader.finish(config)
@@ -264,7 +268,7 @@ fn limits(reader: &mut Reader<'_>, prices: &Reading<Prices>) -> Limits {
         quota_seasons: rate(variables::QUOTA_SEASONS, 10, week),
         rate: rate(variables::RATE_LIMIT, 10, SignedDuration::from_mins(1)),
         budget: Budget {
-            tokens: reader.number(variables::DAILY_TOKENS, 1..=1_000_000_000_000).given(),
+            tokens: reader.read(variables::DAILY_TOKENS, parse_daily_tokens).or(Some(DAILY_TOKENS)),
             cost: cost.given(),
         },
     }
@@ -358,6 +362,14 @@ fn parse_rate(text: &str) -> Result<Option<Rate>, String> {
         return Ok(None);
     }
     Rate::parse(text).map(Some).ok_or_else(|| "not off or a number within a time such as 10/7d".to_owned())
+}
+
+fn parse_daily_tokens(text: &str) -> Result<Option<u64>, String> {
+    if text.eq_ignore_ascii_case("off") {
+        return Ok(None);
+    }
+    let tokens = text.parse().ok().filter(|tokens| (1..=MOST_DAILY_TOKENS).contains(tokens));
+    tokens.map(Some).ok_or_else(|| format!("not off or a whole number from 1 to {MOST_DAILY_TOKENS}"))
 }
 
 fn parse_quiet(text: &str) -> Result<Option<Quiet>, String> {

@@ -3,64 +3,105 @@
 use std::collections::HashMap;
 use std::env;
 use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
-use super::{Config, Problem, Problems, misspelling};
+use super::env_file::{self, Assignment, DollarForm, Malformed};
+use super::variables::{self, Variable};
+use super::{Config, CutValue, Problem, Problems, misspelling};
 
-const FILE: &str = ".env";
+const FILE: Variable = Variable { name: ".env", example: "LLM_MODEL='quote what has $, # or spaces'" };
+const REFERENCE: &str = "names another variable with $, which is not replaced; write the value itself, or put it in \
+                         single quotes if the $ belongs to it";
 
 impl Config {
     /// Reads the environment and `.env`, and changes neither.
     pub fn load() -> Result<Self, Problems> {
         let text = |part: OsString| part.to_string_lossy().into_owned();
         let real = env::vars_os().map(|(name, value)| (text(name), text(value)));
-        load_from(Path::new(FILE), &real.collect())
+        load_from(Path::new(FILE.name), &real.collect())
     }
 }
 
 /// The real environment wins, even with an empty value: that is how a line of the file is switched off.
 pub(super) fn load_from(path: &Path, real: &HashMap<String, String>) -> Result<Config, Problems> {
-    let (file, mut list) = read_file(path);
-    let misspelt = misspelling::among(real.keys().chain(file.keys()));
-    match Config::from_lookup(|name| real.get(name).or_else(|| file.get(name)).cloned()) {
-        Ok(config) if list.is_empty() => Ok(Config { misspelt, ..config }),
-        Ok(_) => Err(Problems { list, misspelt }),
-        Err(more) => {
-            list.extend(more.list);
-            Err(Problems { list, misspelt })
-        }
-    }
-}
-
-fn read_file(path: &Path) -> (HashMap<String, String>, Vec<Problem>) {
-    let mut values = HashMap::new();
-    let entries = match dotenvy::from_path_iter(path) {
-        Ok(entries) => entries,
-        Err(error) if error.not_found() => return (values, Vec::new()),
-        Err(error) => return (values, vec![unreadable(format!("cannot be opened ({error})"))]),
+    let text = match read_file(path) {
+        Ok(text) => text,
+        Err(problem) => return Err(Problems { list: vec![problem], ..Problems::default() }),
     };
-    let mut problems = Vec::new();
-    let mut last = String::from("the start");
-    for entry in entries {
-        match entry {
-            Ok((name, value)) => {
-                last.clone_from(&name);
-                values.entry(name).or_insert(value);
-            }
-            // The error would quote the line, which may hold a secret.
-            Err(dotenvy::Error::LineParse(..)) => {
-                problems.push(unreadable(format!("the entry after {last} is not NAME=value")));
-            }
-            // Reading goes no further, and trying again would fail again.
-            Err(error) => {
-                problems.push(unreadable(format!("cannot be read after {last} ({error})")));
-                break;
-            }
+    let mut file = FileValues::default();
+    for (line, parsed) in env_file::parse(&text) {
+        match parsed {
+            Ok(assignment) => file.take(line, assignment, real),
+            Err(malformed) => file.problems.push(unreadable(line, &malformed)),
         }
     }
-    (values, problems)
+    let misspelt = misspelling::among(real.keys().chain(file.values.keys()));
+    let (mut list, cut) = (file.problems, file.cut);
+    match Config::from_lookup(|name| real.get(name).or_else(|| Some(&file.values.get(name)?.1)).cloned()) {
+        Ok(config) if list.is_empty() => Ok(Config { misspelt, cut, ..config }),
+        Ok(_) => Err(Problems { list, misspelt, cut }),
+        Err(more) => {
+            let line = |name: &str| file.values.get(name).filter(|_| !real.contains_key(name));
+            let more = more.list.into_iter();
+            list.extend(
+                more.map(|problem| Problem { line: line(problem.variable).map(|set| set.0), ..problem }),
+            );
+            Err(Problems { list, misspelt, cut })
+        }
+    }
 }
 
-fn unreadable(wrong: String) -> Problem {
-    Problem { variable: FILE, wrong, example: "LLM_MODEL='quote what has $, # or spaces'" }
+/// The text of the file, which is empty if there is none.
+fn read_file(path: &Path) -> Result<String, Problem> {
+    let problem = |line, wrong| Problem { variable: FILE.name, line, wrong, example: FILE.example };
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(problem(None, format!("cannot be read ({error})"))),
+    };
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        problem(Some(line), "not UTF-8".to_owned())
+    })
+}
+
+#[derive(Default)]
+struct FileValues {
+    /// Each with the line that sets it; the first one counts.
+    values: HashMap<String, (usize, String)>,
+    problems: Vec<Problem>,
+    cut: Vec<CutValue>,
+}
+
+impl FileValues {
+    fn take(&mut self, line: usize, assignment: Assignment<'_>, real: &HashMap<String, String>) {
+        let Assignment { name, value, dollars } = assignment;
+        let counts = !self.values.contains_key(name) && !real.contains_key(name);
+        let is_set = |name: &str| real.contains_key(name) || self.values.contains_key(name);
+        let refers = dollars.iter().any(|dollar| dollar.form == DollarForm::Braced || is_set(dollar.name));
+        if let Some(variable) = variables::find(name).filter(|_| counts && !dollars.is_empty()) {
+            if refers {
+                // What stands for a secret in one place would be one that everybody can guess.
+                let Variable { name, example } = variable;
+                self.problems.push(Problem {
+                    variable: name,
+                    line: Some(line),
+                    wrong: REFERENCE.to_owned(),
+                    example,
+                });
+            } else {
+                self.cut.push(CutValue { variable: variable.name, line });
+            }
+        }
+        self.values.entry(name.to_owned()).or_insert((line, value));
+    }
+}
+
+/// The line is not quoted, since it may hold a secret.
+fn unreadable(line: usize, malformed: &Malformed<'_>) -> Problem {
+    let Variable { name, example } = malformed.name.and_then(variables::find).unwrap_or(FILE);
+    Problem { variable: name, line: Some(line), wrong: malformed.wrong.to_owned(), example }
 }

@@ -2,6 +2,8 @@
 //! The only reader of the environment.
 
 mod assemble;
+mod cut_value;
+mod env_file;
 mod environment;
 mod misspelling;
 mod problems;
@@ -28,6 +30,7 @@ use crate::engine::{Pictures, SmsReactions};
 use crate::pace::Pace;
 use crate::web::auth::Rules;
 use crate::web::client_address::TrustedProxies;
+pub use cut_value::CutValue;
 pub use misspelling::Misspelling;
 pub use problems::{Problem, Problems};
 
@@ -86,6 +89,7 @@ pub struct Config {
     pub log: Log,
     /// Names that are set, have no effect, and are much like a variable's.
     pub misspelt: Vec<Misspelling>,
+    pub cut: Vec<CutValue>,
 }
 
 /// The listener of the console and the API.

@@ -2,24 +2,27 @@
 
 use std::fmt;
 
-use super::Misspelling;
+use super::{CutValue, Misspelling};
 
 /// One wrong or missing value. It never repeats the value, which may be a secret put in the wrong place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The variable, or `.env` for the file as a whole.
     pub variable: &'static str,
+    /// The line of `.env` that sets it, from 1; `None` where that is not known or the environment sets it.
+    pub line: Option<usize>,
     /// Fits after the variable and a colon.
     pub wrong: String,
     pub example: &'static str,
 }
 
 /// Everything that is wrong, so that one look is enough to put it right.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
 pub struct Problems {
     pub list: Vec<Problem>,
     /// Wrong or not: what is missing may stand there under another name.
     pub misspelt: Vec<Misspelling>,
+    pub cut: Vec<CutValue>,
 }
 
 impl fmt::Display for Problems {
@@ -31,12 +34,26 @@ impl fmt::Display for Problems {
         for misspelling in &self.misspelt {
             write!(f, "\n  {misspelling}")?;
         }
+        for cut in &self.cut {
+            write!(f, "\n  {cut}")?;
+        }
         Ok(())
+    }
+}
+
+impl Problem {
+    /// The variable, and the line of `.env` where it is known: `PORT, line 3 of .env`.
+    pub fn place(&self) -> String {
+        match self.line {
+            Some(line) if self.variable == ".env" => format!(".env, line {line}"),
+            Some(line) => format!("{}, line {line} of .env", self.variable),
+            None => self.variable.to_owned(),
+        }
     }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}, e.g. {}", self.variable, self.wrong, self.example)
+        write!(f, "{}: {}, e.g. {}", self.place(), self.wrong, self.example)
     }
 }

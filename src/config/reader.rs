@@ -55,13 +55,13 @@ impl<'a> Reader<'a> {
         if self.problems.is_empty() {
             Ok(value)
         } else {
-            Err(Problems { list: self.problems, misspelt: Vec::new() })
+            Err(Problems { list: self.problems, ..Problems::default() })
         }
     }
 
     pub(super) fn report(&mut self, variable: Variable, wrong: impl Into<String>) {
         let Variable { name, example } = variable;
-        self.problems.push(Problem { variable: name, wrong: wrong.into(), example });
+        self.problems.push(Problem { variable: name, line: None, wrong: wrong.into(), example });
     }
 
     /// Whether it is there without a value, which for a few says something.

@@ -177,7 +177,6 @@ fn a_limit_of_cost_needs_a_price() {
         "LLM_PRICE_INPUT: needed with DAILY_COST, which is never reached without a price, e.g. LLM_PRICE_INPUT=0.75",
     );
     check("DAILY_COST=2.50\nLLM_PRICE_OUTPUT=4.50", "");
-    check("DAILY_TOKENS=500000", "");
     check(
         "DAILY_COST=2.50\nLLM_PRICE_INPUT=cheap",
         "LLM_PRICE_INPUT: not a price such as 0.75, e.g. LLM_PRICE_INPUT=0.75",
@@ -281,7 +280,89 @@ fn a_console_without_sign_in_is_for_this_machine_alone() {
 fn a_hash_in_place_of_the_console_password_must_be_whole() {
     check(
         "CONSOLE_PASSWORD=$argon2id$v=19$m=19456,t=2,p=1",
-        "CONSOLE_PASSWORD: not a whole argon2id hash, e.g. CONSOLE_PASSWORD=four words you remember",
+        "CONSOLE_PASSWORD: not a whole argon2id hash, e.g. CONSOLE_PASSWORD='four words you remember'",
+    );
+    check(
+        "CONSOLE_PASSWORD==19=19456,t=2,p=1",
+        "CONSOLE_PASSWORD: a part of an argon2id hash; put the whole hash in single quotes, \
+         e.g. CONSOLE_PASSWORD='four words you remember'",
+    );
+}
+
+#[test]
+fn a_day_has_three_million_tokens_unless_another_limit_or_off_is_set() {
+    let tokens = |lines: &str| good(lines).limits.budget.tokens;
+    assert_eq!([tokens(""), tokens("DAILY_TOKENS=")], [Some(3_000_000); 2]);
+    assert_eq!(tokens("DAILY_TOKENS=500000"), Some(500_000));
+    assert_eq!([tokens("DAILY_TOKENS=off"), tokens("DAILY_TOKENS=OFF")], [None; 2]);
+    for wrong in ["0", "-1", "none", "3,000,000"] {
+        check(
+            &format!("DAILY_TOKENS={wrong}"),
+            "DAILY_TOKENS: not off or a whole number from 1 to 1000000000000, e.g. DAILY_TOKENS=3000000",
+        );
+    }
+}
+
+#[test]
+fn a_hash_is_the_console_password_whatever_its_quotes() {
+    let hash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzYWx0$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
+    for quoted in [hash.to_owned(), format!("\"{hash}\""), format!("'{hash}'")] {
+        let config = load(&format!("CONSOLE_PASSWORD={quoted}"), "").unwrap();
+        let SignIn::Password(Password::Hash(known)) = config.console.rules.sign_in else {
+            panic!("{quoted}")
+        };
+        assert_eq!(known.expose_secret(), hash, "{quoted}");
+    }
+}
+
+#[test]
+fn a_value_that_was_cut_at_its_dollar_is_reported_with_its_line() {
+    let file = "LLM_API_KEY=se$cret\nSONARR_API_KEY='se$cret'\nRADARR_API_KEY=\"se\\$cret\"\nOTHER=$a\n\
+                NOTIFICATION_SECRET=\"se$cret\"\nNOTIFICATION_SECRET=$later\nRADARR_4K_API_KEY=$a";
+    let cut = |real: &str| {
+        let problems = load(&format!("{file}\nPORT=x"), real).unwrap_err();
+        let cut = problems.cut.into_iter().map(|cut| (cut.variable, cut.line));
+        cut.collect::<Vec<_>>()
+    };
+    let expected = [("LLM_API_KEY", 1), ("NOTIFICATION_SECRET", 5), ("RADARR_4K_API_KEY", 7)];
+    assert_eq!(cut(""), expected);
+    assert_eq!(cut("RADARR_4K_API_KEY="), expected[..2]);
+    let shown = load("TZ=UTC\nNOTIFICATION_SECRET=se$cret", "").unwrap().cut[0].to_string();
+    assert_eq!(
+        shown,
+        "NOTIFICATION_SECRET, line 2 of .env: the value has a $, and earlier versions left out the $ and the word \
+         behind it; use the whole value as it is written, also where you typed what was left of it, and put it in \
+         single quotes"
+    );
+}
+
+#[test]
+fn a_reference_to_another_variable_is_refused_in_place_of_being_a_secret_everybody_can_guess() {
+    for (file, real) in [
+        ("TZ=UTC\nNOTIFICATION_SECRET=${TOKEN}", ""),
+        ("TZ=UTC\nNOTIFICATION_SECRET=a$TOKEN", "TOKEN=hunter2"),
+        ("TOKEN=hunter2\nNOTIFICATION_SECRET=\"$TOKEN\"", ""),
+    ] {
+        assert_eq!(
+            load(file, real).unwrap_err().to_string(),
+            "read the configuration
+  NOTIFICATION_SECRET, line 2 of .env: names another variable with $, which is not replaced; write the value itself, \
+             or put it in single quotes if the $ belongs to it, e.g. NOTIFICATION_SECRET=0123456789abcdef"
+        );
+    }
+    let quoted = load("NOTIFICATION_SECRET='${TOKEN}'", "").unwrap().notifications.secret.unwrap();
+    assert_eq!(quoted.expose_secret(), "${TOKEN}");
+}
+
+#[test]
+fn a_file_may_begin_with_a_byte_order_mark_and_must_be_utf_8() {
+    assert_eq!(load("\u{FEFF}PORT=4000", "").unwrap().listen.port(), 4000);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".env");
+    fs::write(&path, b"TZ=UTC\nLLM_API_KEY=\xFF").unwrap();
+    assert_eq!(
+        load_from(&path, &HashMap::new()).unwrap_err().to_string(),
+        "read the configuration\n  .env, line 2: not UTF-8, e.g. LLM_MODEL='quote what has $, # or spaces'"
     );
 }
 
@@ -369,8 +450,8 @@ fn bad_lines_of_the_file_are_told_beside_bad_values_and_not_quoted() {
     assert_eq!(
         load(file, "").unwrap_err().to_string(),
         "read the configuration
-  .env: the entry after LLM_MODEL is not NAME=value, e.g. LLM_MODEL='quote what has $, # or spaces'
-  PORT: not a port from 0 to 65535, e.g. PORT=3000"
+  .env, line 2: not NAME=value, e.g. LLM_MODEL='quote what has $, # or spaces'
+  PORT, line 3 of .env: not a port from 0 to 65535, e.g. PORT=3000"
     );
 }
 

@@ -7,6 +7,11 @@ pub(super) struct Variable {
     pub(super) example: &'static str,
 }
 
+/// The variable of this name.
+pub(super) fn find(name: &str) -> Option<Variable> {
+    ALL.iter().find(|variable| variable.name == name).copied()
+}
+
 macro_rules! variables {
     ($($name:ident = $value:literal),* $(,)?) => {$(
         pub(super) const $name: Variable =
@@ -22,7 +27,7 @@ variables! {
     PUBLIC_URL = "https://sms.example.org",
     TRUSTED_PROXIES = "127.0.0.1,172.16.0.0/12",
     CONSOLE_BIND = "127.0.0.1:3001",
-    CONSOLE_PASSWORD = "four words you remember",
+    CONSOLE_PASSWORD = "'four words you remember'",
     CONSOLE_AUTH = "password",
     CONSOLE_HOSTS = "dialarr.home.lan,dialarr.example.org",
     DATABASE_URL = "dialarr.db",
@@ -73,7 +78,7 @@ variables! {
     QUOTA_MOVIES = "10/7d",
     QUOTA_SEASONS = "10/7d",
     RATE_LIMIT = "10/1m",
-    DAILY_TOKENS = "500000",
+    DAILY_TOKENS = "3000000",
     DAILY_COST = "2.50",
     RETENTION_DAYS = "365",
     LOG_FORMAT = "pretty",

@@ -135,7 +135,9 @@ impl Checkup {
         };
         match connection {
             Connection::Library(..) | Connection::Embeddings => Vec::new(),
-            Connection::Model => model::check(config.llm.as_ref(), LongRequest::WhereFree).await,
+            Connection::Model => {
+                model::check(config.llm.as_ref(), config.limits.budget, LongRequest::WhereFree).await
+            }
             Connection::Phone => phone::account(config, &http).await,
             Connection::Webhook => phone::webhook(config, &http).await,
             Connection::Clock => clock::check(config, &http).await.into_iter().collect(),

@@ -1,23 +1,32 @@
-//! Whether what is set can be read, and whether a name is misspelt: the variables, and nothing of what they lead to.
+//! Whether what is set can be read, and whether a name is misspelt or a value was cut: the variables, and nothing of what they lead to.
 
 use super::Finding;
-use crate::config::{Config, Misspelling, Problem, Problems};
+use crate::config::{Config, CutValue, Misspelling, Problem, Problems};
 
 pub(crate) fn check(config: &Result<Config, Problems>) -> Vec<Finding> {
-    let (mut findings, misspelt) = match config {
-        Ok(config) => (vec![Finding::ok("configuration: what is set can be read")], &config.misspelt),
-        Err(Problems { list, misspelt }) => (list.iter().map(wrong).collect(), misspelt),
+    let (mut findings, misspelt, cut) = match config {
+        Ok(config) => {
+            let ok = Finding::ok("configuration: what is set can be read");
+            (vec![ok], &config.misspelt, &config.cut)
+        }
+        Err(Problems { list, misspelt, cut }) => (list.iter().map(wrong).collect(), misspelt, cut),
     };
     findings.extend(misspelt.iter().map(no_setting));
+    findings.extend(cut.iter().map(formerly_cut));
     findings
 }
 
 fn wrong(problem: &Problem) -> Finding {
-    let what = format!("configuration: {}: {}", problem.variable, problem.wrong);
+    let what = format!("configuration: {}: {}", problem.place(), problem.wrong);
     Finding::failure(what, format!("for example {}", problem.example))
 }
 
 fn no_setting(misspelling: &Misspelling) -> Finding {
     let what = format!("configuration: {}: not a setting", misspelling.name);
     Finding::warning(what, format!("if {} is meant, rename it", misspelling.meant))
+}
+
+fn formerly_cut(cut: &CutValue) -> Finding {
+    let what = format!("configuration: {}, line {} of .env: {}", cut.variable, cut.line, CutValue::FACT);
+    Finding::warning(what, CutValue::ADVICE)
 }

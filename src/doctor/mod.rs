@@ -81,7 +81,7 @@ pub(crate) async fn examine(config: &Config, long: LongRequest) -> anyhow::Resul
         clock::check(config, &http),
         libraries,
         phone::check(config, &http),
-        model::check(config.llm.as_ref(), long),
+        model::check(config.llm.as_ref(), config.limits.budget, long),
         embeddings::check(embedder.as_deref(), floor),
     );
     let mut findings = house::check(&config.database);

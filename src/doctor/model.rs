@@ -5,6 +5,7 @@ use serde_json::json;
 use super::{Finding, LongRequest};
 use crate::config::Llm;
 use crate::conversation::prompt::{Message, ModelRequest, ToolChoice};
+use crate::conversation::spending::Budget;
 use crate::conversation::transcript::{Audience, Tier, ToolSpec};
 use crate::llm::{Model, ModelError, StepOut};
 use crate::wiring;
@@ -15,7 +16,7 @@ const LONG_BYTES: usize = 40_000;
 const BYTES_PER_TOKEN: usize = 5;
 const ANSWER_TOKENS: u32 = 1024;
 
-pub(super) async fn check(llm: Option<&Llm>, long: LongRequest) -> Vec<Finding> {
+pub(super) async fn check(llm: Option<&Llm>, budget: Budget, long: LongRequest) -> Vec<Finding> {
     let Some(llm) = llm else {
         return vec![Finding::ok("model: none is configured, keywords are read in its place")];
     };
@@ -26,11 +27,28 @@ pub(super) async fn check(llm: Option<&Llm>, long: LongRequest) -> Vec<Finding> 
             return vec![Finding::failure(what, "check the LLM_ variables")];
         }
     };
+    let limit = daily_limit(budget);
     let first = match model.step(&request("Call the tool check_status."), &mut |_| {}).await {
         Ok(step) => calls_tools(&llm.model, &step),
-        Err(error) => return vec![unusable(&llm.model, &error)],
+        Err(error) => return vec![unusable(&llm.model, &error), limit],
     };
-    vec![first, context(llm, model.as_ref(), long).await]
+    vec![first, context(llm, model.as_ref(), long).await, limit]
+}
+
+fn daily_limit(budget: Budget) -> Finding {
+    let cost = if budget.cost.is_some() { ", and DAILY_COST" } else { "" };
+    Finding::ok(match budget.tokens {
+        Some(tokens) => format!("model: a day's limit is {} tokens (DAILY_TOKENS){cost}", thousands(tokens)),
+        None => format!("model: a day has no limit of tokens (DAILY_TOKENS=off){cost}"),
+    })
+}
+
+/// `3000000` as `3,000,000`.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    groups.join(",")
 }
 
 fn calls_tools(name: &str, step: &StepOut) -> Finding {

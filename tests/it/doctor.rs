@@ -85,6 +85,7 @@ async fn where_all_is_well_each_line_says_so() {
     ok       Twilio: no text of the last week failed for want of a registration
     ok       model: a-model answers and calls tools (118 tokens)
     ok       model: it reads long requests whole (10101 tokens)
+    ok       model: a day's limit is 3,000,000 tokens (DAILY_TOKENS)
     ok       embeddings: an-embedder answers with 5 dimensions, 8 sentences in # ms
     ok       embeddings: unrelated sentences are up to 0.20 alike, related ones 1.00; the floor is 0.30
     ");
@@ -127,6 +128,26 @@ async fn a_misspelt_variable_is_told_with_the_one_that_was_meant() {
              hint: if LLM_MODEL is meant, rename it
     warning  configuration: RATE_LIMTI: not a setting
              hint: if RATE_LIMIT is meant, rename it
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_was_cut_at_its_dollar_is_a_warning_and_the_rest_of_a_hash_a_failure() {
+    let street = household().await;
+    street.cli.write(".env", "TZ=UTC\nCONSOLE_PASSWORD=\"correct$horse battery\"\n");
+    let ended = street.run(&["doctor"]);
+    assert_eq!((ended.code, ended.output.contains("horse")), (Some(0), false));
+    insta::assert_snapshot!(said(&ended, "configuration"), @r"
+    ok       configuration: what is set can be read
+    warning  configuration: CONSOLE_PASSWORD, line 2 of .env: the value has a $, and earlier versions left out the $ and the word behind it
+             hint: use the whole value as it is written, also where you typed what was left of it, and put it in single quotes
+    ");
+    street.cli.write(".env", "TZ=UTC\nCONSOLE_PASSWORD==19=19456,t=2,p=1\n");
+    let ended = street.run(&["doctor"]);
+    assert_eq!((ended.code, ended.output.contains("19456")), (Some(1), false));
+    insta::assert_snapshot!(said(&ended, "configuration"), @r"
+    failure  configuration: CONSOLE_PASSWORD, line 2 of .env: a part of an argon2id hash; put the whole hash in single quotes
+             hint: for example CONSOLE_PASSWORD='four words you remember'
     ");
 }
 
@@ -255,11 +276,13 @@ async fn a_model_without_tools_is_a_failure_and_a_short_context_a_warning() {
     failure  model: a-model answers, but did not call the tool that it was asked to (118 tokens)
              hint: set LLM_MODEL to a model that supports tools; with Ollama, its page has the tag "tools"
     ok       model: it reads long requests whole (10101 tokens)
+    ok       model: a day's limit is 3,000,000 tokens (DAILY_TOKENS)
     "#);
     insta::assert_snapshot!(of_the_model(Answers::WithTheCall, 4096).await, @r"
     ok       model: a-model answers and calls tools (118 tokens)
     warning  model: it read 4096 tokens of a request of at least 5621: its context is too short
              hint: give it 16,384 or more: OLLAMA_CONTEXT_LENGTH for Ollama, --ctx-size for llama.cpp
+    ok       model: a day's limit is 3,000,000 tokens (DAILY_TOKENS)
     ");
 }
 

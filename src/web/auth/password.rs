@@ -16,8 +16,10 @@ use crate::store::access;
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::db::{Db, DbError};
 
-/// Longer ones are not looked at.
+/// Longer ones are not looked at, in bytes.
 const LONGEST: usize = 1024;
+/// In characters.
+const SHORTEST: usize = 10;
 
 /// The configured password. Its debug output shows neither it nor its hash.
 #[derive(Debug, Clone)]
@@ -52,7 +54,7 @@ impl Password {
             return Err("longer than 1024 bytes");
         }
         if !text.starts_with("$argon2") {
-            return Ok(Self::Plain(text.into()));
+            return Self::plain(text);
         }
         let hash = PasswordHash::new(text).ok().filter(|hash| {
             hash.algorithm.as_str() == "argon2id"
@@ -61,6 +63,18 @@ impl Password {
                 && Params::try_from(hash).is_ok()
         });
         hash.map(|_| Self::Hash(text.into())).ok_or("not a whole argon2id hash")
+    }
+
+    fn plain(text: &str) -> Result<Self, &'static str> {
+        // Where `$` and the word behind it are replaced, the same rest is left of everybody's hash.
+        let is_of_a_hash = text.contains("argon2i") || text.contains("argon2d");
+        if is_of_a_hash || (text.contains(",t=") && text.contains(",p=")) {
+            return Err("a part of an argon2id hash; put the whole hash in single quotes");
+        }
+        if text.chars().count() < SHORTEST {
+            return Err("shorter than 10 characters, and so too easy to guess");
+        }
+        Ok(Self::Plain(text.into()))
     }
 }
 
@@ -172,11 +186,33 @@ mod tests {
             })
         };
         assert_eq!(kind("correct horse"), Ok("plain"));
-        assert_eq!(kind("$ecret"), Ok("plain"));
+        assert_eq!(kind("$ecret horse"), Ok("plain"));
         assert_eq!(kind(hash), Ok("hash"));
         assert_eq!(kind(&hash.replace("argon2id", "argon2i")), Err("not a whole argon2id hash"));
         assert_eq!(kind("$argon2id$v=19$m=19456,t=2,p=1"), Err("not a whole argon2id hash"));
         assert_eq!(kind(&"a".repeat(1025)), Err("longer than 1024 bytes"));
+    }
+
+    #[test]
+    fn what_is_left_of_a_hash_is_no_password() {
+        let hash =
+            "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzYWx0$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
+        let left = "a part of an argon2id hash; put the whole hash in single quotes";
+        for cut in ["=19=19456,t=2,p=1", "=19=65536,t=3,p=4+salt/hash", &hash[1..], &hash[9..]] {
+            assert_eq!(Password::read(cut).unwrap_err(), left, "{cut}");
+        }
+        let before_the_last_part = hash.rfind('$').unwrap();
+        for end in 7..=before_the_last_part {
+            assert_eq!(Password::read(&hash[..end]).unwrap_err(), "not a whole argon2id hash", "{end}");
+        }
+    }
+
+    #[test]
+    fn a_password_has_ten_characters_and_a_hash_is_not_measured() {
+        let short = "shorter than 10 characters, and so too easy to guess";
+        assert_eq!(Password::read("nine char").unwrap_err(), short);
+        assert_eq!(Password::read("ääääääääa").unwrap_err(), short);
+        assert!(Password::read("ten chars!").is_ok());
     }
 
     #[tokio::test]

@@ -1,0 +1,239 @@
+//! Parser for `.env` files. A value means what it shows: nothing is replaced in it, and a `$` is a character.
+
+/// One `NAME=value` assignment.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Assignment<'a> {
+    pub(super) name: &'a str,
+    pub(super) value: String,
+    /// One `$` outside single quotes and without a backslash each, in order.
+    pub(super) dollars: Vec<Dollar<'a>>,
+}
+
+/// A `$` that other readers of such files, as a shell or Docker Compose, replace together with the name behind it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Dollar<'a> {
+    /// Empty where no letter or digit follows.
+    pub(super) name: &'a str,
+    pub(super) form: DollarForm,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DollarForm {
+    /// `$name`
+    Plain,
+    /// `${name}`
+    Braced,
+}
+
+/// Line that cannot be read, with the name that it would set as far as it was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Malformed<'a> {
+    pub(super) name: Option<&'a str>,
+    pub(super) wrong: &'static str,
+}
+
+/// What the lines of a file set, each with the number of its first line, from 1.
+pub(super) fn parse(text: &str) -> Vec<(usize, Result<Assignment<'_>, Malformed<'_>>)> {
+    let mut rest = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    let (mut parsed, mut number) = (Vec::new(), 1);
+    while !rest.is_empty() {
+        let line = rest.lines().next().unwrap_or_default();
+        let is_blank = line.trim_start().is_empty() || line.trim_start().starts_with('#');
+        let assignment = if is_blank { Ok((None, rest)) } else { parse_assignment(rest) };
+        let after = match assignment {
+            Ok((assignment, after)) => {
+                parsed.extend(assignment.map(|assignment| (number, Ok(assignment))));
+                after
+            }
+            Err(malformed) => {
+                parsed.push((number, Err(malformed)));
+                rest
+            }
+        };
+        // A value in quotes may have ended lines below.
+        let end = rest.len() - after.len();
+        let next = rest[end..].find('\n').map_or(rest.len(), |at| end + at + 1);
+        number += rest[..next].matches('\n').count();
+        rest = &rest[next..];
+    }
+    parsed
+}
+
+type Parsed<'a, T> = Result<(T, &'a str), Malformed<'a>>;
+
+/// An assignment and the text behind its value.
+fn parse_assignment(text: &str) -> Parsed<'_, Option<Assignment<'_>>> {
+    let no_name = Malformed { name: None, wrong: "not NAME=value" };
+    let (mut name, mut rest) = split_name(text.trim_start());
+    if name == "export" && !skip_blanks(rest).starts_with('=') {
+        (name, rest) = split_name(skip_blanks(rest));
+    }
+    let Some(rest) = skip_blanks(rest).strip_prefix('=').filter(|_| !name.is_empty()) else {
+        return Err(no_name);
+    };
+    let malformed = |wrong| Malformed { name: Some(name), wrong };
+    let (value, dollars, rest) = parse_value(skip_blanks(rest)).map_err(malformed)?;
+    Ok((Some(Assignment { name, value, dollars }), rest))
+}
+
+fn split_name(text: &str) -> (&str, &str) {
+    let is_of_a_name = |mark: char| mark.is_ascii_alphanumeric() || mark == '_' || mark == '.';
+    if text.starts_with(|mark: char| mark.is_ascii_digit() || mark == '.') {
+        return ("", text);
+    }
+    text.split_at(text.find(|mark| !is_of_a_name(mark)).unwrap_or(text.len()))
+}
+
+fn skip_blanks(text: &str) -> &str {
+    text.trim_start_matches([' ', '\t', '\r'])
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quote {
+    None,
+    Single,
+    Double,
+}
+
+/// The value, its dollars, and the text behind it. As in a shell, quotes may begin and end anywhere in it.
+fn parse_value(text: &str) -> Result<(String, Vec<Dollar<'_>>, &str), &'static str> {
+    let (mut value, mut dollars, mut quote) = (String::new(), Vec::new(), Quote::None);
+    if text.starts_with('#') {
+        return Ok((value, dollars, text));
+    }
+    let mut marks = text.char_indices();
+    while let Some((at, mark)) = marks.next() {
+        match (quote, mark) {
+            (Quote::Single, '\'') | (Quote::Double, '"') => quote = Quote::None,
+            (Quote::Single, _) => value.push(mark),
+            (Quote::None | Quote::Double, '\\') => match marks.next() {
+                Some((_, escaped @ ('\\' | '\'' | '"' | '$' | ' '))) => value.push(escaped),
+                Some((_, 'n')) => value.push('\n'),
+                Some(_) | None => {
+                    return Err(
+                        "a backslash outside single quotes stands before another character than \\, ', \", $, n or a space",
+                    );
+                }
+            },
+            (Quote::None, '\'') => quote = Quote::Single,
+            (Quote::None, '"') => quote = Quote::Double,
+            (Quote::None, ' ' | '\t' | '\r' | '\n') => {
+                let behind = skip_blanks(&text[at..]);
+                let ends = behind.is_empty() || behind.starts_with(['#', '\n']);
+                return if ends {
+                    Ok((value, dollars, behind))
+                } else {
+                    Err("a value with spaces needs quotes")
+                };
+            }
+            (Quote::None | Quote::Double, '$') => {
+                dollars.push(dollar(&text[at + 1..]));
+                value.push(mark);
+            }
+            (Quote::None | Quote::Double, _) => value.push(mark),
+        }
+    }
+    if quote == Quote::None { Ok((value, dollars, "")) } else { Err("a quote is not closed") }
+}
+
+/// The `$` before this text.
+fn dollar(behind: &str) -> Dollar<'_> {
+    let braced = behind.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+    match braced {
+        Some((name, _)) => Dollar { name, form: DollarForm::Braced },
+        None => {
+            let end = behind.find(|mark: char| !mark.is_alphanumeric()).unwrap_or(behind.len());
+            Dollar { name: &behind[..end], form: DollarForm::Plain }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, proptest};
+
+    use super::{DollarForm, parse};
+
+    /// `NAME=value` of each assignment, and what is wrong with the other lines.
+    fn read(text: &str) -> Vec<String> {
+        let parsed = parse(text).into_iter().map(|(line, parsed)| match parsed {
+            Ok(assignment) => format!("{line} {}={}", assignment.name, assignment.value),
+            Err(malformed) => format!("{line} {:?} {}", malformed.name, malformed.wrong),
+        });
+        parsed.collect()
+    }
+
+    #[test]
+    fn a_value_means_what_it_shows_whatever_its_quotes() {
+        let hash = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA";
+        for quoted in [hash.to_owned(), format!("\"{hash}\""), format!("'{hash}'"), hash.replace('$', "\\$")]
+        {
+            assert_eq!(read(&format!("A={quoted}\n")), [format!("1 A={hash}")]);
+        }
+        assert_eq!(read("A=${HOME}/$B$"), ["1 A=${HOME}/$B$"]);
+    }
+
+    #[test]
+    fn quotes_comments_export_and_blanks_are_read_as_in_a_shell() {
+        let text = "\n# A=0\n A=1 # one\nB = '2 # $two' \nC=\"3 \\\"three\\\"\"#3\nexport D=4#four\nexport = 5\r\n\
+                    F=\nG= # none\nH=s\\ ix\nI=se'v e'n\nJ.K=\"\"\n";
+        let expected = [
+            "3 A=1",
+            "4 B=2 # $two",
+            "5 C=3 \"three\"#3",
+            "6 D=4#four",
+            "7 export=5",
+            "8 F=",
+            "9 G=",
+            "10 H=s ix",
+            "11 I=sev en",
+            "12 J.K=",
+        ];
+        assert_eq!(read(text), expected);
+    }
+
+    #[test]
+    fn a_value_in_quotes_may_have_several_lines() {
+        assert_eq!(read("A='1\n# 2\n3' # end\nB=4"), ["1 A=1\n# 2\n3", "4 B=4"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_belongs_to_no_name() {
+        assert_eq!(read("\u{FEFF}A=1"), ["1 A=1"]);
+    }
+
+    #[test]
+    fn a_malformed_line_is_numbered_and_named_and_the_next_one_read() {
+        let text = "hunter2 is it\nA=four words\nB='open\nC=a\\pp\n=x\n1D=y\nE=z\\";
+        let escape = "a backslash outside single quotes stands before another character than \\, ', \", $, n or a space";
+        let expected = [
+            "1 None not NAME=value".to_owned(),
+            "2 Some(\"A\") a value with spaces needs quotes".to_owned(),
+            "3 Some(\"B\") a quote is not closed".to_owned(),
+            format!("4 Some(\"C\") {escape}"),
+            "5 None not NAME=value".to_owned(),
+            "6 None not NAME=value".to_owned(),
+            format!("7 Some(\"E\") {escape}"),
+        ];
+        assert_eq!(read(text), expected);
+    }
+
+    #[test]
+    fn dollars_count_outside_single_quotes_and_without_a_backslash() {
+        let parsed = parse("A=$b_c\"${d-e}$\"'$f'\\$g$");
+        let dollars = &parsed[0].1.as_ref().unwrap().dollars;
+        let found: Vec<_> = dollars.iter().map(|dollar| (dollar.name, dollar.form)).collect();
+        let plain = DollarForm::Plain;
+        assert_eq!(found, [("b", plain), ("d-e", DollarForm::Braced), ("", plain), ("", plain)]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_file_is_read_and_a_value_in_single_quotes_survives(text in any::<String>(), value in "[^']*") {
+            for (line, _) in parse(&text) {
+                assert!(line <= text.lines().count());
+            }
+            assert_eq!(read(&format!("A='{value}'")), [format!("1 A={value}")]);
+        }
+    }
+}
