@@ -1,1 +1,3 @@
+ALTER TABLE users DROP COLUMN code_misses_day;
+ALTER TABLE users DROP COLUMN code_misses;
 PRAGMA application_id = 0;

@@ -214,7 +214,7 @@ pub struct Limits {
     pub budget: Budget,
 }
 
-/// Which deletions want a two-digit code in the answer.
+/// Which deletions want a code in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfirmCode {
     /// Several items, or very large ones.

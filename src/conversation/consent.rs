@@ -27,26 +27,24 @@ pub enum Soft {
     WrongCode,
 }
 
-/// Two digits that must come with the yes.
+/// Digits that must come with the yes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Code(u8);
+pub struct Code {
+    number: u16,
+    digits: usize,
+}
 
 impl Code {
-    /// Reads two digits; None for anything else.
+    /// Four digits, as they are drawn, or the two or three of an older or a played question; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
-        if digits { text.parse().ok().and_then(Self::new) } else { None }
-    }
-
-    /// None above 99.
-    pub fn new(number: u8) -> Option<Self> {
-        (number <= 99).then_some(Self(number))
+        let is_code = matches!(text.len(), 2..=4) && text.bytes().all(|byte| byte.is_ascii_digit());
+        Some(Self { number: text.parse().ok().filter(|_| is_code)?, digits: text.len() })
     }
 }
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:02}", self.0)
+        write!(f, "{:0width$}", self.number, width = self.digits)
     }
 }
 
@@ -278,9 +276,13 @@ mod tests {
     use super::*;
     use crate::conversation::reaction::looks_like_reaction;
 
+    fn two_digits(number: u8) -> Option<Code> {
+        Code::parse(&format!("{number:02}"))
+    }
+
     #[track_caller]
     fn check(text: &str, code: Option<u8>, expected: Answer) {
-        assert_eq!(read(text, code.and_then(Code::new), &[]), expected, "{text:?}");
+        assert_eq!(read(text, code.and_then(two_digits), &[]), expected, "{text:?}");
     }
 
     #[derive(Deserialize)]
@@ -296,7 +298,7 @@ mod tests {
         let cases: Vec<Case> =
             serde_json::from_str(include_str!("../../tests/data/confirm_cases.json")).unwrap();
         for case in cases {
-            let code = case.code.and_then(Code::new);
+            let code = case.code.and_then(two_digits);
             let languages: Vec<_> = case.langs.iter().filter_map(|code| Language::parse(code)).collect();
             let kind = match read(&case.text, code, &languages) {
                 _ if looks_like_reaction(&case.text) => "REACTION",
@@ -324,6 +326,19 @@ mod tests {
         }
         check("yes 07", Some(7), Answer::Yes);
         check("00", Some(0), Answer::Yes);
+    }
+
+    #[test]
+    fn a_code_is_compared_with_all_of_its_digits() {
+        for (code, right, wrong) in
+            [("0047", "yes 0047", "yes 47"), ("47", "47", "yes 0047"), ("4821", "4821", "482")]
+        {
+            let code = Code::parse(code);
+            assert_eq!(read(right, code, &[]), Answer::Yes, "{right:?}");
+            assert_eq!(read(wrong, code, &[]), Answer::Soft(Soft::WrongCode), "{wrong:?}");
+        }
+        assert_eq!(["", "7", "48213", "4 21", "+421", "-821"].map(Code::parse), [None; 6]);
+        assert_eq!(Code::parse("0047").map(|code| code.to_string()).as_deref(), Some("0047"));
     }
 
     #[test]
@@ -411,7 +426,7 @@ mod tests {
         #[test]
         fn a_yes_has_no_refusing_word_and_means_the_same_in_capitals(
             text in prop_oneof![said(), any::<String>()],
-            code in prop_oneof![Just(None), Just(Code::new(42)), Just(Code::new(7))],
+            code in prop_oneof![Just(None), Just(two_digits(42)), Just(two_digits(7))],
         ) {
             let all = ["es", "fr", "de", "pt", "it", "nl"].map(|code| Language::parse(code).unwrap());
             for languages in [&[][..], &all] {
@@ -437,12 +452,12 @@ mod tests {
             let digits: String = text.chars().filter(char::is_ascii_digit).collect();
             let answer = read(&text, None, &[]);
             assert!(answer != Answer::Yes || digits.is_empty(), "{text:?}");
-            let with_code = read(&text, Code::new(code), &[]);
+            let with_code = read(&text, two_digits(code), &[]);
             if with_code == Answer::Yes {
                 // Other digits mean the same as ours, and are no ASCII.
                 let asked_for = format!("{code:02}");
                 assert!(if text.is_ascii() { digits == asked_for } else { asked_for.contains(&digits) }, "{text:?} for {asked_for}");
-                assert_ne!(read(&text, Code::new((code + 1) % 100), &[]), Answer::Yes, "{text:?} with any code");
+                assert_ne!(read(&text, two_digits((code + 1) % 100), &[]), Answer::Yes, "{text:?} with any code");
             }
             assert!(with_code != Answer::No || answer == Answer::No, "{text:?}");
         }

@@ -11,7 +11,7 @@ const MOST_EPISODES_NAMED: usize = 4;
 /// Above this a bare yes is not enough.
 const CODE_FROM_BYTES: u64 = 100_000_000_000;
 
-/// When a question asks for a two-digit code beside the yes.
+/// When a question asks for a code beside the yes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodePolicy {
     /// For two or more items, or over 100 GB.

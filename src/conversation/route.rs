@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::consent::{self, Code, Language};
+use super::consent::{self, Code, Language, Soft};
 use super::orders;
 use super::origin::Origin;
 use super::quiet::Wish;
@@ -94,6 +94,8 @@ pub enum Route {
     Deny,
     /// The question goes out once more: the answer was unclear, too early, or came by a way that does not count.
     RepeatQuestion,
+    /// A yes with another code than the question's. What follows depends on how many there were.
+    WrongCode,
     /// Unclear a second time: the question is closed and nothing goes.
     CloseQuestion,
     /// Taken up only long after it was sent: that is told, and nothing is done.
@@ -270,6 +272,7 @@ fn with_open_question(situation: &Situation<'_>, question: &OpenQuestion, event:
     match consent::read(&event.body, question.code, situation.languages) {
         consent::Answer::Yes if question.denied_since => Route::Deny,
         consent::Answer::Yes if counts(question, event) => Route::Confirm,
+        consent::Answer::Soft(Soft::WrongCode) => Route::WrongCode,
         consent::Answer::Yes | consent::Answer::Soft(_) => unclear,
         consent::Answer::No => Route::Deny,
         consent::Answer::Other => talk(situation, event),
@@ -284,7 +287,9 @@ fn counts(question: &OpenQuestion, event: &InboundEvent) -> bool {
         Via::Fallback | Via::Recovery => false,
     };
     let heard = event.to.way() == question.way;
-    direct && heard && !question.disturbed && question.armed_at.is_some_and(|armed| event.received_at > armed)
+    // The operator answers this question by its button in the console, whatever was sent after it.
+    let undisturbed = !question.disturbed || event.origin == Origin::Button;
+    direct && heard && undisturbed && question.armed_at.is_some_and(|armed| event.received_at > armed)
 }
 
 fn without_question(situation: &Situation<'_>, event: &InboundEvent) -> Route {
@@ -491,6 +496,9 @@ mod tests {
             check(&ann(), Some(&open()), &InboundEvent { via, ..text("yes") }, Route::RepeatQuestion);
         }
         check(&ann(), Some(&OpenQuestion { denied_since: true, ..open() }), &text("yes"), Route::Deny);
+        let disturbed = OpenQuestion { disturbed: true, ..open() };
+        let button = InboundEvent { origin: Origin::Button, via: Via::Local, ..text("yes") };
+        check(&ann(), Some(&disturbed), &button, Route::Confirm);
     }
 
     #[test]
@@ -499,6 +507,21 @@ mod tests {
             check(&ann(), Some(&open()), &text(body), Route::RepeatQuestion);
             check(&ann(), Some(&OpenQuestion { repeats: 1, ..open() }), &text(body), Route::CloseQuestion);
         }
+    }
+
+    #[test]
+    fn only_a_yes_with_another_code_is_a_wrong_code() {
+        let coded = OpenQuestion { code: Code::parse("4821"), ..open() };
+        for (body, expected) in [
+            ("yes 4821", Route::Confirm),
+            ("yes 4822", Route::WrongCode),
+            ("48", Route::WrongCode),
+            ("yes", Route::RepeatQuestion),
+            ("no", Route::Deny),
+        ] {
+            check(&ann(), Some(&coded), &text(body), expected);
+        }
+        check(&ann(), Some(&open()), &text("yes 4822"), Route::Turn(Brain::Model));
     }
 
     #[test]

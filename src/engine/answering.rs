@@ -77,6 +77,18 @@ impl Beginning<'_> {
         Ok(Begun::Answered)
     }
 
+    /// Closes a question that was answered unclearly for the second time.
+    pub(super) fn close_unclear(
+        &mut self,
+        user: &User,
+        scene: &Scene,
+        events: &[InboundEvent],
+    ) -> QueryResult<Begun> {
+        pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
+        let text = format!("I did not get a clear yes. {} Ask again if you want it gone.", scene.kept());
+        self.answer(user, Kind::Deny, events, &text)
+    }
+
     /// One text for all that are too old for the same reason.
     pub(super) fn too_old(&mut self, user: &User, scene: &Scene, why: TooOld) -> QueryResult<Begun> {
         let same = |event: &&InboundEvent| route::too_old(event, scene.resumed_at) == Some(why);

@@ -194,6 +194,10 @@ impl Beginning<'_> {
         waiting: &[InboundEvent],
     ) -> QueryResult<Begun> {
         let first = &waiting[..1];
+        let wants_a_yes = matches!(route, Route::Confirm | Route::RepeatQuestion | Route::WrongCode);
+        if wants_a_yes && self.is_suspended(user, &first[0])? {
+            return self.refuse_suspended(user, first);
+        }
         match route {
             Route::Skip(skip) => self.skip(&first[0], skip.reason()),
             Route::OptOut => self.opt_out(user, &first[0]),
@@ -207,12 +211,8 @@ impl Beginning<'_> {
                 self.answer(user, Kind::Deny, &waiting[..=through_the_no], "OK, kept.")
             }
             Route::RepeatQuestion => self.repeat(user, scene, first),
-            Route::CloseQuestion => {
-                pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
-                let text =
-                    format!("I did not get a clear yes. {} Ask again if you want it gone.", scene.kept());
-                self.answer(user, Kind::Deny, first, &text)
-            }
+            Route::WrongCode => self.wrong_code(user, scene, first),
+            Route::CloseQuestion => self.close_unclear(user, scene, first),
             Route::LateAnswer => {
                 let text = scene.ended.as_ref().map(|ended| ended.answer.clone());
                 self.answer(user, Kind::Command, first, text.as_deref().unwrap_or("Nothing is open."))

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::begin::{Beginning, Begun, Scene};
+use super::code_guesses::{SUSPENDED, SUSPENDED_NOW};
 use super::ending::WayBack;
 use super::joining::{self, Blocking};
 use super::{upkeep, wishes};
@@ -16,6 +17,7 @@ use crate::conversation::way::Way;
 use crate::conversation::{deletion, naming, onboarding, route};
 use crate::store::approvals::{self, Approval, End, Found, Matter, NewApproval, Settled};
 use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::code_misses::MissOutcome;
 use crate::store::household::{self, Change};
 use crate::store::ledger;
 use crate::store::memory::groups::{self, Heard};
@@ -64,10 +66,18 @@ impl Beginning<'_> {
         events: &[InboundEvent],
         (verdict, code): (Verdict, &FourDigits),
     ) -> QueryResult<Begun> {
+        if self.is_suspended(admin, &events[0])? {
+            return self.answer_dropping(admin, scene, events, SUSPENDED);
+        }
         let text = match approvals::find(self.conn, code, self.now)? {
             Found::Unknown => {
                 approvals::count_miss(self.conn)?;
-                "No request has that code. Text USERS to see what is open.".to_owned()
+                match self.count_guess(admin, &events[0])? {
+                    MissOutcome::Counted => {
+                        "No request has that code. Text USERS to see what is open.".to_owned()
+                    }
+                    MissOutcome::Suspended => SUSPENDED_NOW.to_owned(),
+                }
             }
             Found::Dead => "That code does not work any more. Text USERS for a fresh one.".to_owned(),
             Found::Ended(end, by) => self.how_it_ended(end, by)?,

@@ -6,6 +6,7 @@ mod answering;
 mod asking;
 mod begin;
 mod calling;
+mod code_guesses;
 mod codes;
 pub mod console;
 mod deeds;

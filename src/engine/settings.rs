@@ -27,7 +27,7 @@ pub struct Settings {
     /// Quiet time that lets quick texts share a turn.
     pub coalesce: Duration,
     pub code_policy: CodePolicy,
-    /// Draws the two-digit code of a question.
+    /// Where the codes of questions and requests come from.
     pub codes: Codes,
     pub languages: Vec<Language>,
     pub limits: Limits,
@@ -95,13 +95,12 @@ pub enum Codes {
 }
 
 impl Codes {
-    /// The two digits of a question.
+    /// The code of a question: four digits, or the two of a fixed one.
     pub(super) fn draw(self) -> String {
-        let code = match self {
-            Self::Random => rand::random_range(0..100_u8),
-            Self::Fixed(code) => code,
-        };
-        format!("{code:02}")
+        match self {
+            Self::Random => format!("{:04}", rand::random_range(0..10_000_u16)),
+            Self::Fixed(code) => format!("{code:02}"),
+        }
     }
 
     /// The four digits of what waits for an admin, one after the other until one is free.

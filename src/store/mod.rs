@@ -13,6 +13,7 @@ pub mod backlog;
 pub mod backup;
 pub mod boot;
 pub mod calls;
+pub mod code_misses;
 mod codec;
 pub mod console;
 pub mod conversations;

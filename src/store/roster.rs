@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Conn;
 use super::audit::{self, By, Entry, Subject};
+use super::code_misses::{self, CodeMisses};
 use super::codec::{role_word, time};
 use super::quotas::{self, Own};
 use super::schema::{conversations, inbound_events, turns, users};
@@ -20,6 +21,7 @@ pub struct Person {
     pub movies: Limit,
     pub seasons: Limit,
     pub last_text: Option<Timestamp>,
+    pub code_misses: CodeMisses,
 }
 
 /// How many someone may add within the household's time.
@@ -69,7 +71,8 @@ fn with_limits(conn: &mut Conn, user: User) -> QueryResult<Person> {
         .optional()?;
     let limit = |own: Option<u32>| own.map_or(Limit::Household, Limit::Own);
     let last_text = last.map(time).transpose()?;
-    Ok(Person { user, movies: limit(own.movies), seasons: limit(own.seasons), last_text })
+    let code_misses = code_misses::load(conn, user.id)?;
+    Ok(Person { code_misses, user, movies: limit(own.movies), seasons: limit(own.seasons), last_text })
 }
 
 /// A conversation without what was said in it.

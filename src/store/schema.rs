@@ -519,6 +519,8 @@ diesel::table! {
         quiet_from -> Nullable<BigInt>,
         quiet_to -> Nullable<BigInt>,
         test -> BigInt,
+        code_misses -> BigInt,
+        code_misses_day -> Nullable<Text>,
     }
 }
 

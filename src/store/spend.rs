@@ -22,6 +22,10 @@ impl Day {
     pub fn of(at: Timestamp, zone: &TimeZone) -> Self {
         Self(at.to_zoned(zone.clone()).date().to_string())
     }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 impl fmt::Display for Day {

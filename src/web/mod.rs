@@ -127,6 +127,7 @@ pub fn console_router(console: Console) -> Router {
         .route("/users/{id}", get(user::show))
         .route("/users/{id}/approve", post(changing::approve))
         .route("/users/{id}/block", post(changing::block))
+        .route("/users/{id}/lift-suspension", post(changing::lift_suspension))
         .route("/users/{id}/settings", post(changing::change))
         .route("/users/{id}/forget", post(changing::forget))
         .route("/users/{id}/export", post(changing::export))

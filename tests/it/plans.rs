@@ -14,6 +14,7 @@ use dialarr::store::console::deliveries::Which;
 use dialarr::store::console::search::{self, Below, Wanted};
 use dialarr::store::console::{NEWEST, audit, deliveries, figures, home, people, spending, talks, thread};
 use dialarr::store::db::Db;
+use dialarr::store::spend::Day;
 use dialarr::store::stream::snapshot;
 use dialarr::store::users::{self, Newcomer};
 use dialarr::store::{Conn, resending};
@@ -22,6 +23,7 @@ use diesel::connection::{
 };
 use diesel::prelude::*;
 use diesel::sql_types::Text;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -152,7 +154,7 @@ async fn looks_at_every_page(world: &World) {
     let (long_ago, rate) = (now - SignedDuration::from_hours(24 * 30), Rate::parse("10/7d"));
     let looks = move |conn: &mut Conn| {
         let ann = users::by_phone(conn, &ann)?.unwrap().id;
-        home::needs(conn, long_ago, now)?;
+        home::needs(conn, long_ago, &Day::of(now, &TimeZone::UTC), now)?;
         figures::since(conn, long_ago)?;
         spending::since(conn, "2026-10-20")?;
         spending::of_person(conn, ann, "2026-10-20")?;

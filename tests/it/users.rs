@@ -1,5 +1,10 @@
 //! `dialarr users` as an operator sees it.
 
+use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::store::spend::Day;
+use dialarr::store::{Conn, code_misses, db, roster};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::harness::cli::{Cli, Ended};
@@ -95,6 +100,23 @@ fn what_is_set_of_a_person_is_told_and_nothing_else_changes() {
 }
 
 #[test]
+fn a_person_who_is_suspended_after_wrong_codes_is_shown_so_and_allowed_again() {
+    let cli = household();
+    let guesses = |conn: &mut Conn| {
+        let sam = roster::by_phone(conn, &PhoneNumber::parse(SAM).unwrap())?.unwrap();
+        let now = Timestamp::now();
+        // A day ahead counts as today, so that midnight in between does not matter.
+        let day = Day::of(now + SignedDuration::from_hours(48), &TimeZone::UTC);
+        (0..5).try_for_each(|_| code_misses::count_miss(conn, sam, &day, now).map(drop))
+    };
+    db::visit(&cli.path("dialarr.db"), guesses).unwrap();
+    let line = "suspended by text: until tomorrow, after too many wrong codes";
+    assert!(done(cli.run(&["users", "show", SAM], &[])).contains(line));
+    assert!(!done(cli.run(&["users", "unsuspend", SAM], &[])).contains(line));
+    assert!(!done(cli.run(&["users", "show", SAM], &[])).contains(line));
+}
+
+#[test]
 fn an_admin_can_be_demoted_unless_nobody_else_is_one() {
     let cli = household();
     let last = "this is the last active admin; hint: dialarr users promote";
@@ -113,6 +135,7 @@ fn a_number_that_nobody_has_is_told_with_a_hint() {
     for command in [
         &["users", "show", "+15550100125"][..],
         &["users", "promote", "+15550100125"],
+        &["users", "unsuspend", "+15550100125"],
         &["users", "demote", "+15550100125"],
         &["users", "set", "+15550100125", "--add", "on"],
         &["users", "forget", "+15550100125", "--yes"],

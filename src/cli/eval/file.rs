@@ -19,7 +19,7 @@ pub(super) struct File {
     pub(super) now: String,
     #[serde(default = "five_minutes")]
     pub(super) confirm_ttl_s: i64,
-    /// The two-digit code in place of a random one.
+    /// The code of a question, in two digits, in place of a random one.
     pub(super) code: Option<String>,
     pub(super) users: BTreeMap<String, UserEntry>,
     pub(super) libraries: BTreeMap<String, LibraryEntry>,

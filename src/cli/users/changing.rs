@@ -11,11 +11,13 @@ use crate::config::Config;
 use crate::conversation::transcript::{Address, PhoneNumber};
 use crate::engine::joining::{self, Blocking};
 use crate::store::audit::By;
+use crate::store::code_misses;
 use crate::store::db;
 use crate::store::privacy;
 use crate::store::privacy::forget::{self, Forgetting};
 use crate::store::privacy::sweep::Swept;
 use crate::store::roster::{self, Changed, Changes};
+use crate::store::spend::Day;
 use crate::store::users::{self, Newcomer};
 
 /// What has to be typed before someone is forgotten.
@@ -61,6 +63,19 @@ pub(super) fn block(config: &Config, number: &PhoneNumber) -> anyhow::Result<()>
         (Blocking::Blocked, person) => print(&in_full(&person, &config.time_zone)),
         (Blocking::LastAdmin, _) => bail!("block {}: {}", number.as_str(), last_admin()),
     }
+}
+
+/// Of a person who is not suspended nothing changes.
+pub(super) fn unsuspend(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
+    let now = Clock::System.now();
+    let today = Day::of(now, &config.time_zone);
+    let person = db::visit(database(config)?, |conn| {
+        with_person(conn, number, |conn, user| {
+            code_misses::lift(conn, user, &today, By::Shell, now)?;
+            roster::person(conn, user)
+        })
+    })?;
+    print(&in_full(&person.with_context(|| unknown(number))?, &config.time_zone))
 }
 
 pub(super) fn forget(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {

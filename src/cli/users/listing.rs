@@ -5,10 +5,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::{database, print, unknown, with_person};
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::conversation::transcript::{PhoneNumber, Rights, Role, Status, User};
 use crate::store::db;
 use crate::store::roster::{self, Limit, Person, Talk};
+use crate::store::spend::Day;
 
 const CONVERSATIONS_SHOWN: i64 = 20;
 const GAP: &str = "  ";
@@ -46,6 +48,8 @@ pub(super) fn show(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> 
 /// A line for each thing that can be changed, as after a change.
 pub(super) fn in_full(person: &Person, zone: &TimeZone) -> String {
     let user = &person.user;
+    let is_suspended = person.code_misses.suspend_on(&Day::of(Clock::System.now(), zone));
+    let suspended = is_suspended.then_some("suspended by text: until tomorrow, after too many wrong codes\n");
     let lines = [
         ("number", user.phone.as_str().to_owned()),
         ("name", name(user)),
@@ -57,7 +61,8 @@ pub(super) fn in_full(person: &Person, zone: &TimeZone) -> String {
         ("opted out", opted_out(user).to_owned()),
         ("last text", last_text(person, zone)),
     ];
-    lines.map(|(what, value)| format!("{what}: {value}\n")).concat()
+    let lines = lines.map(|(what, value)| format!("{what}: {value}\n")).concat();
+    format!("{lines}{}", suspended.unwrap_or_default())
 }
 
 fn conversations(talks: &[Talk], zone: &TimeZone) -> String {

@@ -37,6 +37,11 @@ pub enum Users {
         #[arg(value_parser = values::number)]
         number: PhoneNumber,
     },
+    /// Let a person delete and approve by text again after too many wrong codes
+    Unsuspend {
+        #[arg(value_parser = values::number)]
+        number: PhoneNumber,
+    },
     /// Make a person an admin
     Promote {
         #[arg(value_parser = values::number)]
@@ -103,6 +108,7 @@ pub(super) fn run(config: &Config, command: &Users) -> anyhow::Result<()> {
         Users::Show { number } => listing::show(config, number),
         Users::Approve { number } => changing::approve(config, number),
         Users::Block { number } => changing::block(config, number),
+        Users::Unsuspend { number } => changing::unsuspend(config, number),
         Users::Promote { number } => changing::change(config, number, &role(Role::Admin)),
         Users::Demote { number } => changing::change(config, number, &role(Role::Member)),
         Users::Set(set) => changing::change(config, &set.number, &set.changes.read()),

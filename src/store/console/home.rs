@@ -9,8 +9,9 @@ use crate::conversation::transcript::{ConversationId, User, UserId};
 use crate::store::approvals::{self, Approval, Matter};
 use crate::store::codec::time;
 use crate::store::schema::{conversations, outbox, pauses, tool_calls, turns};
+use crate::store::spend::Day;
 use crate::store::written::Written;
-use crate::store::{Conn, QueryResult, joining, outbox as texts, users as people};
+use crate::store::{Conn, QueryResult, code_misses, joining, outbox as texts, users as people};
 
 const FAILED_TURN: Written = Written("turns.state IN ('FAILED','ERROR')");
 const UNKNOWN_CALL: Written = Written("tool_calls.state = 'unknown'");
@@ -27,6 +28,8 @@ pub struct Needs {
     pub wishes: Vec<(Approval, User)>,
     /// Admins who hear of nothing.
     pub silent_admins: Vec<User>,
+    /// Users who may delete and approve nothing by text today.
+    pub suspended: Vec<User>,
     /// Texts and changes of which nobody knows yet whether they took place.
     pub unknown: Vec<Unknown>,
     pub broken: Vec<Broken>,
@@ -56,7 +59,7 @@ pub struct Broken {
 }
 
 /// `since`: how far back failures are told of.
-pub fn needs(conn: &mut Conn, since: Timestamp, now: Timestamp) -> QueryResult<Needs> {
+pub fn needs(conn: &mut Conn, since: Timestamp, today: &Day, now: Timestamp) -> QueryResult<Needs> {
     let paused: Option<i64> = pauses::table.filter(PAUSED).select(pauses::begun_at).first(conn).optional()?;
     let named = joining::named(conn)?;
     let newcomers = named.into_iter().map(|id| people::get(conn, id)).collect::<QueryResult<_>>()?;
@@ -73,6 +76,7 @@ pub fn needs(conn: &mut Conn, since: Timestamp, now: Timestamp) -> QueryResult<N
         newcomers,
         wishes,
         silent_admins,
+        suspended: code_misses::load_suspended(conn, today)?,
         unknown: unknown(conn)?,
         broken: broken(conn, since)?,
     })

@@ -123,6 +123,7 @@ fn make_anonymous(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
             (users::can_add.eq(0), users::can_delete.eq(0), users::can_4k.eq(0)),
             (users::movie_limit.eq(None::<i64>), users::season_limit.eq(None::<i64>)),
             (users::opted_out_at.eq(None::<i64>), users::waiting_since.eq(None::<i64>)),
+            (users::code_misses.eq(0), users::code_misses_day.eq(None::<String>)),
             (users::forgotten_at.eq(ms(now)), users::updated_at.eq(ms(now))),
         ))
         .execute(conn)

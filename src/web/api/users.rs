@@ -13,6 +13,7 @@ use crate::conversation::transcript::{self, PhoneNumber, Role, Status, UserId};
 use crate::engine::operator::{Clearing, Joining};
 use crate::store::console::Listed;
 use crate::store::roster;
+use crate::store::spend::Day;
 use crate::web::auth::Caller;
 use crate::web::console::Console;
 use crate::web::problem::Problem;
@@ -34,6 +35,8 @@ pub(super) struct User {
     may_4k: bool,
     /// They wrote STOP: no text of ours reaches them.
     opted_out: bool,
+    /// Too many wrong codes came from their number today: they delete and approve nothing by text until tomorrow.
+    codes_suspended: bool,
     /// Made in the console, to try things out: what they are told is only shown there.
     test: bool,
     #[schema(format = DateTime)]
@@ -41,8 +44,8 @@ pub(super) struct User {
 }
 
 impl User {
-    fn of(person: roster::Person) -> Self {
-        let roster::Person { user, last_text, .. } = person;
+    fn from_person(person: roster::Person, today: &Day) -> Self {
+        let roster::Person { user, last_text, code_misses, .. } = person;
         Self {
             id: user.id.0,
             phone: user.phone.as_str().to_owned(),
@@ -60,6 +63,7 @@ impl User {
             may_delete: user.rights.may_delete(),
             may_4k: user.rights.may_four_k(),
             opted_out: user.opted_out,
+            codes_suspended: code_misses.suspend_on(today),
             test: user.test,
             last_text_at: last_text.map(iso),
         }
@@ -125,7 +129,8 @@ pub(super) async fn list(
     let goes_on = rows.len() > place.fits;
     rows.truncate(place.fits);
     let older = rows.last().map(|person| person.user.id.0).filter(|_| goes_on);
-    Ok(Json(Page::of(Listed { rows, older }, User::of)))
+    let today = today(&console);
+    Ok(Json(Page::of(Listed { rows, older }, |person| User::from_person(person, &today))))
 }
 
 /// Let somebody in, as an admin does by text
@@ -175,13 +180,17 @@ async fn changed(console: &Console, id: i64, joining: Joining) -> Result<Json<Us
     match joining {
         Joining::Done => {
             let person = console.db.read(move |conn| roster::person(conn, UserId(id))).await;
-            Ok(Json(User::of(person.map_err(unavailable)?)))
+            Ok(Json(User::from_person(person.map_err(unavailable)?, &today(console))))
         }
         Joining::LastAdmin => {
             Err(Problem::new(StatusCode::CONFLICT, "they are the last active admin, make another one first"))
         }
         Joining::Nobody => Err(nobody()),
     }
+}
+
+fn today(console: &Console) -> Day {
+    Day::of(console.clock.now(), &console.zone)
 }
 
 /// What was ended.

@@ -18,7 +18,7 @@ use crate::web::auth::Operator;
 const FITS: usize = 50;
 
 /// The kinds of changes, in words.
-const KINDS: [(&str, &str); 41] = [
+const KINDS: [(&str, &str); 43] = [
     ("write", "Began a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Found a change made"),
@@ -27,6 +27,8 @@ const KINDS: [(&str, &str); 41] = [
     ("delete_done", "Ended a deletion"),
     ("approve", "Let in"),
     ("block", "Blocked"),
+    ("suspend_codes", "Suspended deletions and approvals by text"),
+    ("lift_suspension", "Allowed deletions and approvals by text again"),
     ("set", "Changed settings"),
     ("quota", "Changed the limit"),
     ("approve_deletion", "Approved a deletion"),

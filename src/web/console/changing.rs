@@ -15,9 +15,11 @@ use crate::conversation::naming::Name;
 use crate::conversation::transcript::{Role, UserId};
 use crate::engine::operator::Joining;
 use crate::store::audit::{self, By, Entry, Subject};
+use crate::store::code_misses::{self, LiftOutcome};
 use crate::store::privacy::export;
 use crate::store::privacy::forget::{self, Forgetting};
 use crate::store::roster::{self, Changed, Changes, Limit, Person};
+use crate::store::spend::Day;
 use crate::web::auth::SignedForm;
 
 /// What has to be typed before somebody is forgotten.
@@ -71,6 +73,26 @@ fn joined(joining: Joining, done: Said) -> Result<Said, Failure> {
         Joining::LastAdmin => Ok(Said::LastAdmin),
         Joining::Nobody => Err(Failure::Missing),
     }
+}
+
+/// Allows deletions and approvals by text again after too many wrong codes.
+pub(in crate::web) async fn lift_suspension(
+    State(console): State<Console>,
+    Id(id): Id,
+    SignedForm(Press {}): SignedForm<Press>,
+) -> Shown {
+    let (now, user) = (console.clock.now(), UserId(id));
+    let today = Day::of(now, &console.zone);
+    let lifting = console.db.write(move |conn| match roster::known(conn, user)? {
+        Some(_) => code_misses::lift(conn, user, &today, By::Console, now).map(Some),
+        None => Ok(None),
+    });
+    let said = match lifting.await? {
+        None => return Err(Failure::Missing),
+        Some(LiftOutcome::Lifted) => Said::SuspensionLifted,
+        Some(LiftOutcome::NotSuspended) => Said::NotSuspended,
+    };
+    Ok(back(&format!("/users/{id}"), said))
 }
 
 /// All that can be changed; a box that is not ticked is not sent.

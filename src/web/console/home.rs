@@ -110,15 +110,18 @@ pub(in crate::web) async fn show(
 ) -> Shown {
     let now = console.clock.now();
     let today = beginning_of_day(now, &console);
-    let day = Day::of(now, &console.zone).to_string();
+    let day = Day::of(now, &console.zone);
     let read = console.db.read(move |conn| {
         let since = now - LATELY;
         let failed = deliveries::list(conn, Which::Failed, NEWEST, FAILED_TEXTS + 1)?;
         Ok(Read {
-            needs: needs(conn, since, now)?,
+            needs: needs(conn, since, &day, now)?,
             failed: failed.rows.into_iter().filter(|text| text.at >= since).collect(),
             today: figures::since(conn, today)?,
-            spent: spending::since(conn, &day)?.days.into_values().fold(Spent::default(), Spent::plus),
+            spent: spending::since(conn, day.as_str())?
+                .days
+                .into_values()
+                .fold(Spent::default(), Spent::plus),
             talks: talks::latest(conn, TALKS)?,
         })
     });
@@ -212,7 +215,16 @@ fn troubles(needs: &Needs, failed: &[Delivery], console: &Console) -> Vec<Troubl
         at: None,
         path: format!("/users/{}", admin.id),
     });
-    unknown.chain(failed).chain(broken).chain(silent).collect()
+    let suspended = needs.suspended.iter().map(|user| Trouble {
+        what: "Too many wrong codes",
+        who: None,
+        about: called(user),
+        why: "deletions and approvals by text are suspended until tomorrow; their page can allow them again"
+            .to_owned(),
+        at: None,
+        path: format!("/users/{}", user.id),
+    });
+    suspended.chain(unknown).chain(failed).chain(broken).chain(silent).collect()
 }
 
 impl Trouble {

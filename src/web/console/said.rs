@@ -51,6 +51,8 @@ outcomes! {
         "Erased. If the number stands in ADMIN_PHONE or PHONE_WHITELIST, take it out: it is known again at the next \
          start otherwise.";
     Busy, Warn, "busy", "Nothing was erased: a text of theirs is being worked on. Try again in a moment.";
+    SuspensionLifted, Good, "allowed-again", "They can delete and approve by text again.";
+    NotSuspended, Warn, "not-suspended", "Nothing was suspended.";
     FactNoted, Good, "fact-noted", "Noted. It holds from the next text on.";
     FactForgotten, Good, "fact-forgotten", "Forgotten.";
     Dismissed, Good, "dismissed", "Dismissed.";

@@ -21,6 +21,7 @@ use crate::store::console::spending::{self, Spent};
 use crate::store::console::talks::{self, Talk};
 use crate::store::console::{Listed, NEWEST};
 use crate::store::memory::facts::{self as kept, Suggestion};
+use crate::store::spend::Day;
 use crate::web::auth::Operator;
 
 const FITS: usize = 10;
@@ -48,6 +49,8 @@ struct Page {
     since: When,
     last_text: Option<When>,
     opted_out: Option<When>,
+    /// Deletions and approvals by text, after too many wrong codes.
+    is_suspended: bool,
     notices: String,
     form: Form,
     is_admin: bool,
@@ -150,6 +153,7 @@ impl Page {
             since: console.when(known.since),
             last_text: known.person.last_text.map(|at| console.when(at)),
             opted_out: known.opted_out_at.map(|at| console.when(at)),
+            is_suspended: known.person.code_misses.suspend_on(&Day::of(console.clock.now(), &console.zone)),
             notices: notices(known),
             form: Form::of(known, (movies, seasons)),
             is_admin: role == Role::Admin,

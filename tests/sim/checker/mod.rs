@@ -1,6 +1,7 @@
 //! Whether a schedule kept every promise: a judgement over the database and what the peers saw, and nothing else.
 
 mod deletions;
+mod guesses;
 mod household;
 mod requests;
 mod texts;
@@ -66,6 +67,7 @@ pub(crate) fn check(
     texts::check(&mut evidence);
     household::check(&mut evidence);
     requests::check(&mut evidence);
+    guesses::check(&mut evidence);
     let secrets = format!("{records:?}").contains(SECRET);
     evidence.expect(!secrets, || "I13 a row holds a secret".to_owned());
     let broken = evidence.broken;
@@ -218,6 +220,7 @@ fn tally(records: &Records, seen: &[Seen]) -> Tally {
         ("wishes approved", records.approvals.iter().filter(|asked| is(asked, "delete", "approved")).count()),
         ("wishes denied", records.approvals.iter().filter(|asked| is(asked, "delete", "denied")).count()),
         ("pauses", records.pauses.len()),
+        ("suspended", records.notes.iter().filter(|note| word(note, "kind") == "suspend_codes").count()),
         ("questions", outbox(&|text| word(text, "kind") == "confirm_prompt")),
         ("sent again", outbox(&|text| number(text, "attempts") > 1)),
         ("fate was open", outbox(&|text| !text["unknown_at"].is_null())),

@@ -1,0 +1,87 @@
+//! Wrong codes by text: they are counted, and after five in a day their sender deletes and approves nothing by text.
+
+use super::begin::{Beginning, Begun, Scene};
+use super::ending::WayBack;
+use crate::conversation::naming::called;
+use crate::conversation::origin::Origin;
+use crate::conversation::transcript::{ChannelKind, InboundEvent, User};
+use crate::store::code_misses::{self, MissOutcome};
+use crate::store::spend::Day;
+use crate::store::turns::Kind;
+use crate::store::{QueryResult, outbox, users};
+
+/// Answer to the wrong code that suspends its sender.
+pub(super) const SUSPENDED_NOW: &str = "There were too many wrong codes today, so until tomorrow I delete and approve \
+                                        nothing by text. It can be done in the console. If it was not you, somebody \
+                                        may be texting in your name.";
+/// Answer to a yes and to every command with a code while they are suspended.
+pub(super) const SUSPENDED: &str = "There were too many wrong codes today, so until tomorrow I delete and approve \
+                                    nothing by text. It can be done in the console.";
+
+impl Beginning<'_> {
+    /// Whether this text may neither confirm nor approve.
+    pub(super) fn is_suspended(&mut self, user: &User, event: &InboundEvent) -> QueryResult<bool> {
+        if !can_guess(event) {
+            return Ok(false);
+        }
+        let misses = code_misses::load(self.conn, user.id)?;
+        Ok(misses.suspend_on(&Day::of(self.now, &self.settings.zone)))
+    }
+
+    /// Answers a yes while confirming is suspended. The question stays open: the operator can confirm it in the console.
+    pub(super) fn refuse_suspended(&mut self, user: &User, events: &[InboundEvent]) -> QueryResult<Begun> {
+        self.answer(user, Kind::Deny, events, SUSPENDED)
+    }
+
+    /// A yes with a wrong code: the question is repeated once and then closed.
+    pub(super) fn wrong_code(
+        &mut self,
+        user: &User,
+        scene: &Scene,
+        events: &[InboundEvent],
+    ) -> QueryResult<Begun> {
+        let repeats = scene.pending.as_ref().map_or(0, |open| open.repeats);
+        match (self.count_guess(user, &events[0])?, repeats) {
+            (MissOutcome::Suspended, _) => self.answer(user, Kind::Deny, events, SUSPENDED_NOW),
+            (MissOutcome::Counted, 0) => self.repeat(user, scene, events),
+            (MissOutcome::Counted, _) => self.close_unclear(user, scene, events),
+        }
+    }
+
+    /// Counts a wrong code. The other admins hear of the one that suspends its sender.
+    pub(super) fn count_guess(&mut self, user: &User, event: &InboundEvent) -> QueryResult<MissOutcome> {
+        if !can_guess(event) {
+            return Ok(MissOutcome::Counted);
+        }
+        let today = Day::of(self.now, &self.settings.zone);
+        let outcome = code_misses::count_miss(self.conn, user.id, &today, self.now)?;
+        if outcome == MissOutcome::Suspended {
+            self.notify_other_admins(user, &today)?;
+        }
+        Ok(outcome)
+    }
+
+    fn notify_other_admins(&mut self, user: &User, today: &Day) -> QueryResult<()> {
+        let name = called(user);
+        let body = format!(
+            "Too many wrong codes came from the number of {name} today. Until tomorrow {name} can delete and \
+                 approve nothing by text. If it was somebody else, the number may be forged. The console can lift this."
+        );
+        let key = format!("codes:{}:{today}", user.id);
+        for admin in users::admins(self.conn)?.into_iter().filter(|admin| admin.id != user.id) {
+            let way = WayBack::to_user(self.conn, &admin, self.settings.number.as_ref())?;
+            outbox::queue_once(self.conn, &way.notice(&key, &body), self.now)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a sender can be somebody else who guesses: on the phone, or a program. The operator in the console and at the
+/// terminal has other ways to do the same.
+fn can_guess(event: &InboundEvent) -> bool {
+    match event.origin {
+        Origin::Sender => event.channel == ChannelKind::Twilio,
+        Origin::Key(_) => true,
+        Origin::Typed | Origin::Button | Origin::Session => false,
+    }
+}

@@ -1,0 +1,171 @@
+//! Wrong codes of each user, counted per local day. A restart and another question do not reset the count.
+
+use diesel::prelude::*;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::audit::{self, By, Entry, Subject};
+use super::schema::users;
+use super::spend::Day;
+use super::{Conn, QueryResult, users as people};
+use crate::conversation::transcript::{User, UserId};
+
+/// Wrong codes of a day after which nothing is deleted or approved by text.
+const MOST: i64 = 5;
+
+/// Wrong codes of one user on the last day that had any.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CodeMisses {
+    count: i64,
+    /// As `2026-11-20`.
+    day: Option<String>,
+}
+
+impl CodeMisses {
+    /// Whether the user's deletions and approvals by text are suspended.
+    pub fn suspend_on(&self, today: &Day) -> bool {
+        self.count >= MOST && self.is_of(today)
+    }
+
+    /// A later day than today, as after a clock that was set back, counts as today: the count is not given up.
+    fn is_of(&self, today: &Day) -> bool {
+        self.day.as_deref().is_some_and(|day| day >= today.as_str())
+    }
+}
+
+pub fn load(conn: &mut Conn, user: UserId) -> QueryResult<CodeMisses> {
+    let (count, day) =
+        users::table.find(user.0).select((users::code_misses, users::code_misses_day)).first(conn)?;
+    Ok(CodeMisses { count, day })
+}
+
+/// Effect of one wrong code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissOutcome {
+    Counted,
+    /// It was the last one of the day: the user is suspended from here on.
+    Suspended,
+}
+
+pub fn count_miss(conn: &mut Conn, user: UserId, today: &Day, now: Timestamp) -> QueryResult<MissOutcome> {
+    let known = load(conn, user)?;
+    let was_suspended = known.suspend_on(today);
+    let misses = match known.is_of(today) {
+        true => CodeMisses { count: known.count + 1, ..known },
+        false => CodeMisses { count: 1, day: Some(today.to_string()) },
+    };
+    store(conn, user, &misses)?;
+    if was_suspended || !misses.suspend_on(today) {
+        return Ok(MissOutcome::Counted);
+    }
+    let subject = Subject::User(user);
+    let entry = Entry { by: By::Dialarr, kind: "suspend_codes", subject, detail: json!({ "misses": MOST }) };
+    audit::record(conn, &entry, now)?;
+    Ok(MissOutcome::Suspended)
+}
+
+fn store(conn: &mut Conn, user: UserId, misses: &CodeMisses) -> QueryResult<()> {
+    diesel::update(users::table.find(user.0))
+        .set((users::code_misses.eq(misses.count), users::code_misses_day.eq(&misses.day)))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Whether a suspension was lifted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiftOutcome {
+    Lifted,
+    NotSuspended,
+}
+
+/// Lets a user delete and approve by text again, with a row in the audit log.
+pub fn lift(conn: &mut Conn, user: UserId, today: &Day, by: By, now: Timestamp) -> QueryResult<LiftOutcome> {
+    if !load(conn, user)?.suspend_on(today) {
+        return Ok(LiftOutcome::NotSuspended);
+    }
+    let entry = Entry { by, kind: "lift_suspension", subject: Subject::User(user), detail: json!({}) };
+    audit::record(conn, &entry, now)?;
+    store(conn, user, &CodeMisses::default())?;
+    Ok(LiftOutcome::Lifted)
+}
+
+/// The suspended users, longest known first.
+pub fn load_suspended(conn: &mut Conn, today: &Day) -> QueryResult<Vec<User>> {
+    let ids: Vec<i64> = users::table
+        .filter(users::code_misses.ge(MOST).and(users::code_misses_day.ge(today.as_str())))
+        .filter(users::forgotten_at.is_null())
+        .order(users::id)
+        .select(users::id)
+        .load(conn)?;
+    ids.into_iter().map(|id| people::get(conn, UserId(id))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::conversation::transcript::PhoneNumber;
+    use crate::store::scratch;
+    use crate::store::users::Newcomer;
+
+    fn time(hours: i64) -> Timestamp {
+        Timestamp::from_second(3600 * hours).unwrap()
+    }
+
+    fn day(hours: i64) -> Day {
+        Day::of(time(hours), &TimeZone::UTC)
+    }
+
+    fn admin(conn: &mut Conn) -> UserId {
+        let phone = PhoneNumber::parse("+15550100001").unwrap();
+        people::ensure(conn, &phone, Newcomer::Admin, time(0)).unwrap()
+    }
+
+    fn miss(conn: &mut Conn, user: UserId, hours: i64) -> MissOutcome {
+        count_miss(conn, user, &day(hours), time(hours)).unwrap()
+    }
+
+    #[test]
+    fn five_wrong_codes_of_a_day_suspend_their_user_until_the_next() {
+        let mut conn = scratch();
+        let ann = admin(&mut conn);
+        for _ in 0..4 {
+            assert_eq!(miss(&mut conn, ann, 23), MissOutcome::Counted);
+        }
+        for _ in 0..4 {
+            assert_eq!(miss(&mut conn, ann, 24), MissOutcome::Counted);
+        }
+        assert!(load_suspended(&mut conn, &day(24)).unwrap().is_empty());
+        assert_eq!(miss(&mut conn, ann, 30), MissOutcome::Suspended);
+        assert_eq!(miss(&mut conn, ann, 30), MissOutcome::Counted);
+        let suspended = load_suspended(&mut conn, &day(47)).unwrap();
+        assert_eq!(suspended.iter().map(|user| user.id).collect::<Vec<_>>(), [ann]);
+        assert!(!load(&mut conn, ann).unwrap().suspend_on(&day(48)));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_gives_no_further_guesses() {
+        let mut conn = scratch();
+        let ann = admin(&mut conn);
+        for hours in [49, 49, 49, 1] {
+            assert_eq!(miss(&mut conn, ann, hours), MissOutcome::Counted);
+        }
+        assert_eq!(miss(&mut conn, ann, 1), MissOutcome::Suspended);
+        assert!(load(&mut conn, ann).unwrap().suspend_on(&day(49)));
+    }
+
+    #[test]
+    fn a_lifted_suspension_gives_five_further_guesses_and_is_recorded() {
+        let mut conn = scratch();
+        let ann = admin(&mut conn);
+        let lifted = |conn: &mut Conn| lift(conn, ann, &day(0), By::Shell, time(0)).unwrap();
+        assert_eq!(lifted(&mut conn), LiftOutcome::NotSuspended);
+        let outcomes: Vec<MissOutcome> = (0..5).map(|_| miss(&mut conn, ann, 0)).collect();
+        assert_eq!(outcomes[4], MissOutcome::Suspended);
+        assert_eq!(lifted(&mut conn), LiftOutcome::Lifted);
+        assert_eq!(load(&mut conn, ann).unwrap(), CodeMisses::default());
+        let again: Vec<MissOutcome> = (0..5).map(|_| miss(&mut conn, ann, 0)).collect();
+        assert_eq!(again, outcomes);
+    }
+}
