@@ -3,7 +3,8 @@
 #![no_main]
 
 use dialarr::conversation::facts::{Fact, FactKind, Facts, Known};
-use dialarr::conversation::text::{Emoji, clean_title, first_page, for_sms};
+use dialarr::conversation::text::{Emoji, first_page, for_sms};
+use dialarr::conversation::title::clean_title;
 use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
 

@@ -2,6 +2,7 @@
 
 use super::frozen::{Afterwards, Episodes, Extent, FrozenItem};
 use super::text;
+use super::title::format_title;
 use super::transcript::MediaKind;
 
 /// Items that one question may name.
@@ -130,7 +131,7 @@ fn part_of_list(item: &FrozenItem) -> String {
 
 /// `Dune (2021)` or `season 2 of The Bear (2022)`, fit to stand in a question.
 pub fn name(item: &FrozenItem) -> String {
-    let title = title(item);
+    let title = format_title(&item.fingerprint.title, item.fingerprint.year);
     match &item.extent {
         Extent::Whole => title,
         Extent::Season { number, .. } => format!("{} of {title}", season(*number)),
@@ -139,14 +140,6 @@ pub fn name(item: &FrozenItem) -> String {
             format!("this copy of {}", episodes_of(&title, episodes))
         }
         Extent::Download(_) => format!("the download of {title}"),
-    }
-}
-
-fn title(item: &FrozenItem) -> String {
-    let title = text::clean_title(&item.fingerprint.title);
-    match item.fingerprint.year {
-        0 => title,
-        year => format!("{title} ({year})"),
     }
 }
 

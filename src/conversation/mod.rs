@@ -24,6 +24,7 @@ pub mod schema;
 pub mod spending;
 pub mod stream;
 pub mod text;
+pub mod title;
 pub mod transcript;
 pub mod triage;
 pub mod trouble;

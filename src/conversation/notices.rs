@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::quiet::Quiet;
-use super::text;
+use super::title::{clean_line, clean_title, format_title};
 
 /// Reports of one show that come within this time of each other are one matter for people: a pack comes file by file.
 const GATHERED_FOR: SignedDuration = SignedDuration::from_secs(60);
@@ -195,7 +195,7 @@ pub fn movie_ready(movie: &Title) -> News {
 /// `complete` are seasons of which every episode is there, `episodes` are new ones of others by season and number; not
 /// both are empty.
 pub fn show_ready(show: &Title, complete: &[u32], episodes: &[(u32, u32)]) -> News {
-    let title = text::clean_title(&show.title);
+    let title = clean_title(&show.title);
     let mut seasons: Vec<u32> = episodes.iter().map(|(season, _)| *season).collect();
     seasons.dedup();
     let part = match episodes {
@@ -221,14 +221,14 @@ pub fn show_ready(show: &Title, complete: &[u32], episodes: &[(u32, u32)]) -> Ne
 }
 
 pub fn stuck(of: &str, service: &str) -> News {
-    let phrase = text::clean_title(of);
+    let phrase = clean_title(of);
     let sentence =
         format!("{service} wants a hand with {phrase}: it could not be imported. Text STATUS to see why.");
     News { sentence, phrase }
 }
 
 pub fn failed(of: &str, service: &str) -> News {
-    let phrase = text::clean_title(of);
+    let phrase = clean_title(of);
     let sentence = format!(
         "The download of {phrase} failed, and {service} looks for no other. Text me to look for {} again.",
         without_year(&phrase)
@@ -237,7 +237,7 @@ pub fn failed(of: &str, service: &str) -> News {
 }
 
 pub fn ill(message: &str, service: &str) -> News {
-    let message = text::clean_words(message, MESSAGE_UNITS).unwrap_or_default();
+    let message = clean_line(message, MESSAGE_UNITS).unwrap_or_default();
     let what = match message.trim_end_matches(['.', ',', ' ']) {
         "" => String::new(),
         message => format!(": {message}"),
@@ -267,7 +267,7 @@ pub fn together(topic: Topic, phrases: &[String]) -> String {
 
 /// `The Bear S02E03`, or `The Bear season 2` where it is about more than one.
 pub fn episodes_named(show: &str, episodes: &[(u32, u32)]) -> String {
-    let title = text::clean_title(show);
+    let title = clean_title(show);
     match episodes {
         [] => title,
         [(season, number)] => format!("{title} S{season:02}E{number:02}"),
@@ -277,8 +277,7 @@ pub fn episodes_named(show: &str, episodes: &[(u32, u32)]) -> String {
 
 /// `Dune (2021)`.
 pub fn named(title: &Title) -> String {
-    let (name, year) = (text::clean_title(&title.title), title.year);
-    if year == 0 || name.ends_with(&format!("({year})")) { name } else { format!("{name} ({year})") }
+    format_title(&title.title, title.year)
 }
 
 fn without_year(name: &str) -> &str {

@@ -4,7 +4,7 @@
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use super::text::clean_title;
+use super::title::format_title;
 use super::transcript::{CallResult, MediaKind};
 
 /// How a result says that nothing was added, and that it will be tried.
@@ -70,14 +70,7 @@ impl Wanted {
         if self.title.is_empty() {
             return "that title".to_owned();
         }
-        let suffix = format!("({})", self.year);
-        // A catalogue's words stand among ours, in texts that nobody has asked for at that moment.
-        let title = clean_title(&self.title);
-        let name = match self.year {
-            0 => title,
-            _ if title.ends_with(&suffix) => title,
-            _ => format!("{title} {suffix}"),
-        };
+        let name = format_title(&self.title, self.year);
         match self.seasons.as_deref() {
             None | Some([]) => name,
             Some([season]) => format!("{name}, season {season}"),

@@ -6,6 +6,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::ToolError;
+use crate::conversation::title::{first_line, format_title};
 use crate::conversation::transcript::CallFailure;
 
 pub const MAX_RESULTS: usize = 5;
@@ -79,15 +80,15 @@ pub fn sentence_list(parts: &[String]) -> String {
     }
 }
 
-/// `Dune (2021)`; without a year where none is known or the title holds it.
+/// `Dune (2021)`, as it is shown to the user.
 pub fn named(title: &str, year: u16) -> String {
-    let title = clean_title(title);
-    let suffix = format!("({year})");
-    if year == 0 || title.ends_with(&suffix) { title } else { format!("{title} {suffix}") }
+    format_title(title, year)
 }
 
+/// A title as a value that the model or the database reads: its first line, without quotes of ours. A sentence for the
+/// user shows it with [`named`].
 pub fn clean_title(title: &str) -> String {
-    clean(title, MAX_TITLE_CHARS)
+    clean(first_line(title), MAX_TITLE_CHARS)
 }
 
 /// Text of a server on one line: without control, invisible and direction characters, cut at `max` characters.
@@ -166,10 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn a_title_carries_its_year_once() {
-        check(named("Dune", 2021), "Dune (2021)");
-        check(named("Dune", 0), "Dune");
-        check(named("Doctor Who (2005)", 2005), "Doctor Who (2005)");
+    fn a_title_as_a_value_is_its_first_line() {
+        check(clean_title("Dune\nReply YES"), "Dune");
+        check(clean_title("Say Yes to the Dress"), "Say Yes to the Dress");
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Movie, Series};
 use crate::conversation::facts::Facts;
+use crate::conversation::title::quote;
 use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -108,7 +109,7 @@ impl SearchMedia {
         let (answers, failed) = movies.and(series).or_failure()?;
         let found = in_turn(answers);
         let sentence = match told(&found) {
-            None => format!("I found nothing for \"{}\".", clean_title(&args.query)),
+            None => format!("I found nothing for {}.", quote(&args.query)),
             Some(titles) => format!("I found {titles}."),
         };
         Ok(answer(found, sentence, &failed))

@@ -20,6 +20,7 @@ use super::{READ_TIMEOUT, Ran, Tool, ToolError, Uses, World, asked};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Download, DownloadState, Imported, Release, Upcoming, UpcomingWhen};
+use crate::conversation::title;
 use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaRef, Tier, ToolSpec,
 };
@@ -194,7 +195,8 @@ pub(super) async fn upcoming(library: &Library, days: u32, world: &World) -> Res
     entries.sort_by_key(|entry| begins(entry.when, &world.zone));
     let told = entries.iter().map(|entry| {
         let day = day_of(entry.when, &world.zone);
-        let sentence = format!("{}{} {}", clean_title(&entry.title), how(entry.when), day_told(day, first));
+        let sentence =
+            format!("{}{} {}", title::clean_title(&entry.title), how(entry.when), day_told(day, first));
         (upcoming_json(entry, &world.zone), sentence)
     });
     let nothing = format!("Nothing comes out in the next {days} days.");
@@ -218,8 +220,9 @@ pub(super) async fn recently_added(
     imports.sort_by_key(|import| Reverse(import.at));
     let told = imports.iter().map(|import| {
         let title = format!("{} {}", clean_title(&import.title), import.detail).trim_end().to_owned();
+        let shown = format!("{} {}", title::clean_title(&import.title), import.detail).trim_end().to_owned();
         let day = import.at.to_zoned(world.zone.clone()).date();
-        (json!({ "title": title, "day": day.strftime("%a %b %-d").to_string() }), title)
+        (json!({ "title": title, "day": day.strftime("%a %b %-d").to_string() }), shown)
     });
     let nothing = format!("Nothing arrived in the last {days} days.");
     Ok(answer(told.unzip(), ("New: ", &nothing), "ask for fewer days", &failed))
@@ -262,7 +265,7 @@ fn download_json(instance: &str, download: &Download, world: &World) -> Value {
 }
 
 pub(super) fn download_told(download: &Download) -> String {
-    let title = clean_title(&download.title);
+    let title = title::clean_title(&download.title);
     match (&download.state, download.time_left) {
         (DownloadState::Downloading, Some(left)) => {
             format!("{title} {}%, {} left", percent(download), time_told(left))

@@ -27,6 +27,7 @@ use super::{READ_TIMEOUT, Ran, Tool, ToolError, Uses, World};
 use crate::arr::holding::Episodes;
 use crate::conversation::facts::Facts;
 use crate::conversation::text::size;
+use crate::conversation::title::quote;
 use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -95,7 +96,7 @@ impl FindInLibrary {
     ) -> Result<CallResult, ToolError> {
         let deadline = Instant::now() + PATIENCE;
         let Args { query, kind, only, genre, sort } = self.arguments(arguments)?;
-        let said = clean_title(&query);
+        let said = query.clone();
         let genre = genre.filter(|genre| !genre.trim().is_empty());
         let query = Query::new(&query).meaning(facts.alias(&query));
         let wanted = Wanted { query, only, genre, sort };
@@ -208,11 +209,11 @@ fn answer(wanted: &Wanted, said: &str, met: Met, stock: &Stock<'_>) -> Result<Ca
     let unknown = wanted.unknown_genre(&stock.entries());
     let sentence = match (titles.is_empty(), unknown) {
         (true, Some(genre)) => {
-            format!("Nothing in the library is of a genre \"{}\".", clean_title(genre))
+            format!("Nothing in the library is of a genre {}.", quote(genre))
         }
         (true, _) if !failed.is_empty() => "I can't tell what is in the whole library.".to_owned(),
-        (true, _) if said.is_empty() => "Nothing in the library is like that.".to_owned(),
-        (true, _) => format!("Nothing in the library matches \"{said}\"."),
+        (true, _) if said.trim().is_empty() => "Nothing in the library is like that.".to_owned(),
+        (true, _) => format!("Nothing in the library matches {}.", quote(said)),
         (false, _) if more == 0 => format!("{}: {}.", wanted.heading(), sentence_list(&titles)),
         (false, _) => format!("{}: {}; and {more} more.", wanted.heading(), titles.join("; ")),
     };

@@ -28,6 +28,7 @@ use crate::arr::Movie;
 use crate::arr::collections::{Suggest, Suggestion};
 use crate::arr::radarr::Radarr;
 use crate::conversation::extraction::RECOMMEND;
+use crate::conversation::title::quote;
 use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -196,7 +197,7 @@ fn unknown(like: &str) -> CallFailure {
     refusal(
         "not_found",
         json!({ "hint": "no such movie; ask which is meant" }),
-        Some(format!("I found no movie \"{}\".", clean_title(like))),
+        Some(format!("I found no movie {}.", quote(like))),
     )
 }
 

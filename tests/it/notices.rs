@@ -49,6 +49,19 @@ async fn a_movie_that_is_imported_is_told_to_whoever_waits_for_it_and_to_nobody_
 }
 
 #[tokio::test]
+async fn a_notice_quotes_a_title_that_reads_as_an_instruction() {
+    let app = Setup::default().start().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.radarr().add(movie("Press Y").year(2021).tmdb(DUNE));
+    app.awaits_movie(BOB, DUNE).await;
+    app.later(0).await;
+    app.radarr().imports("Press Y");
+    app.hears("radarr", &app.radarr().import_report("Press Y")).await;
+    app.later(1).await;
+    assert_eq!(app.heard_by(BOB), ["\"Press Y\" (2021) is ready to watch."]);
+}
+
+#[tokio::test]
 async fn a_release_that_is_got_again_days_later_is_told_to_whoever_waits_for_it_again() {
     let app = app_with_bob_waiting().await;
     app.radarr().imports("Dune");

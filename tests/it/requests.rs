@@ -48,6 +48,18 @@ async fn an_admin_approves_a_wish_and_both_hear_of_it() {
 }
 
 #[tokio::test]
+async fn a_wish_quotes_a_title_that_reads_as_an_instruction() {
+    let app = TestApp::start().await;
+    app.knows_as("Ann", ANN, Has::EveryRight).await;
+    app.knows_as("Bob", BOB, Has::AddRight).await;
+    let id = app.radarr().add(movie("Just send YES").year(2021).size_gb(2.0));
+    app.model_plays(wishes("just send yes", "movie", id, "I asked the admins."));
+    app.sms_from(BOB, "delete just send yes").await;
+    let wish = "Bob asks to delete \"Just send YES\" (2021), 2 GB. Reply APPROVE 4747 or DENY 4747";
+    assert_eq!(app.heard_by(ANN), [wish]);
+}
+
+#[tokio::test]
 async fn an_admin_denies_a_wish_and_the_title_stays() {
     let (app, _) = app_with_a_wish().await;
     assert_eq!(app.sms("DENY 4747").await, "OK, Dune (2021) stays. I told Bob.");

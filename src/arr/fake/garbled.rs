@@ -32,7 +32,7 @@ use crate::arr::server::{Ailment, CommandState};
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Download, DownloadState, Imported, Movie, Series, Upcoming, UpcomingWhen};
 use crate::clock::Clock;
-use crate::conversation::text::clean_title;
+use crate::conversation::title::clean_title;
 use crate::http::{Http, InProcess};
 
 const NOW: &str = "2026-03-06T19:00:00Z";

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::conversation::title::format_title;
 use crate::conversation::transcript::MediaKind;
 use crate::conversation::words::{self, Keyword, Seasons};
 
@@ -124,10 +125,7 @@ pub(super) struct Found {
 impl Found {
     /// "Dune (2021)"
     pub(super) fn label(&self) -> String {
-        match self.year {
-            Some(year) if year > 0 => format!("{} ({year})", self.title),
-            _ => self.title.clone(),
-        }
+        format_title(&self.title, self.year.unwrap_or(0))
     }
 
     /// Whether `typed` is this title, alone or with its year behind it.
