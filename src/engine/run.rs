@@ -1,12 +1,14 @@
 //! One turn, from its log to its end: load, decide, do, record, again.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::ending::{self, WayBack};
 use super::{Engine, SmsReactions};
 use crate::conversation::facts::Facts;
 use crate::conversation::prompt::PastTurn;
-use crate::conversation::transcript::{InboundEvent, User, UserId};
+use crate::conversation::transcript::{CallState, InboundEvent, Tier, User, UserId};
 use crate::conversation::turn::{Answer, Excuse, Step, Turn};
 use crate::failpoint;
 use crate::store::history::{self, Window};
@@ -35,6 +37,12 @@ impl Scene {
         Ok(Self { live, turn, plan, user, events, facts, run })
     }
 
+    /// The same with what is known of earlier turns.
+    fn with_record(mut self, record: &Arc<[String]>) -> Self {
+        self.turn.record = record.clone();
+        self
+    }
+
     pub(super) fn way_back(&self) -> WayBack {
         WayBack::back(self.user.clone(), self.live.id, &self.events).in_run(self.live.id, self.run)
     }
@@ -48,6 +56,35 @@ pub(super) struct Past {
     pub(super) done_today: Vec<String>,
     /// In any earlier conversation, as far as it has to do with what is said now.
     pub(super) recalled: Vec<String>,
+}
+
+impl Past {
+    /// What tools and code reported, newest first.
+    fn record(&self) -> Arc<[String]> {
+        let mut record = Vec::new();
+        for past in self.turns.iter().rev() {
+            record.extend(past.answer.clone());
+            let calls = past.steps.iter().rev().flat_map(|step| step.calls.iter().rev());
+            record.extend(calls.filter(|call| call.tier != Tier::Read).filter_map(
+                |call| match &call.state {
+                    CallState::Done(result) => Some(result.for_user.clone()),
+                    CallState::Created
+                    | CallState::Running
+                    | CallState::Held
+                    | CallState::Failed(_)
+                    | CallState::Canceled(_) => None,
+                },
+            ));
+        }
+        record.extend(self.done_today.iter().cloned());
+        // What the user said then is no record.
+        let answers = self
+            .recalled
+            .iter()
+            .map(|line| line.rsplit_once("\", you answered: ").map_or(line.as_str(), |(_, answer)| answer));
+        record.extend(answers.map(str::to_owned));
+        record.into()
+    }
 }
 
 /// Whether a turn goes on.
@@ -81,12 +118,13 @@ impl Engine {
         let (Window { turns, oldest }, done_today, scene) = self.0.parts.db.read(read).await?;
         let recalled = self.remembered(&scene, oldest).await;
         let past = Past { turns, done_today, recalled };
+        let record = past.record();
         // Whoever took the turn back since is heard when its next step is written down; triage asks without that.
-        let mut known = Some(scene).filter(|scene| scene.plan.triage == Triage::Respond);
+        let mut known = Some(scene.with_record(&record)).filter(|scene| scene.plan.triage == Triage::Respond);
         loop {
             let scene = match known.take() {
                 Some(scene) => scene,
-                None => self.scene(user, live).await?,
+                None => self.scene(user, live).await?.with_record(&record),
             };
             if scene.plan.triage != Triage::Respond && !scene.turn.cancel_requested {
                 match self.triage(&scene, &past).await? {
@@ -124,10 +162,11 @@ impl Engine {
         record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
     ) -> anyhow::Result<Progress> {
         let (engine, user, live) = (self.clone(), scene.user.id, scene.live);
+        let earlier = scene.turn.record.clone();
         let recorded = move |conn: &mut Conn| {
             record(conn)?;
             // A record stays, whatever becomes of the rest: whoever goes on reads it again and meets the error.
-            Ok(engine.follow_up(conn, user, live).unwrap_or(Progress::GoesOn))
+            Ok(engine.follow_up(conn, user, live, &earlier).unwrap_or(Progress::GoesOn))
         };
         let progress = self.0.parts.db.write(recorded).await?;
         if let Progress::Ended = progress {
@@ -136,8 +175,14 @@ impl Engine {
         Ok(progress)
     }
 
-    fn follow_up(&self, conn: &mut Conn, user: UserId, live: Live) -> QueryResult<Progress> {
-        let (scene, now) = (Scene::read(conn, user, live)?, self.now());
+    fn follow_up(
+        &self,
+        conn: &mut Conn,
+        user: UserId,
+        live: Live,
+        record: &Arc<[String]>,
+    ) -> QueryResult<Progress> {
+        let (scene, now) = (Scene::read(conn, user, live)?.with_record(record), self.now());
         match self.end_by(&scene, &scene.turn.next(now, &self.0.parts.settings.limits)) {
             Some(end) => {
                 undone_if_failed(conn, |conn| turns::finish(conn, &end, now))?;

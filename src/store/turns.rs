@@ -1,5 +1,7 @@
 //! Turns: one live one per user, each with what is needed to go on after a crash.
 
+use std::sync::Arc;
+
 use diesel::prelude::*;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -222,6 +224,7 @@ pub fn load(conn: &mut Conn, live: Live) -> QueryResult<Loaded> {
         deadline: time(deadline)?,
         resumes: number(attempts)?,
         cancel_requested: cancel.is_some(),
+        record: Arc::default(),
     };
     Ok(Loaded { turn, plan, events, run: number(runs)? })
 }

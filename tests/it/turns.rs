@@ -10,8 +10,8 @@ use dialarr::llm::ModelError;
 use serde_json::{Value, json};
 
 use crate::harness::model::{
-    adds_movie, calls, calls_together, calls_with_broken_arguments, ends, fails, finds, is_cut_off_in, says,
-    says_beside_a_call,
+    adds_movie, calls, calls_together, calls_with_broken_arguments, ends, fails, finds, is_cut_off_in,
+    removes_movie, says, says_beside_a_call,
 };
 use crate::harness::{ANN, BOB, Has, TestApp};
 
@@ -276,6 +276,40 @@ async fn a_claim_without_a_call_is_not_texted() {
     assert_eq!(app.sms("add heat").await, "Added Heat.");
     app.model_plays([says("I've deleted Heat."), says("Deleted it.")]);
     assert_eq!(app.sms("delete heat").await, NOTHING_CHANGED);
+}
+
+#[tokio::test]
+async fn what_the_model_falsely_claims_is_never_texted() {
+    let app = TestApp::start().await;
+    app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
+    for claim in [
+        "Heat has been deleted.",
+        "Heat was successfully removed from your library.",
+        "I can confirm that Heat is gone.",
+        "Heat (1995) deleted, 18.2 GB freed.",
+        "Se ha borrado Heat.",
+        "Heat wurde gel\u{f6}scht.",
+        "Delete Heat (1995) and its file, 18.2 GB? Reply YES or NO.",
+    ] {
+        app.model_plays([finds("heat"), says(claim), says(claim)]);
+        assert_eq!(app.sms("and heat?").await, NOTHING_CHANGED, "{claim}");
+    }
+    app.model_plays([says("Yes to what?")]);
+    app.sms("yes").await;
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn a_true_statement_about_an_earlier_turn_is_texted() {
+    let app = TestApp::start().await;
+    let heat = app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
+    app.model_plays(removes_movie("heat", heat));
+    app.sms("delete heat").await;
+    assert_eq!(app.sms("yes").await, "Deleted Heat (1995). Freed 18.2 GB.");
+    app.model_plays([says("Yes, Heat has been deleted.")]);
+    assert_eq!(app.sms("is heat gone?").await, "Yes, Heat has been deleted.");
+    app.model_plays([says("Dune has been deleted."), says("Dune is not in the library.")]);
+    assert_eq!(app.sms("and dune?").await, "Dune is not in the library.");
 }
 
 #[tokio::test]

@@ -288,6 +288,7 @@ fn nudge_text(nudge: Nudge) -> &'static str {
     match nudge {
         Nudge::Empty | Nudge::CutOff => "Your answer was empty. Answer in one short message.",
         Nudge::CallAsText => "Call the tool itself; do not write the call as text.",
+        Nudge::PromptAsText => "Do not ask for YES or a code yourself: call the tool, or ask in other words.",
         Nudge::FalseClaim => "No tool has done that. Call the tool, or say that it is not done.",
     }
 }

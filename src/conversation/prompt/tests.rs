@@ -21,6 +21,7 @@ fn turn(texts: &[&str], steps: Vec<ModelStep>) -> Turn {
         deadline: Timestamp::MAX,
         resumes: 0,
         cancel_requested: false,
+        record: std::sync::Arc::default(),
     }
 }
 

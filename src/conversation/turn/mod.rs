@@ -1,6 +1,7 @@
 //! A turn is its log: what was asked, what the model answered, what became of each call. From the log alone
 //! follows what to do next, so running, retrying and resuming after a crash are one path.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,6 +9,8 @@ use jiff::Timestamp;
 use super::action::Emoji;
 use super::transcript::{Brain, CallRow, CallState, ModelStep, TurnId};
 
+mod claim_grammar;
+mod claims;
 mod judgement;
 mod next;
 
@@ -47,6 +50,8 @@ pub struct Turn {
     pub deadline: Timestamp,
     pub resumes: u32,
     pub cancel_requested: bool,
+    /// What tools and code reported of earlier turns, newest first: a claim about them is compared with it.
+    pub record: Arc<[String]>,
 }
 
 /// One attempt at a model step that gave no response.
@@ -105,6 +110,8 @@ pub enum Nudge {
     CallAsText,
     /// It claimed a change that no tool made.
     FalseClaim,
+    /// It asked for a yes, as only code does.
+    PromptAsText,
     /// It ran out of its output budget before saying anything; this time it has twice as much.
     CutOff,
 }

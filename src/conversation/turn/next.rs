@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::judgement::{self, Changed, Verdict};
+use super::claims::Evidence;
+use super::judgement::{self, Verdict};
 use super::{Answer, Ask, AskStyle, Excuse, Failure, Limits, Nudge, Step, Turn};
 use crate::conversation::action::{self, Emoji};
 use crate::conversation::facts;
@@ -117,7 +118,8 @@ impl Turn {
     }
 
     fn judge(&self, step: &ModelStep, now: Timestamp, limits: &Limits) -> Step {
-        match judgement::of(step, self.changed()) {
+        let evidence = self.evidence();
+        match judgement::of(step, &evidence) {
             // What is noted of a person is told to them, whether the model does so or not.
             Verdict::Say(text) => {
                 Step::Reply(Answer::Model(facts::with_unsaid(&text, self.results_of_writes())))
@@ -134,12 +136,11 @@ impl Turn {
                     return if self.changed_something() { self.close(Excuse::NothingFound) } else { silent };
                 }
                 let asked_before = self.steps[..self.steps.len() - 1].iter().any(|earlier| {
-                    earlier.calls.is_empty()
-                        && judgement::of(earlier, self.changed()) == Verdict::AskAgain(nudge)
+                    earlier.calls.is_empty() && judgement::of(earlier, &evidence) == Verdict::AskAgain(nudge)
                 });
                 if asked_before || self.steps.len() >= limits.model_calls {
                     self.close(match nudge {
-                        Nudge::FalseClaim => Excuse::NothingChanged,
+                        Nudge::FalseClaim | Nudge::PromptAsText => Excuse::NothingChanged,
                         Nudge::Empty | Nudge::CallAsText | Nudge::CutOff => Excuse::NothingFound,
                     })
                 } else {
@@ -208,20 +209,29 @@ impl Turn {
     }
 
     fn changed_something(&self) -> bool {
-        self.changed() != Changed::Nothing
+        self.results_of_writes().next().is_some()
     }
 
-    fn changed(&self) -> Changed {
-        let changes = self.results_of_writes().map(|result| {
-            if facts::is_of_facts(result) {
-                Changed::Noted
-            } else if requests::only_promises(result) {
-                Changed::Promised
+    /// What a text of this turn may claim. Notes about the person are no change of a library.
+    fn evidence(&self) -> Evidence<'_> {
+        let mut evidence = Evidence { earlier: &self.record, ..Evidence::default() };
+        for result in self.results_of_writes().filter(|result| !facts::is_of_facts(result)) {
+            let line = format!("{} {}", result.for_user, result.for_model);
+            if requests::only_promises(result) {
+                evidence.requested.push(line);
             } else {
-                Changed::Something
+                evidence.changed.push(line);
             }
-        });
-        changes.max().unwrap_or(Changed::Nothing)
+        }
+        let reads = self.calls().filter(|call| call.tier == Tier::Read);
+        for call in reads {
+            if let CallState::Done(CallResult { for_model, .. }) = &call.state {
+                let listed = for_model.get("results").and_then(Value::as_array);
+                let entries = listed.map_or(std::slice::from_ref(for_model), Vec::as_slice);
+                evidence.read.extend(entries.iter().map(Value::to_string));
+            }
+        }
+        evidence
     }
 
     /// Of those that ended well.

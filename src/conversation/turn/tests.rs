@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -23,6 +24,7 @@ fn turn() -> Turn {
         deadline: NOW + TURN_TIME,
         resumes: 0,
         cancel_requested: false,
+        record: Arc::default(),
     }
 }
 
@@ -77,7 +79,7 @@ impl World {
                 let done = self.effects.contains_key(&key(call));
                 call.state = match call.tier {
                     Tier::Read => CallState::Created,
-                    _ if done => CallState::Done(result("Added.")),
+                    _ if done => CallState::Done(result("Added Dune.")),
                     _ => CallState::Created,
                 };
             }
@@ -94,7 +96,7 @@ impl World {
         if call.tier == Tier::Write {
             *self.effects.entry(key(call)).or_default() += 1;
         }
-        call.state = CallState::Done(result("Added."));
+        call.state = CallState::Done(result("Added Dune."));
     }
 }
 
@@ -196,7 +198,7 @@ fn a_model_that_only_calls_tools_is_stopped_and_answered_for() {
     let endless: Vec<ModelStep> =
         (0..20).map(|step| calls(step, &[&format!("search_media:{step}")])).collect();
     let (end, _) = play(&endless, None);
-    assert_eq!(end, tools("Added."));
+    assert_eq!(end, tools("Added Dune."));
 }
 
 #[test]
@@ -231,7 +233,7 @@ fn the_same_read_a_third_time_gets_the_earlier_result_and_a_fourth_ends_the_loop
 fn a_model_that_stays_silent_is_asked_once_more_and_then_spoken_for() {
     assert_eq!(play(&[says(""), says("Hello.")], None).0, model("Hello."));
     assert_eq!(play(&[says(""), says("")], None).0, Step::Reply(Answer::Code(Excuse::NothingFound)));
-    assert_eq!(play(&[calls(0, &["add_movie:7"]), says(""), says("")], None).0, tools("Added."));
+    assert_eq!(play(&[calls(0, &["add_movie:7"]), says(""), says("")], None).0, tools("Added Dune."));
 }
 
 #[test]

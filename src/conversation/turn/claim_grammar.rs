@@ -1,0 +1,344 @@
+//! The words by which a language says that something was deleted, added or requested: verbs with their endings, and the
+//! small words around them. All are lower-case and without accents; lists are separated by blanks.
+
+/// What a sentence says was done to a title.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    Removal,
+    /// An addition, or another change of the library.
+    Change,
+    /// It was requested or queued.
+    Request,
+}
+
+/// Where the parts of a verb stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The auxiliary stands directly before the participle: English.
+    Adjacent,
+    /// The auxiliary may stand anywhere before the participle: Romance languages.
+    Before,
+    /// The auxiliary may also follow: German, Dutch.
+    Anywhere,
+}
+
+/// One language.
+pub(super) struct Grammar {
+    pub order: Order,
+    pub verbs: [(Effect, Verbs); 3],
+    /// Past participles of verbs that mean a write only beside one of these words: `put` and `list`.
+    pub phrases: &'static [(Effect, &'static str, &'static str)],
+    /// Endings of participles.
+    pub participle: &'static str,
+    /// Endings that count only with their accent, as they are another form without it: `ajoute`, `quite`.
+    pub accented: &'static str,
+    /// Endings of what is being done.
+    pub progressive: &'static str,
+    /// Endings of the past tense of the first person.
+    pub past: &'static str,
+    pub past_of_others: &'static str,
+    /// Endings of the infinitive, `-` for none, behind the words for "have just".
+    pub infinitive: &'static str,
+    pub just: &'static str,
+    /// Auxiliaries of the passive, and of states: "was", "is", "got".
+    pub passive: &'static str,
+    /// Auxiliaries of the perfect.
+    pub perfect: &'static str,
+    /// Subjects and auxiliaries of the first and the second person.
+    pub persons: &'static str,
+    pub negations: &'static str,
+    /// Words before a verb that tell of nothing that happened: conditions, wishes, the future.
+    pub unreal: &'static str,
+    /// Adverbs, articles, interjections and times, which are no part of a title.
+    pub small: &'static str,
+    /// Verbs of saying, behind which a statement begins: "I can confirm".
+    pub reporting: &'static str,
+}
+
+pub(super) struct Verbs {
+    /// Stems that take the endings.
+    pub stems: &'static str,
+    /// Whole participles and pasts that follow no rule.
+    pub whole: &'static str,
+}
+
+/// Names of programs that act for us.
+pub(super) const PROGRAMS: &str = "radarr sonarr dialarr";
+
+/// Words of sentences about other places than the library.
+pub(super) const ELSEWHERE: &str = "netflix hulu disney prime amazon hbo peacock paramount apple youtube \
+    imdb theaters theatrical cinemas cinema cine kinofassung kino bioscoopversie bioscoop montage montaje \
+    cast scene scenes escena cena scena szene catalog streaming";
+
+/// Words that place a sentence in the library after all.
+pub(super) const AT_HOME: &str = "library radarr sonarr server disk biblioteca bibliotheque bibliothek \
+    bibliotheek libreria servidor serveur disco disque festplatte schijf";
+
+/// Objects of a verb that deny it: "removed nothing".
+pub(super) const NOTHING: &str = "nothing none nada rien nichts niente nulla niets";
+
+/// Times before this turn.
+pub(super) const EARLIER: &str = "yesterday earlier ago last previously back morning ayer anoche hier \
+    gestern vorhin ontem ieri gisteren eerder january february march april june july august september \
+    october november december jan feb mar apr jun jul aug sep oct nov dec marzo enero febrero mars janvier \
+    marz januar februar marco janeiro maart januari monday tuesday wednesday thursday friday saturday";
+
+/// Common words that may be capitalized, without being a title.
+pub(super) const COMMON: &str = "gb go mb tb tv i ok yes si oui ja sim january february march april may \
+    june july august september october november december jan feb mar apr jun jul aug sep oct nov dec \
+    monday tuesday wednesday thursday friday saturday sunday marz maerz blu ray sd hd uhd movie movies \
+    film filme series show shows season seasons episode episodes file files folder title request titel \
+    datei dateien serie staffel staffeln folge folgen liste sammlung vorschlag kopie platz bestand \
+    bestanden seizoen seizoenen";
+
+pub(super) const LANGUAGES: [Grammar; 7] = [ENGLISH, SPANISH, FRENCH, GERMAN, PORTUGUESE, ITALIAN, DUTCH];
+
+const ENGLISH: Grammar = Grammar {
+    order: Order::Adjacent,
+    verbs: [
+        (
+            Effect::Removal,
+            Verbs {
+                stems: "delet remov eras trash wip purg nuk toss discard ditch scrapp clear dump",
+                whole: "dropped binned gone rid thrown",
+            },
+        ),
+        (
+            Effect::Change,
+            Verbs {
+                stems: "add download grabb monitor unmonitor import restor install re-add readd replac upgrad",
+                whole: "",
+            },
+        ),
+        (Effect::Request, Verbs { stems: "queu request enqueu order schedul", whole: "" }),
+    ],
+    phrases: &[
+        (Effect::Removal, "took taken", "off out down"),
+        (Effect::Request, "put placed", "list queue watchlist"),
+        (Effect::Change, "put placed", "library radarr sonarr server"),
+        (Effect::Removal, "deletion removal", "complete completed done successful finished through"),
+    ],
+    participle: "ed",
+    accented: "",
+    progressive: "ing",
+    past: "",
+    past_of_others: "",
+    infinitive: "e -",
+    just: "did managed",
+    passive: "is are was were been being got gotten gets s re m am",
+    perfect: "has have had ve d",
+    persons: "i we you",
+    negations: "not no never nothing none nobody neither cannot without unable hardly failed yet unless",
+    unreal: "be if once when whenever until unless before after will ll would wont can could should may might \
+        must shall to whether want wants like let need needs going please",
+    small: "successfully now just already also all both completely permanently fully finally the a an it \
+        this that these they he she them its and then so as has have okay ok sure done great good news yes \
+        yeah yep perfect alright earlier today yesterday last on in for your my our you been done gone \
+        went ahead recently fine right thanks sorry to up out did managed consider rid got new old two \
+        three",
+    reporting: "confirm say tell report inform announce happy glad pleased wondering know hear",
+};
+
+const SPANISH: Grammar = Grammar {
+    order: Order::Before,
+    verbs: [
+        (
+            Effect::Removal,
+            Verbs { stems: "elimin borr quit suprim retir descart sac desech", whole: "deshice deshecho" },
+        ),
+        (Effect::Change, Verbs { stems: "anad agreg descarg incorpor import instal reemplaz", whole: "" }),
+        (Effect::Request, Verbs { stems: "solicit ped encol", whole: "" }),
+    ],
+    phrases: &[(Effect::Change, "puse puesto pusimos", "biblioteca lista cola radarr sonarr")],
+    participle: "ado ada ados adas ido ida idos idas",
+    accented: "e ue",
+    progressive: "",
+    past: "e i ue amos imos",
+    past_of_others: "o aron io ieron",
+    infinitive: "ar ir er arla arlo irla irlo arlas arlos",
+    just: "acabo acabamos acaba acaban",
+    passive: "fue fueron sido esta estan quedo quedaron es son se",
+    perfect: "ha han",
+    persons: "yo nosotros he hemos tu usted has borraste eliminaste quitaste anadiste agregaste pediste",
+    negations: "no nunca nada nadie ningun ninguna ni tampoco sin",
+    unreal: "si cuando hasta puedo puede pueden podria podrian debo debe quieres quiere quiera haya hayan \
+        hubiera sera seran vaya seria tendria antes para",
+    small: "la el los las lo un una ya todavia aun hoy ayer antes ahora listo hecho perfecto todo bien te \
+        me que y de del en tus tu tres dos como acabo correctamente",
+    reporting: "confirmo confirmar informo informar decirte contarte digo",
+};
+
+const FRENCH: Grammar = Grammar {
+    order: Order::Before,
+    verbs: [
+        (Effect::Removal, Verbs { stems: "supprim effac retir enlev vir jet debarrass elimin", whole: "" }),
+        (Effect::Change, Verbs { stems: "ajout rajout telecharg import install remplac", whole: "" }),
+        (Effect::Request, Verbs { stems: "demand command", whole: "" }),
+    ],
+    phrases: &[(Effect::Change, "mis", "bibliotheque liste file radarr sonarr")],
+    participle: "e ee es ees",
+    accented: "e ee es ees",
+    progressive: "",
+    past: "ai ames",
+    past_of_others: "",
+    infinitive: "er",
+    just: "viens venons vient viennent",
+    passive: "ete est sont etait etaient etre",
+    perfect: "a ont",
+    persons: "j ai je suis nous avons on tu as vous avez",
+    negations: "n ne pas rien jamais aucun aucune personne sans",
+    unreal: "si quand lorsque des peux peut pourrait pourrais veux veut voudrais sera seront aura auront \
+        soit faudrait avant pour doit",
+    small: "le la les l un une c d t est fait voila bon bien tout toute oui comme deja encore ce cet cette \
+        hier aujourd hui maintenant ton ta tes votre vos de du des et ses deux trois",
+    reporting: "confirme confirmer informe informer dire annoncer",
+};
+
+const GERMAN: Grammar = Grammar {
+    order: Order::Anywhere,
+    verbs: [
+        (
+            Effect::Removal,
+            Verbs {
+                stems: "",
+                whole: "geloscht entfernt weggeworfen rausgeworfen herausgenommen rausgenommen beseitigt \
+                    getilgt geloescht loschte entfernte verschoben",
+            },
+        ),
+        (
+            Effect::Change,
+            Verbs {
+                stems: "",
+                whole: "hinzugefugt heruntergeladen aufgenommen eingetragen importiert installiert ersetzt \
+                    geladen hinzugefuegt",
+            },
+        ),
+        (Effect::Request, Verbs { stems: "", whole: "angefordert angefragt bestellt eingereiht vorgemerkt" }),
+    ],
+    phrases: &[
+        (Effect::Removal, "genommen", "server platte festplatte bibliothek"),
+        (Effect::Change, "gesetzt gestellt", "liste bibliothek"),
+    ],
+    participle: "",
+    accented: "",
+    progressive: "",
+    past: "",
+    past_of_others: "",
+    infinitive: "",
+    just: "",
+    passive: "wurde wurden wird ist sind worden war waren",
+    perfect: "hat",
+    persons: "ich habe hab wir du hast ihr habt sie",
+    negations: "nicht nichts nie niemals kein keine keinen ohne niemand",
+    unreal: "wenn falls sobald bevor bis kann konnte konnten konnten soll sollte sollen mochte will wollen \
+        darf muss musste wurdest damit ob",
+    small: "der die das den dem ein eine jetzt gerade soeben schon heute gestern vorhin erledigt fertig \
+        gut ok alles alle beide wie zwei drei ja nein es er erfolgreich endgultig und aus zu vom am im den \
+        sonst",
+    reporting: "bestatige bestatigen mitteilen sagen melde melden",
+};
+
+const PORTUGUESE: Grammar = Grammar {
+    order: Order::Before,
+    verbs: [
+        (
+            Effect::Removal,
+            Verbs { stems: "apag exclu remov delet elimin tir retir descart", whole: "livrei livrado" },
+        ),
+        (Effect::Change, Verbs { stems: "adicion baix import instal acrescent substitu", whole: "" }),
+        (Effect::Request, Verbs { stems: "solicit ped", whole: "" }),
+    ],
+    phrases: &[(Effect::Change, "coloquei colocamos posto", "biblioteca lista fila radarr sonarr")],
+    participle: "ado ada ados adas ido ida idos idas",
+    accented: "",
+    progressive: "",
+    past: "ei i uei amos emos imos",
+    past_of_others: "ou aram iu iram eu eram",
+    infinitive: "ar ir er",
+    just: "acabei acabamos acaba acabam",
+    passive: "foi foram sido esta estao ser",
+    perfect: "tem",
+    persons: "eu nos voce apagaste",
+    negations: "nao nunca nada ninguem nenhum nenhuma sem",
+    unreal: "se quando ate posso pode podem poderia devo deve quer quiser queira for sera serao seja antes teria assim",
+    small: "o a os as um uma ja ainda hoje ontem agora pronto feito certo sim e do da no na dos das seu \
+        sua teu tudo tres dois como",
+    reporting: "confirmo confirmar informo informar dizer contar",
+};
+
+const ITALIAN: Grammar = Grammar {
+    order: Order::Before,
+    verbs: [
+        (
+            Effect::Removal,
+            Verbs {
+                stems: "elimin cancell scart sbarazz",
+                whole: "rimosso rimossa rimossi rimosse tolto tolta tolti tolte",
+            },
+        ),
+        (
+            Effect::Change,
+            Verbs {
+                stems: "scaric import install",
+                whole: "aggiunto aggiunta aggiunti aggiunte sostituito aggiunsi",
+            },
+        ),
+        (Effect::Request, Verbs { stems: "prenot", whole: "richiesto richiesta richiesti richieste" }),
+    ],
+    phrases: &[(Effect::Change, "messo messa messi messe", "libreria lista coda radarr sonarr")],
+    participle: "ato ata ati ate",
+    accented: "",
+    progressive: "",
+    past: "ai ammo",
+    past_of_others: "o arono i irono",
+    infinitive: "",
+    just: "",
+    passive: "e stato stata stati state sono viene",
+    perfect: "ha hanno",
+    persons: "io ho noi abbiamo mi hai tu avete",
+    negations: "non niente nulla nessun nessuna nessuno mai senza",
+    unreal: "se quando finche posso puo possono potrebbe potrei devo deve dovrei vuoi venga sara saranno prima per",
+    small: "appena il la lo gli le i un una l ho gia ancora ieri oggi ora adesso fatto bene tutto posto si \
+        ti d dal dalla due tre come",
+    reporting: "confermo confermare informo informare dirti comunicarti",
+};
+
+const DUTCH: Grammar = Grammar {
+    order: Order::Anywhere,
+    verbs: [
+        (
+            Effect::Removal,
+            Verbs {
+                stems: "",
+                whole: "verwijderd verwijderde gewist wiste weggegooid weggehaald opgeruimd gedelete",
+            },
+        ),
+        (
+            Effect::Change,
+            Verbs {
+                stems: "",
+                whole: "toegevoegd gedownload geimporteerd geinstalleerd opgehaald vervangen",
+            },
+        ),
+        (Effect::Request, Verbs { stems: "", whole: "aangevraagd besteld ingepland" }),
+    ],
+    phrases: &[
+        (Effect::Removal, "gehaald", "server schijf bibliotheek"),
+        (Effect::Change, "gezet", "lijst bibliotheek"),
+    ],
+    participle: "",
+    accented: "",
+    progressive: "",
+    past: "",
+    past_of_others: "",
+    infinitive: "",
+    just: "",
+    passive: "is zijn werd werden wordt worden was",
+    perfect: "heeft",
+    persons: "ik heb we wij hebben je jij hebt u",
+    negations: "niet niets nooit geen niemand zonder",
+    unreal: "als zodra wanneer tot voordat kan kon kunnen zou zal wil wilt moet mag of",
+    small: "de het een aan van voor je nu al zojuist net vandaag gisteren klaar gedaan goed ok alles alle \
+        beide zoals en uit met hij hem dat er drie twee ja nee inmiddels definitief nog",
+    reporting: "bevestig bevestigen melden zeggen laten",
+};

@@ -1,0 +1,444 @@
+//! Whether a model's text says that something was done that the record does not show. A claim is found by grammar:
+//! the past or the passive of a verb of [`claim_grammar`](super::claim_grammar), outside of questions, conditions,
+//! negations and statements about other places.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use super::claim_grammar::{
+    AT_HOME, COMMON, EARLIER, ELSEWHERE, Effect, Grammar, LANGUAGES, NOTHING, Order, PROGRAMS, Verbs,
+};
+
+/// What the record shows, in the sentences and results of tools.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Evidence<'a> {
+    /// Changes and requests that were made in this turn.
+    pub changed: Vec<String>,
+    pub requested: Vec<String>,
+    /// What was read from the libraries in this turn.
+    pub read: Vec<String>,
+    /// What was done in earlier turns, newest first.
+    pub earlier: &'a [String],
+}
+
+/// Whether the text claims an effect that the record does not show.
+pub(super) fn claims_falsely(text: &str, evidence: &Evidence<'_>) -> bool {
+    let text = plain_quotes(text);
+    // What stands in quotes is a title, unless it is a statement of its own.
+    let quoted = text.split('"').skip(1).step_by(2).flat_map(clauses);
+    if quoted.flat_map(|clause| claims_of(&clause)).any(|claim| claim.is_state) {
+        return true;
+    }
+    let clauses = clauses(&text);
+    let all_titles: Vec<&str> = clauses.iter().flat_map(Clause::titles).collect();
+    clauses.iter().filter(|clause| !clause.asks && !clause.is_about_elsewhere()).any(|clause| {
+        let own = clause.titles();
+        // "You deleted it yesterday" means what the rest of the text is about.
+        let titles = if own.is_empty() { &all_titles } else { &own };
+        claims_of(clause).iter().any(|claim| !evidence.supports(claim, titles))
+    })
+}
+
+/// Straight quotes, in pairs: none where one is left over, or where they enclose the whole text.
+fn plain_quotes(text: &str) -> String {
+    let marks = ['\u{201c}', '\u{201d}', '\u{201e}', '\u{ab}', '\u{bb}'];
+    let text = text.replace(marks, "\"");
+    let text = text.trim();
+    let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
+    if inner.matches('"').count() % 2 == 0 { inner.to_owned() } else { inner.replace('"', " ") }
+}
+
+/// Whether the text has the shape of a prompt of ours: only code may ask for such a reply.
+pub(super) fn imitates_prompt(text: &str) -> bool {
+    const VERBS: &str =
+        "reply respond answer text send type responde antworte repondez reponds rispondi antwoord";
+    const REPLIES: &str = "yes approve deny si oui ja sim";
+    const MOST_WORDS_BETWEEN: usize = 3;
+    plain_quotes(text).split(['.', '!', '?', '\n']).map(tokens).any(|words| {
+        words.iter().enumerate().any(|(at, verb)| {
+            let mut next = words[at + 1..].iter().take(MOST_WORDS_BETWEEN + 1);
+            verb.is_in(VERBS) && next.any(|word| word.is_in(REPLIES))
+        })
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Claim {
+    effect: Effect,
+    /// `is deleted`, `was added`: what a library shows as well.
+    is_state: bool,
+    /// It names an earlier time.
+    is_dated: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Token {
+    /// Lower-case and without accents.
+    word: String,
+    /// Lower-case and with its accents.
+    spelling: String,
+    is_capitalized: bool,
+    /// In parentheses: "(UK)" tells titles apart and need not stand in the record.
+    is_aside: bool,
+    is_quoted: bool,
+}
+
+impl Token {
+    fn is_in(&self, list: &str) -> bool {
+        !self.is_quoted && has(list, &self.word)
+    }
+}
+
+struct Clause {
+    tokens: Vec<Token>,
+    asks: bool,
+}
+
+impl Clause {
+    /// The words that can be of a title: quoted, or capitalized and of no grammar.
+    fn titles(&self) -> Vec<&str> {
+        let is_title = |token: &&Token| {
+            token.is_quoted || (token.is_capitalized && !token.is_aside && !is_grammar(token))
+        };
+        self.tokens.iter().filter(is_title).map(|token| token.word.as_str()).collect()
+    }
+
+    fn is_about_elsewhere(&self) -> bool {
+        self.tokens.iter().any(|token| token.is_in(ELSEWHERE))
+            && !self.tokens.iter().any(|token| token.is_in(AT_HOME))
+    }
+}
+
+fn has(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|other| other == word)
+}
+
+fn is_grammar(token: &Token) -> bool {
+    token.is_in(COMMON)
+        || token.is_in(PROGRAMS)
+        || token.is_in(AT_HOME)
+        || token.word.chars().all(|c| c.is_ascii_digit())
+        || LANGUAGES.iter().any(|grammar| {
+            is_small(grammar, token)
+                || grammar.phrases.iter().any(|(_, verb, _)| token.is_in(verb))
+                || verb_effect(grammar, token).is_some()
+        })
+}
+
+/// Whether a token is one of the words around the verbs.
+fn is_small(grammar: &Grammar, token: &Token) -> bool {
+    let Grammar { small, passive, perfect, persons, just, negations, unreal, reporting, .. } = grammar;
+    [small, passive, perfect, persons, just, negations, unreal, reporting]
+        .iter()
+        .any(|list| token.is_in(list))
+}
+
+/// The clauses of a text: parted by punctuation. The last one of a question asks.
+fn clauses(text: &str) -> Vec<Clause> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    let mut quoted = false;
+    let marks = text.char_indices().filter_map(|(at, mark)| {
+        quoted ^= mark == '"';
+        let after = text[at + mark.len_utf8()..].chars().next();
+        let before_blank = after.is_none_or(|next| next.is_whitespace() || next == '"');
+        let splits = match mark {
+            '\n' | '?' | '!' | ';' | '\u{a1}' | '\u{bf}' | '\u{2013}' | '\u{2014}' => true,
+            // "6. März" is one date.
+            '.' => before_blank && !ends_in_day(&text[..at]),
+            ',' | ':' => before_blank,
+            '-' => before_blank && text[..at].ends_with(' '),
+            _ => false,
+        };
+        (splits && !quoted).then_some((at, mark))
+    });
+    for (at, mark) in marks.collect::<Vec<_>>() {
+        found.push(Clause { tokens: tokens(&text[start..at]), asks: mark == '?' });
+        start = at + mark.len_utf8();
+    }
+    found.push(Clause { tokens: tokens(&text[start..]), asks: false });
+    found
+}
+
+fn ends_in_day(text: &str) -> bool {
+    let last = text.rsplit(char::is_whitespace).next().unwrap_or_default();
+    (1..=2).contains(&last.len()) && last.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn tokens(text: &str) -> Vec<Token> {
+    let text = text
+        .replace("n't", " not")
+        .replace("n\u{2019}t", " not")
+        .replace("got rid", "rid")
+        .replace("managed to", "managed");
+    let mut found = Vec::new();
+    for (number, part) in text.split('"').enumerate() {
+        let words = part
+            .split(|c: char| !(c.is_alphanumeric() || is_combining_mark(c) || matches!(c, '(' | ')')))
+            .filter(|word| !word.is_empty());
+        found.extend(words.map(|word| {
+            let bare = word.trim_matches(['(', ')']);
+            Token {
+                word: bare.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase).collect(),
+                spelling: bare.nfc().flat_map(char::to_lowercase).collect(),
+                is_capitalized: bare.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit()),
+                is_aside: bare != word,
+                is_quoted: number % 2 == 1,
+            }
+        }));
+    }
+    found
+}
+
+/// The languages of which a clause has the most words, verbs twice; all of them for a clause that has none.
+fn likely_grammars(clause: &Clause) -> impl Iterator<Item = &'static Grammar> {
+    let weight = |grammar: &Grammar, token: &Token| {
+        usize::from(is_small(grammar, token)) + 2 * usize::from(verb_effect(grammar, token).is_some())
+    };
+    let score = |grammar: &Grammar| clause.tokens.iter().map(|token| weight(grammar, token)).sum::<usize>();
+    let best = LANGUAGES.iter().map(score).max().unwrap_or_default();
+    LANGUAGES.iter().filter(move |grammar| score(grammar) == best).collect::<Vec<_>>().into_iter()
+}
+
+fn claims_of(clause: &Clause) -> Vec<Claim> {
+    let grammars = likely_grammars(clause);
+    let places = grammars.flat_map(|grammar| (0..clause.tokens.len()).map(move |at| (grammar, at)));
+    places.filter_map(|(grammar, at)| claim_at(&clause.tokens, at, grammar)).collect()
+}
+
+fn claim_at(tokens: &[Token], at: usize, grammar: &Grammar) -> Option<Claim> {
+    let (effect, form) = verb_at(tokens, at, grammar)?;
+    // What is said to be so begins behind the saying: "I can confirm that".
+    let from =
+        tokens[..at].iter().rposition(|token| token.is_in(grammar.reporting)).map_or(0, |said| said + 1);
+    let before = &tokens[from..at];
+    let stops = |token: &Token| token.is_in(grammar.negations) || token.is_in(grammar.unreal);
+    let denied_after = tokens.get(at + 1).is_some_and(|token| token.is_in(NOTHING));
+    if before.iter().any(stops) || denied_after {
+        return None;
+    }
+    let is_state = match grammar.order {
+        Order::Adjacent => adjacent_voice(before, form, grammar)?,
+        Order::Before => free_voice(before, &[], form, grammar)?,
+        Order::Anywhere => free_voice(before, &tokens[at + 1..], form, grammar)?,
+    };
+    let is_may = |token: &Token| token.is_capitalized && token.is_in("may");
+    let is_dated = tokens.iter().any(|token| token.is_in(EARLIER) || is_may(token));
+    Some(Claim { effect, is_state, is_dated })
+}
+
+/// How a verb tells that something was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Participle,
+    /// "I'm deleting"; alone it may be a noun: "Deleting it would free 20 GB".
+    Progressive,
+    /// The past of the first person.
+    Past,
+    /// The past of the third person, which is a claim where a program of ours or nobody is its subject.
+    PastOfOthers,
+    /// The infinitive behind "have just".
+    JustDone,
+}
+
+fn verb_at(tokens: &[Token], at: usize, grammar: &Grammar) -> Option<(Effect, Form)> {
+    let token = &tokens[at];
+    if token.is_quoted {
+        return None;
+    }
+    if let Some(found) = verb_effect(grammar, token) {
+        let is_just = tokens[..at].iter().any(|before| before.is_in(grammar.just));
+        return match found {
+            (_, Form::JustDone) if !is_just => None,
+            found => Some(found),
+        };
+    }
+    let beside = |words: &str| tokens.iter().any(|other| other.is_in(words));
+    let phrase = grammar.phrases.iter().find(|(_, verb, words)| token.is_in(verb) && beside(words));
+    phrase.map(|(effect, ..)| (*effect, Form::Participle))
+}
+
+/// The effect of a verb form, by its stem and ending. An ambiguous form is taken as the participle.
+fn verb_effect(grammar: &Grammar, token: &Token) -> Option<(Effect, Form)> {
+    grammar.verbs.iter().find_map(|(effect, Verbs { stems, whole })| {
+        if has(whole, &token.word) {
+            return Some((*effect, Form::Participle));
+        }
+        stems.split_whitespace().filter_map(|stem| token.word.strip_prefix(stem)).find_map(|ending| {
+            let forms = [
+                (grammar.participle, Form::Participle),
+                (grammar.progressive, Form::Progressive),
+                (grammar.past, Form::Past),
+                (grammar.past_of_others, Form::PastOfOthers),
+                (grammar.infinitive, Form::JustDone),
+            ];
+            let ending = if ending.is_empty() { "-" } else { ending };
+            let mut written = token.spelling.chars().rev().take(ending.len());
+            if has(grammar.accented, ending) && !written.any(|letter| letter == '\u{e9}') {
+                return None;
+            }
+            forms.iter().find(|(endings, _)| has(endings, ending)).map(|(_, form)| (*effect, *form))
+        })
+    })
+}
+
+/// English: the words directly before the verb tell who did it. `None` where somebody else did, else whether it is a state.
+fn adjacent_voice(before: &[Token], form: Form, grammar: &Grammar) -> Option<bool> {
+    let without_subject = (form != Form::Progressive).then_some(false);
+    // "I added one and removed the other": the subject is that of the verb before.
+    if before.last().is_some_and(|token| token.is_in("and then")) {
+        return without_subject;
+    }
+    for token in before.iter().rev() {
+        if token.is_in(grammar.passive) {
+            return Some(true);
+        }
+        if token.is_in(grammar.persons) || token.is_in(PROGRAMS) {
+            return Some(false);
+        }
+        if !(token.is_in(grammar.perfect) || token.is_in(grammar.small)) {
+            return without_subject.filter(|_| is_headline(before));
+        }
+    }
+    without_subject
+}
+
+/// The other languages: a passive, a first person or a program of ours anywhere in the clause.
+fn free_voice(before: &[Token], after: &[Token], form: Form, grammar: &Grammar) -> Option<bool> {
+    let around = || before.iter().chain(after);
+    let acts = around().any(|token| token.is_in(grammar.persons) || token.is_in(PROGRAMS));
+    let is_passive = around().any(|token| token.is_in(grammar.passive));
+    let has_perfect = around().any(|token| token.is_in(grammar.perfect));
+    let is_bare =
+        before.iter().all(|token| token.is_in(grammar.small)) || (is_headline(before) && !has_perfect);
+    match form {
+        Form::JustDone => Some(false),
+        _ if is_passive => Some(true),
+        _ if acts => Some(false),
+        Form::Past => Some(false),
+        Form::PastOfOthers | Form::Progressive => None,
+        Form::Participle => is_bare.then_some(false),
+    }
+}
+
+/// "Dune (2021) deleted": nothing but a title before the verb.
+fn is_headline(before: &[Token]) -> bool {
+    before.iter().all(|token| token.is_capitalized || token.is_quoted)
+}
+
+impl Evidence<'_> {
+    fn supports(&self, claim: &Claim, titles: &[&str]) -> bool {
+        let names = |line: &str| {
+            let words = tokens(line);
+            titles.iter().all(|title| words.iter().any(|word| word.word == *title))
+        };
+        let in_turn = match claim.effect {
+            Effect::Removal => &[][..],
+            Effect::Change => &self.changed,
+            Effect::Request if self.requested.is_empty() => &self.changed,
+            Effect::Request => &self.requested,
+        };
+        let was_done_now = in_turn.iter().any(|line| names(line));
+        let was_read = (claim.is_state || claim.is_dated)
+            && self.read.iter().any(|line| names(line) && shows(line, claim));
+        let may_be_earlier = !titles.is_empty() || claim.is_dated;
+        was_done_now || was_read || (may_be_earlier && self.newest_earlier(names) == Some(claim.effect))
+    }
+
+    /// What was last done to a title in earlier turns; `None` where that did not work.
+    fn newest_earlier(&self, names: impl Fn(&str) -> bool) -> Option<Effect> {
+        let lines = self.earlier.iter().filter(|line| names(line)).map(|line| tokens(line));
+        let mut effects = lines.filter_map(|words| {
+            let effect = words.iter().find_map(|token| verb_effect(&LANGUAGES[0], token))?.0;
+            let failed = words.iter().any(|token| token.is_in(LANGUAGES[0].negations));
+            Some((!failed).then_some(effect))
+        });
+        effects.next().flatten()
+    }
+}
+
+/// Whether a result of a tool shows what is claimed: a title that the library has or gets, or a removal in its history.
+fn shows(line: &str, claim: &Claim) -> bool {
+    const IN_LIBRARY: [&str; 6] =
+        ["\"id\":", "\"in_library\":true", "\"on_disk\":", "\"percent\":", "\"added\":", "\"day\":"];
+    match claim.effect {
+        Effect::Change => IN_LIBRARY.iter().any(|sign| line.contains(sign)),
+        Effect::Removal => claim.is_dated && line.contains("\"history\":") && line.contains("file deleted"),
+        Effect::Request => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Case {
+        language: String,
+        #[serde(rename = "false")]
+        is_false: bool,
+        text: String,
+        #[serde(default)]
+        did: Vec<String>,
+        #[serde(default)]
+        found: Vec<String>,
+        #[serde(default)]
+        earlier: Vec<String>,
+    }
+
+    impl Case {
+        fn is_blocked(&self) -> bool {
+            let (did, read) = (self.did.clone(), self.found.clone());
+            let evidence = Evidence { changed: did.clone(), requested: did, read, earlier: &self.earlier };
+            claims_falsely(&self.text, &evidence)
+        }
+    }
+
+    fn cases() -> Vec<Case> {
+        serde_json::from_str(include_str!("../../../tests/data/claims.json")).unwrap()
+    }
+
+    #[test]
+    fn no_false_claim_of_any_language_passes() {
+        let passed: Vec<String> = cases()
+            .iter()
+            .filter(|case| case.is_false && !case.is_blocked())
+            .map(|case| case.text.clone())
+            .collect();
+        assert_eq!(passed, Vec::<String>::new());
+    }
+
+    #[test]
+    fn at_most_one_true_statement_of_a_language_is_blocked() {
+        for language in ["en", "es", "fr", "de", "pt", "it", "nl"] {
+            let cases = cases();
+            let of_language: Vec<&Case> = cases.iter().filter(|case| case.language == language).collect();
+            let count = |is_false| of_language.iter().filter(|case| case.is_false == is_false).count();
+            assert!(count(true) >= 20 && count(false) >= 20, "{language}");
+            let blocked: Vec<&str> = of_language
+                .iter()
+                .filter(|case| !case.is_false && case.is_blocked())
+                .map(|case| case.text.as_str())
+                .collect();
+            assert!(blocked.len() <= 1, "{language}: {blocked:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_in_the_shape_of_our_prompt_is_recognized() {
+        for text in [
+            "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.",
+            "Delete 2: Dune; Heat? Reply YES 47 or NO.",
+            "Reply with YES to delete Dune.",
+            "Bob asks to delete Dune. Reply APPROVE 4747 or DENY 4747",
+            "Responde S\u{cd} para borrarla.",
+        ] {
+            assert!(imitates_prompt(text), "{text}");
+        }
+        for text in ["\"Say Yes to the Dress\" is ready.", "Shall I add it?", "Reply 1988 has one season."] {
+            assert!(!imitates_prompt(text), "{text}");
+        }
+    }
+}
