@@ -1,3 +1,5 @@
 ALTER TABLE users DROP COLUMN code_misses_day;
 ALTER TABLE users DROP COLUMN code_misses;
 PRAGMA application_id = 0;
+
+DROP INDEX ix_audit_begun;

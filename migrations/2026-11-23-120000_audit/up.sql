@@ -3,3 +3,8 @@ PRAGMA application_id = 1147756908;
 -- Counts the wrong codes of a user on the local day that is named, as 2026-11-23.
 ALTER TABLE users ADD COLUMN code_misses INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE users ADD COLUMN code_misses_day TEXT;
+
+-- A change outside has one row in the audit log, which is found by its call and completed with the outcome.
+CREATE INDEX ix_audit_begun ON audit_log(subject) WHERE kind IN ('write', 'write_queued', 'delete');
+-- Who asked for a title is not for the log: the names of other people outlived their retention there.
+UPDATE audit_log SET detail = json_remove(detail, '$.asked_by') WHERE detail ->> '$.asked_by' IS NOT NULL;

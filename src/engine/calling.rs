@@ -6,13 +6,13 @@ use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::Engine;
+use super::change_record::{self, Evidence};
 use super::deeds::{self, Doer};
 use super::run::{Progress, Scene};
 use crate::conversation::deletion;
-use crate::conversation::facts::{FORGET, REMEMBER};
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::transcript::{
-    Arguments, CallFailure, CallResult, CallRow, CallState, MediaRef, Tier, ToolCall,
+    CallFailure, CallResult, CallRow, CallState, MediaRef, Tier, ToolCall,
 };
 use crate::failpoint;
 use crate::store::audit::{self, By, Entry, Subject};
@@ -24,6 +24,8 @@ use crate::tools::{Interrupted, Ran, Settled, Tool, ToolError};
 
 /// Longest report that is put ahead of a question.
 const MAX_BEFORE_QUESTION: usize = 600;
+/// Failure code of a write of which nobody knows whether it was made.
+pub(super) const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 /// Starts of one write before its outcome is given up on.
 pub(super) const MAX_STARTS: i64 = 3;
 
@@ -104,14 +106,15 @@ impl Engine {
         cleared: &Cleared,
     ) -> anyhow::Result<Progress> {
         let (row, now) = (call.row, self.now());
-        let intent = (call.tier != Tier::Read).then(|| entry(scene, "write", row, intent(call)));
+        let intent =
+            (call.tier != Tier::Read).then(|| entry(scene, "write", row, change_record::intent(call)));
         let records = self.records(scene, call.tier);
         let start = move |conn: &mut _| {
             if calls::start(conn, row, now)? == Start::NotStartable {
                 return Ok(None);
             }
             if let Some(intent) = &intent {
-                audit::record(conn, intent, now)?;
+                audit::record_intent(conn, intent, now)?;
             }
             records(conn).map(Some)
         };
@@ -123,7 +126,7 @@ impl Engine {
         let state = match ended {
             Ok(Ok(ran)) => {
                 let note = (call.tier == Tier::Write)
-                    .then(|| entry(scene, "write_done", row, recorded(&call.name, &ran.result.for_model)));
+                    .then(|| change_record::outcome(scene, row, Evidence::Response, &call.name, &ran.result));
                 return self.record_ran(scene, row, ran, note).await;
             }
             Ok(Err(ToolError::TellModel(failure))) => CallState::Failed(failure),
@@ -144,7 +147,8 @@ impl Engine {
                 return Ok(Progress::GoesOn);
             }
         };
-        self.record(scene, row, state).await
+        let note = change_record::failure(scene, call, &state);
+        self.record_noted(scene, row, state, note).await
     }
 
     /// A call that was started and has no result: a read runs again, a write is looked into.
@@ -163,8 +167,8 @@ impl Engine {
                 .await
                 {
                     Ok(Ok(Settled::Done(ran))) => {
-                        let told = recorded(&call.name, &ran.result.for_model);
-                        let note = entry(scene, "write_settled", row, told);
+                        let note =
+                            change_record::outcome(scene, row, Evidence::Lookup, &call.name, &ran.result);
                         return self.record_ran(scene, row, ran, Some(note)).await;
                     }
                     Ok(Ok(Settled::NotDone)) => self.again_or_unknown(row).await?,
@@ -172,7 +176,8 @@ impl Engine {
                 }
             }
         };
-        self.record(scene, row, state).await
+        let note = change_record::failure(scene, call, &state);
+        self.record_noted(scene, row, state, note).await
     }
 
     async fn again_or_unknown(&self, row: CallRow) -> anyhow::Result<CallState> {
@@ -335,26 +340,6 @@ pub(super) fn entry(scene: &Scene, kind: &'static str, call: CallRow, detail: Va
     Entry { by: By::User(scene.user.id), kind, subject: Subject::Call(call), detail }
 }
 
-pub(super) fn intent(call: &ToolCall) -> Value {
-    if is_about_facts(&call.name) {
-        return json!({ "tool": call.name });
-    }
-    let arguments = match &call.arguments {
-        Arguments::Object(map) => Value::Object(map.clone()),
-        Arguments::Malformed(_) => Value::Null,
-    };
-    json!({ "tool": call.name, "arguments": arguments })
-}
-
-/// What a person wants noted or forgotten is theirs: the record tells that it was, and stays when the fact has gone.
-fn is_about_facts(tool: &str) -> bool {
-    tool == REMEMBER || tool == FORGET
-}
-
-fn recorded(tool: &str, result: &Value) -> Value {
-    if is_about_facts(tool) { json!({ "tool": tool, "status": result["status"] }) } else { result.clone() }
-}
-
 fn find(scene: &Scene, row: CallRow) -> Option<&ToolCall> {
     scene.turn.steps.iter().flat_map(|step| &step.calls).find(|call| call.row == row)
 }
@@ -373,8 +358,8 @@ fn too_slow() -> CallFailure {
 
 fn outcome_unknown() -> CallFailure {
     failure(
-        "outcome_unknown",
-        json!({ "error": "outcome_unknown", "hint": "it may or may not have happened; say so" }),
+        OUTCOME_UNKNOWN,
+        json!({ "error": OUTCOME_UNKNOWN, "hint": "it may or may not have happened; say so" }),
         Some("I could not find out whether that worked. Please have a look."),
     )
 }

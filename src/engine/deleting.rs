@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use super::Engine;
-use super::calling::{MAX_STARTS, entry, status};
+use super::calling::{MAX_STARTS, status};
+use super::change_record;
 use super::ending::WayBack;
 use super::run::Scene;
 use crate::conversation::deletion::{self, ItemOutcome};
@@ -37,16 +36,13 @@ impl Engine {
                     ItemState::Running => ItemOutcome::Unknown,
                     ItemState::Held | ItemState::Ended(_) | ItemState::Canceled => ItemOutcome::Failed,
                 };
-                let (call, ord) = (claimed.call(), item.ord);
-                self.0.parts.db.write(move |conn| pending::end_item(conn, call, ord, outcome)).await?;
+                self.end_item(&scene, &claimed, item, outcome).await?;
                 continue;
             }
             if scene.turn.cancel_requested && item.state == ItemState::Held {
                 // An earlier try whose answer was lost may still take effect.
                 let outcome = if item.attempts == 0 { ItemOutcome::Stopped } else { ItemOutcome::Unknown };
-                let (call, ord) = (claimed.call(), item.ord);
-                let stopped = move |conn: &mut _| pending::end_item(conn, call, ord, outcome);
-                self.0.parts.db.write(stopped).await?;
+                self.end_item(&scene, &claimed, item, outcome).await?;
                 continue;
             }
             let outcome = match self.0.parts.tools.get(claimed.tool()) {
@@ -59,11 +55,27 @@ impl Engine {
                 },
             };
             if let Some(outcome) = outcome {
-                let (call, ord) = (claimed.call(), item.ord);
-                self.0.parts.db.write(move |conn| pending::end_item(conn, call, ord, outcome)).await?;
+                self.end_item(&scene, &claimed, item, outcome).await?;
                 failpoint::reached("item.recorded");
             }
         }
+    }
+
+    /// Stores the outcome of an item, and completes its row in the audit log.
+    async fn end_item(
+        &self,
+        scene: &Scene,
+        claimed: &Claimed,
+        item: &Item,
+        outcome: ItemOutcome,
+    ) -> anyhow::Result<()> {
+        let (call, ord, now) = (claimed.call(), item.ord, self.now());
+        let note = change_record::deletion(scene, call, ord, &item.item, Some(outcome));
+        let end = move |conn: &mut _| {
+            audit::record_outcome(conn, &note, now);
+            pending::end_item(conn, call, ord, outcome)
+        };
+        Ok(self.0.parts.db.write(end).await?)
     }
 
     async fn claimed(&self, user: UserId, live: Live) -> anyhow::Result<(Scene, Claimed)> {
@@ -86,11 +98,11 @@ impl Engine {
             Err(NotPermitted) => return Ok(Some(ItemOutcome::NotPermitted)),
         };
         let (call, ord, now) = (claimed.call(), item.ord, self.now());
-        let intent = entry(scene, "delete", call, described(&item.item));
+        let intent = change_record::deletion(scene, call, ord, &item.item, None);
         let start = move |conn: &mut _| {
             let start = pending::start_item(conn, call, ord, now)?;
             if start == Start::Started {
-                audit::record(conn, &intent, now)?;
+                audit::record_intent(conn, &intent, now)?;
             }
             Ok(start)
         };
@@ -169,13 +181,11 @@ impl Engine {
         };
         let again = (!fresh.is_empty()).then(|| self.question(scene, fresh, &report));
         let (now, turn) = (self.now(), scene.live.id);
-        let outcome = entry(scene, "delete_done", call, json!({ "told": report }));
         let told = wish.zip(outcomes.first().map(|(item, outcome)| deletion::wish_outcome(item, *outcome)));
         let number = self.0.parts.settings.number.clone();
         let told_whole = scene.way_back().end(turn, Outcome::Replied, &report);
         let end = move |conn: &mut _| {
             pending::end_claimed(conn, &claimed, &report, now)?;
-            audit::record_outcome(conn, &outcome, now);
             if let Some((wish, words)) = &told {
                 let member = users::get(conn, wish.user)?;
                 let key = format!("approval:{}:done", wish.id);
@@ -217,9 +227,4 @@ impl Engine {
             Err(_) => Vec::new(),
         })
     }
-}
-
-fn described(item: &FrozenItem) -> Value {
-    json!({ "title": deletion::name(item), "instance": item.instance, "id": item.id,
-        "delete_files": item.delete_files, "size_bytes": item.fingerprint.size_bytes })
 }

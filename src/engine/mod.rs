@@ -7,6 +7,7 @@ mod asking;
 mod begin;
 mod calling;
 mod code_guesses;
+mod change_record;
 mod codes;
 pub mod console;
 mod deeds;

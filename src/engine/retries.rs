@@ -10,7 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::calling::{entry, intent};
+use super::calling::{OUTCOME_UNKNOWN, entry};
+use super::change_record::{self, Evidence};
 use super::deeds::{self, Doer};
 use super::ending::WayBack;
 use super::run::Scene;
@@ -99,7 +100,8 @@ impl Engine {
         }
         let Some(tool) = self.0.parts.tools.get(tool_name(open.wanted.kind)).cloned() else {
             let told = words::refused(&open.wanted, None);
-            return self.end_as_given_up(&scene, &open, (told.clone(), told)).await;
+            let note = failed(&scene, &open, "no_such_tool");
+            return self.end_as_given_up(&scene, &open, (told.clone(), told), note).await;
         };
         let outcome = match open.trying {
             Trying::Waiting => self.try_again(&scene, &open, &tool).await?,
@@ -122,11 +124,11 @@ impl Engine {
             Decision::Ask => anyhow::bail!("ask about an addition"),
         };
         let (id, now) = (open.id, self.now());
-        let intended = entry(scene, "write", open.call, intent(&call));
+        let intended = entry(scene, "write", open.call, change_record::intent(&call));
         let start = move |conn: &mut _| {
             let start = requests::start(conn, id)?;
             if start == Start::Started {
-                audit::record(conn, &intended, now)?;
+                audit::record_intent(conn, &intended, now)?;
             }
             Ok(start)
         };
@@ -169,18 +171,21 @@ impl Engine {
         let write = match (outcome, next) {
             (Outcome::Ran(ran), _) => return self.end_as_added(scene, &open, ran).await,
             (Outcome::Refused(failure), _) => {
+                let note = failed(scene, &open, &failure.code);
                 let told = words::refused(&open.wanted, failure.for_user.as_deref());
                 // Why it was refused may be about the one person alone.
                 let to_others = words::refused(&open.wanted, None);
-                return self.end_as_given_up(scene, &open, (told, to_others)).await;
+                return self.end_as_given_up(scene, &open, (told, to_others), note).await;
             }
             (Outcome::NotMade, None) => {
+                let note = failed(scene, &open, "not_reached_for_a_day");
                 let told = words::given_up(&open.wanted);
-                return self.end_as_given_up(scene, &open, (told.clone(), told)).await;
+                return self.end_as_given_up(scene, &open, (told.clone(), told), note).await;
             }
             (Outcome::Unknown, None) => {
+                let note = failed(scene, &open, OUTCOME_UNKNOWN);
                 let told = words::never_known(&open.wanted);
-                return self.end_as_given_up(scene, &open, (told.clone(), told)).await;
+                return self.end_as_given_up(scene, &open, (told.clone(), told), note).await;
             }
             (Outcome::NotMade, Some(next)) => {
                 self.0.parts.db.write(move |conn| requests::try_at(conn, id, next)).await
@@ -212,7 +217,8 @@ impl Engine {
             true => words::added(&wanted),
             false => words::there_in_vain(&wanted, &result).unwrap_or_else(|| words::was_there(&wanted)),
         };
-        let note = entry(scene, "write_done", open.call, result.for_model);
+        let tool = tool_name(open.wanted.kind);
+        let note = change_record::outcome(scene, open.call, Evidence::Response, tool, &result);
         let (doer, settings, now) = (Doer::of(scene, open.call), self.0.parts.settings.clone(), self.now());
         let open = open.clone();
         let end = move |conn: &mut _| {
@@ -244,6 +250,7 @@ impl Engine {
         scene: &Scene,
         open: &Open,
         (told, to_others): (String, String),
+        note: audit::Entry,
     ) -> anyhow::Result<()> {
         let (user, settings) = (scene.user.clone(), self.0.parts.settings.clone());
         let (open, now) = (open.clone(), self.now());
@@ -251,6 +258,7 @@ impl Engine {
             if requests::settle(conn, open.id, &End::GivenUp, now)? == Settling::Withdrawn {
                 return Ok(());
             }
+            audit::record_outcome(conn, &note, now);
             tell(conn, &user, &settings, (open.id, &told), now)?;
             if requests::may_come(conn, &open.wanted)? {
                 return Ok(());
@@ -265,6 +273,11 @@ impl Engine {
     fn until(&self, at: Timestamp) -> Duration {
         Duration::try_from(at.duration_since(self.now())).unwrap_or_default()
     }
+}
+
+/// Audit row of an addition that was not made, or of which nobody knows whether it was.
+fn failed(scene: &Scene, open: &Open, reason: &str) -> audit::Entry {
+    change_record::failed_write(scene, open.call, tool_name(open.wanted.kind), reason)
 }
 
 /// Tells a person once how their request ended: also who wants no notices, since it was promised, but at a time for them.

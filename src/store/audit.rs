@@ -1,13 +1,17 @@
-//! The record of what was changed and by whom. It is only added to: what changes something writes its row first, in
-//! the same transaction, so that a change whose row cannot be stored does not happen.
+//! The audit log: what was changed and by whom, one row for each change. A change of our own tables and its row are one
+//! transaction. A change outside has its row before it begins, so that it does not happen where the row cannot be
+//! stored, and the row is completed with the outcome.
+
+use std::fmt;
 
 use diesel::prelude::*;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Conn;
-use super::codec::ms;
+use super::codec::{from_json, ms};
 use super::schema::audit_log;
+use super::written::Written;
 use crate::conversation::transcript::{CallRow, TurnId, UserId};
 
 /// Who did it.
@@ -59,8 +63,24 @@ pub struct Entry {
     pub detail: Value,
 }
 
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(call) => write!(f, "tool_call:{call}"),
+            Self::Turn(turn) => write!(f, "turn:{turn}"),
+            Self::User(user) => write!(f, "user:{user}"),
+            Self::Approval(id) => write!(f, "approval:{id}"),
+            Self::Household => f.write_str("household"),
+            Self::Console => f.write_str("console"),
+            Self::Key(id) => write!(f, "api_key:{id}"),
+        }
+    }
+}
+
 /// What stands in a row before the id of the key that did it.
 pub(super) const KEY: &str = "key:";
+/// Rows of changes outside that have begun and have no outcome.
+const OPEN: Written = Written("audit_log.kind IN ('write', 'write_queued', 'delete')");
 
 pub fn record(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()> {
     let epoch = super::boot::epoch(conn)?;
@@ -70,15 +90,6 @@ pub fn record(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()>
         By::Console => (None, Some("console".to_owned())),
         By::Key(id) => (None, Some(format!("{KEY}{id}"))),
         By::Dialarr => (None, Some("dialarr".to_owned())),
-    };
-    let subject = match entry.subject {
-        Subject::Call(call) => format!("tool_call:{call}"),
-        Subject::Turn(turn) => format!("turn:{turn}"),
-        Subject::User(user) => format!("user:{user}"),
-        Subject::Approval(id) => format!("approval:{id}"),
-        Subject::Household => "household".to_owned(),
-        Subject::Console => "console".to_owned(),
-        Subject::Key(id) => format!("api_key:{id}"),
     };
     let mut detail = entry.detail.clone();
     if let (Some(by), Some(detail)) = (by, detail.as_object_mut()) {
@@ -90,17 +101,48 @@ pub fn record(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()>
             audit_log::epoch.eq(epoch),
             audit_log::user_id.eq(user),
             audit_log::kind.eq(entry.kind),
-            audit_log::subject.eq(subject),
+            audit_log::subject.eq(entry.subject.to_string()),
             audit_log::detail.eq(detail.to_string()),
         ))
         .execute(conn)
         .map(drop)
 }
 
-/// Records what came of a change that had its row before it began. This row may be missing: the change is done, and
-/// whoever waits must hear of it all the same.
-pub fn record_outcome(conn: &mut Conn, entry: &Entry, now: Timestamp) {
-    if let Err(error) = conn.transaction(|conn| record(conn, entry, now)) {
-        tracing::error!(%error, kind = entry.kind, "the outcome of a change is missing in the audit log");
+/// Records that a change outside begins. A further attempt at the same change keeps the row of the first.
+pub fn record_intent(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryResult<()> {
+    match open_row(conn, entry)? {
+        Some(_) => Ok(()),
+        None => record(conn, entry, now),
     }
+}
+
+/// Completes the row of a change with its outcome. An outcome that cannot be stored is only logged: the change is done,
+/// and its user must be notified all the same.
+pub fn record_outcome(conn: &mut Conn, entry: &Entry, now: Timestamp) {
+    let recorded = conn.transaction(|conn| match open_row(conn, entry)? {
+        Some(row) => diesel::update(audit_log::table.find(row))
+            .set((audit_log::kind.eq(entry.kind), audit_log::detail.eq(entry.detail.to_string())))
+            .execute(conn)
+            .map(drop),
+        None => record(conn, entry, now),
+    });
+    if let Err(error) = recorded {
+        tracing::error!(%error, kind = entry.kind, "failed to store the outcome of a change in the audit log");
+    }
+}
+
+/// Row of a change that has begun and has no outcome. Of a call with several items, each has a row.
+fn open_row(conn: &mut Conn, entry: &Entry) -> QueryResult<Option<i64>> {
+    let rows: Vec<(i64, String)> = audit_log::table
+        .filter(OPEN.and(audit_log::subject.eq(entry.subject.to_string())))
+        .order(audit_log::id.desc())
+        .select((audit_log::id, audit_log::detail))
+        .load(conn)?;
+    for (row, detail) in rows {
+        let detail: Value = from_json("detail", &detail)?;
+        if detail["item"] == entry.detail["item"] {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
 }

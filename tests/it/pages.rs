@@ -126,12 +126,11 @@ async fn a_wish_approved_by_button_deletes_once_and_everyone_hears_of_it() {
     assert_eq!(app.last_to(BOB), "An admin agreed: Dune (2021) is deleted.");
     assert_eq!(app.last_to(ANN), "Deleted Dune (2021). Freed 21.4 GB.");
     assert_eq!(
-        changes(&app).await[2..],
+        changes(&app).await[1..],
         [
             "approve_deletion approval:1 by console",
             "approve_deletion approval:1 by +15550100002",
-            "delete tool_call:3 by +15550100002",
-            "delete_done tool_call:3 by +15550100002",
+            "deleted tool_call:3 by +15550100002",
         ]
     );
 }
@@ -286,13 +285,44 @@ async fn the_audit_page_tells_in_words_what_was_done_and_leads_to_it() {
         &[
             "You, in the console painted over The household colours: red blue title: <b>",
             "You, in the console Approved a deletion Request of Bob",
-            "Ann Began a deletion remove media, in Nov 20, 2026 21:04 : Dune (2021) delete files: yes",
-            "size: 21.4 GB",
-            "Bob Began a change request removal, in Nov 20, 2026 21:04",
+            "Ann Deleted remove media, in Nov 20, 2026 21:04 : Dune (2021) delete files: yes instance: radarr size: 21.4 GB",
+            "Bob Asked the admins to delete request removal, in Nov 20, 2026 21:04 : Dune (2021)",
             "You, at the shell Made a sign-in link The console",
         ],
     );
     assert!(page.html.contains("/conversations/1?before="), "{}", page.html);
+}
+
+#[tokio::test]
+async fn each_change_is_one_audit_row_that_names_what_changed() {
+    let app = TestApp::start_without_model().await;
+    app.radarr().catalog(movie("Heat").year(1995).tmdb(949));
+    app.sms("add heat").await;
+    app.pass(60);
+    app.sms("add heat").await;
+    app.radarr().fail_next_write(400);
+    app.radarr().catalog(movie("Alien").year(1979).tmdb(348));
+    app.pass(60);
+    app.sms("add alien").await;
+
+    assert_eq!(
+        changes(&app).await,
+        [
+            "write_done tool_call:2 by +15550100002",
+            "write_unchanged tool_call:4 by +15550100002",
+            "write_failed tool_call:6 by +15550100002",
+        ]
+    );
+    let page = app.browser().await.get("/audit").await;
+    let place = "add movie, in Nov 20, 2026 21:04";
+    check_says(
+        &page,
+        &[
+            &format!("Ann Added {place} : Heat (1995) quality: HD-1080p"),
+            &format!("Ann Found it in the library {place} : Heat (1995)"),
+        ],
+    );
+    assert!(!page.says().contains("949"), "{}", page.says());
 }
 
 #[tokio::test]

@@ -159,7 +159,7 @@ async fn an_export_holds_both_sides_of_every_conversation() {
     assert_eq!(export["conversations"][0]["turns"][0]["steps"][1]["tool_calls"][0]["tool"], "add_movie");
     assert_eq!(export["person"]["phone"], BOB);
     assert_eq!(said(&export["other_texts_received"]), ["Liked \u{201c}Walrus is on its way.\u{201d}"]);
-    assert_eq!(export["audit"][0]["kind"], json!("write"));
+    assert_eq!(export["audit"][0]["kind"], json!("write_done"));
 }
 
 #[tokio::test]

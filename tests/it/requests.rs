@@ -38,11 +38,9 @@ async fn an_admin_approves_a_wish_and_both_hear_of_it() {
     assert_eq!(
         app.audit().await,
         [
-            "write tool_call:2 by +15550100003",
             "write_done tool_call:2 by +15550100003",
             "approve_deletion approval:1 by +15550100002",
-            "delete tool_call:3 by +15550100002",
-            "delete_done tool_call:3 by +15550100002",
+            "deleted tool_call:3 by +15550100002",
         ]
     );
 }

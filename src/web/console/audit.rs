@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Console;
 use super::answers::{Asked, Shown};
+use super::audit_labels::{KINDS, change_label};
 use super::frame::{Frame, Place, When, page};
 use super::words::{Named, turn_path};
 use crate::conversation::text;
@@ -17,55 +18,10 @@ use crate::web::auth::Operator;
 
 const FITS: usize = 50;
 
-/// The kinds of changes, in words.
-const KINDS: [(&str, &str); 43] = [
-    ("write", "Began a change"),
-    ("write_done", "Made a change"),
-    ("write_settled", "Found a change made"),
-    ("refused", "Refused"),
-    ("delete", "Began a deletion"),
-    ("delete_done", "Ended a deletion"),
-    ("approve", "Let in"),
-    ("block", "Blocked"),
-    ("suspend_codes", "Suspended deletions and approvals by text"),
-    ("lift_suspension", "Allowed deletions and approvals by text again"),
-    ("set", "Changed settings"),
-    ("quota", "Changed the limit"),
-    ("approve_deletion", "Approved a deletion"),
-    ("deny_deletion", "Denied a deletion"),
-    ("approve_question", "Answered a question with yes"),
-    ("reject_question", "Answered a question with no"),
-    ("cancel_turn", "Ended a turn"),
-    ("resume_turn", "Resumed a turn"),
-    ("reopen", "Opened a conversation again"),
-    ("clear", "Ended a conversation"),
-    ("test_conversation", "Began a test conversation"),
-    ("text_as", "Texted as somebody"),
-    ("tell_everyone", "Told everyone"),
-    ("pause", "Paused"),
-    ("resume", "Resumed"),
-    ("forget", "Erased everything"),
-    ("forget_all", "Erased what was said"),
-    ("note_fact", "Noted a fact"),
-    ("forget_fact", "Forgot a fact"),
-    ("dismiss_fact", "Dismissed a suggested fact"),
-    ("export", "Exported"),
-    ("send_again", "Sent a text again"),
-    ("sign_in_link", "Made a sign-in link"),
-    ("sign_in", "Signed in"),
-    ("sign_out", "Signed out"),
-    ("sign_in_failed", "Failed to sign in"),
-    ("password", "Changed the password"),
-    ("memory_added", "Added to memory"),
-    ("memory_shared", "Shared an answer with everybody"),
-    ("memory_kept", "Kept an answer private"),
-    ("memory_erased", "Took an answer out of memory"),
-    ("key_made", "Made an API key"),
-    ("key_revoked", "Revoked an API key"),
-];
-
-/// What of a record is told beside its details: by whom, about whom and what, and where.
-const ELSEWHERE: [&str; 6] = ["by", "title", "tool", "user", "text", "conversation"];
+/// What of a record is told beside its details: by whom, about whom and what, and where. Ids and arguments of calls mean
+/// nothing to a reader.
+const ELSEWHERE: [&str; 10] =
+    ["by", "title", "tool", "user", "text", "conversation", "status", "arguments", "id", "item"];
 /// Details of up to so many bytes stand in the line itself.
 const SHORT: usize = 120;
 
@@ -139,7 +95,9 @@ impl Row {
                 Author::Key(name) => Piece::plain(&format!("API key {name}")),
                 Author::Dialarr => Piece::plain("Dialarr"),
             },
-            what: known.map_or_else(|| line.kind.replace('_', " "), |(_, name)| (*name).to_owned()),
+            what: change_label(&line.kind, &line.detail).map(str::to_owned).unwrap_or_else(|| {
+                known.map_or_else(|| line.kind.replace('_', " "), |(_, name)| (*name).to_owned())
+            }),
             about: about(line),
             title: line.detail["title"].as_str().filter(|_| known.is_some()).map(str::to_owned),
             details,
@@ -217,6 +175,7 @@ fn tell(details: &mut Vec<String>, key: &str, value: &Value) {
             Some(bytes) => return details.push(format!("size: {}", text::size(bytes))),
             None => number.to_string(),
         },
+        Value::String(words) if key == "reason" => words.replace('_', " "),
         Value::String(words) => words.clone(),
     };
     details.push(format!("{}: {words}", key.replace('_', " ")));

@@ -3,6 +3,7 @@
 mod answers;
 pub(super) mod assets;
 pub(super) mod audit;
+mod audit_labels;
 pub(super) mod changing;
 mod chart;
 pub(super) mod deliveries;

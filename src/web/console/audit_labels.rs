@@ -1,0 +1,103 @@
+//! Labels of the rows of the audit log.
+
+use serde_json::Value;
+
+use crate::conversation::facts::{FORGOT, NOTED};
+use crate::conversation::requests::{FOLLOWING, NOT_FOLLOWING};
+
+/// Kinds of audit rows with their labels, in the order of the filter.
+pub(super) const KINDS: [(&str, &str); 51] = [
+    ("write", "Began a change"),
+    ("write_done", "Made a change"),
+    ("write_settled", "Found a change made"),
+    ("write_unchanged", "Had nothing to change"),
+    ("write_queued", "Queued an addition"),
+    ("write_failed", "Failed to make a change"),
+    ("write_unknown", "Began a change, outcome unknown"),
+    ("refused", "Refused"),
+    ("delete", "Began a deletion"),
+    ("delete_done", "Ended a deletion"),
+    ("deleted", "Deleted"),
+    ("delete_unchanged", "Found already deleted"),
+    ("delete_failed", "Kept"),
+    ("delete_unknown", "Began a deletion, outcome unknown"),
+    ("approve", "Let in"),
+    ("block", "Blocked"),
+    ("suspend_codes", "Suspended deletions and approvals by text"),
+    ("lift_suspension", "Allowed deletions and approvals by text again"),
+    ("set", "Changed settings"),
+    ("quota", "Changed the limit"),
+    ("approve_deletion", "Approved a deletion"),
+    ("deny_deletion", "Denied a deletion"),
+    ("approve_question", "Answered a question with yes"),
+    ("reject_question", "Answered a question with no"),
+    ("cancel_turn", "Ended a turn"),
+    ("resume_turn", "Resumed a turn"),
+    ("reopen", "Opened a conversation again"),
+    ("clear", "Ended a conversation"),
+    ("test_conversation", "Began a test conversation"),
+    ("text_as", "Texted as somebody"),
+    ("tell_everyone", "Told everyone"),
+    ("pause", "Paused"),
+    ("resume", "Resumed"),
+    ("forget", "Erased everything"),
+    ("forget_all", "Erased what was said"),
+    ("note_fact", "Noted a fact"),
+    ("forget_fact", "Forgot a fact"),
+    ("dismiss_fact", "Dismissed a suggested fact"),
+    ("export", "Exported"),
+    ("send_again", "Sent a text again"),
+    ("sign_in_link", "Made a sign-in link"),
+    ("sign_in", "Signed in"),
+    ("sign_out", "Signed out"),
+    ("sign_in_failed", "Failed to sign in"),
+    ("password", "Changed the password"),
+    ("memory_added", "Added to memory"),
+    ("memory_shared", "Shared an answer with everybody"),
+    ("memory_kept", "Kept an answer private"),
+    ("memory_erased", "Took an answer out of memory"),
+    ("key_made", "Made an API key"),
+    ("key_revoked", "Revoked an API key"),
+];
+
+/// Label of a change that a tool made or found made, by the status of its result.
+pub(super) fn change_label(kind: &str, detail: &Value) -> Option<&'static str> {
+    let status = detail["status"].as_str()?;
+    match (kind, status) {
+        ("write_done" | "write_settled", "added") => Some("Added"),
+        ("write_done" | "write_settled", "changed") => Some("Changed"),
+        ("write_done" | "write_settled", "being_looked_for") => Some("Started a search"),
+        ("write_done" | "write_settled", "wanted_not_out_yet") => Some("Marked as wanted"),
+        ("write_done" | "write_settled", "wanted_but_search_not_begun") => {
+            Some("Marked as wanted, without a search")
+        }
+        ("write_done" | "write_settled", "asked") => Some("Asked the admins to delete"),
+        ("write_done" | "write_settled", FOLLOWING) => Some("Asked for a notification"),
+        ("write_done" | "write_settled", NOT_FOLLOWING) => Some("Turned a notification off"),
+        ("write_done" | "write_settled", NOTED) => Some("Noted a fact"),
+        ("write_done" | "write_settled", FORGOT) => Some("Forgot a fact"),
+        // Databases of 0.1.0 have these as changes.
+        ("write_done" | "write_unchanged", "already_exists") => Some("Found it in the library"),
+        ("write_done" | "write_unchanged", "unchanged") => Some("Found it as requested"),
+        ("write_done" | "write_unchanged", "already_asked") => Some("Had asked the admins already"),
+        ("write_done" | "write_unchanged", "ready") => Some("Found it ready to watch"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::change_label;
+
+    #[test]
+    fn an_addition_that_changed_nothing_is_not_called_a_change() {
+        for kind in ["write_done", "write_unchanged"] {
+            let label = change_label(kind, &json!({ "status": "already_exists" }));
+            assert_eq!(label, Some("Found it in the library"));
+        }
+        assert_eq!(change_label("write_done", &json!({ "status": "added" })), Some("Added"));
+        assert_eq!(change_label("approve", &json!({ "status": "added" })), None);
+    }
+}
