@@ -2,6 +2,38 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::consent::{self, Answer, Language};
+use super::transcript::OptWord;
+use super::words::{self, Command};
+
+/// TextAllowance that a text draws on. What protects a person is never refused because they texted too much before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextAllowance {
+    Ordinary,
+    /// A no, an opt-out word, and what a person asks about the words that are kept of them. These have an allowance of
+    /// the same size of their own, so that nobody can be made to send without end.
+    Protected,
+}
+
+impl TextAllowance {
+    pub const ALL: [Self; 2] = [Self::Ordinary, Self::Protected];
+
+    pub fn for_text(text: &str, languages: &[Language]) -> Self {
+        let asks_about_themselves = matches!(
+            words::command(text),
+            Some(Command::ForgetAll | Command::WhatIsKnown | Command::ForgetFact(_))
+        );
+        let opts_out = words::opt_word(text) == Some(OptWord::Out);
+        match consent::read(text, None, languages) {
+            Answer::No => Self::Protected,
+            Answer::Yes | Answer::Soft(_) | Answer::Other if asks_about_themselves || opts_out => {
+                Self::Protected
+            }
+            Answer::Yes | Answer::Soft(_) | Answer::Other => Self::Ordinary,
+        }
+    }
+}
+
 /// At most so many within any stretch of time of this length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {

@@ -9,6 +9,7 @@ use crate::conversation::deletion;
 use crate::conversation::lifecycle::{self, Place};
 use crate::conversation::origin::Origin;
 use crate::conversation::quiet;
+use crate::conversation::rate::TextAllowance;
 use crate::conversation::reaction::{self, Quoted};
 use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Recent, Route, Situation};
 use crate::conversation::transcript::{Brain, InboundEvent, Status, TurnId, User, UserId};
@@ -151,16 +152,24 @@ impl Beginning<'_> {
         Ok(Scene { pending, question, ended, denied_at, recent, last_list, place, over_limit, resumed_at })
     }
 
-    /// Which of the waiting texts are more than are worked on within the time.
+    /// Which of the waiting texts are more than are worked on within the time. Buttons of the operator do not count.
     fn over_limit(&mut self, user: UserId, waiting: &[InboundEvent]) -> QueryResult<Vec<bool>> {
-        let (Some(rate), Some(first)) = (self.settings.rate, waiting.first()) else {
-            return Ok(vec![false; waiting.len()]);
-        };
-        let counted = ledger::counted_before(self.conn, user, first, rate.most)?;
-        let counts = |event: &&InboundEvent| event.origin != Origin::Button;
-        let texts: Vec<Timestamp> = waiting.iter().filter(counts).map(|event| event.sent_at).collect();
-        let mut excess = rate.excess(counted, &texts).into_iter();
-        Ok(waiting.iter().map(|event| counts(&event) && excess.next().unwrap_or(false)).collect())
+        let mut over = vec![false; waiting.len()];
+        let (Some(rate), Some(first)) = (self.settings.rate, waiting.first()) else { return Ok(over) };
+        let languages = &self.settings.languages;
+        let before = ledger::counted_before(self.conn, user, first, rate.most)?;
+        for allowance in TextAllowance::ALL {
+            let draws_on_it = |body: &str| TextAllowance::for_text(body, languages) == allowance;
+            let counted = before.iter().filter(|(_, body)| draws_on_it(body)).map(|(at, _)| *at).collect();
+            let places: Vec<usize> = (0..waiting.len())
+                .filter(|at| waiting[*at].origin != Origin::Button && draws_on_it(&waiting[*at].body))
+                .collect();
+            let texts: Vec<Timestamp> = places.iter().map(|at| waiting[*at].sent_at).collect();
+            for (place, excess) in places.into_iter().zip(rate.excess(counted, &texts)) {
+                over[place] = excess;
+            }
+        }
+        Ok(over)
     }
 
     /// A reaction is kept on the text that it quotes, whatever else comes of it.

@@ -272,25 +272,25 @@ pub fn count_failure(
     Ok(Some((event, attempts)))
 }
 
-/// When the user's texts before `event` were sent that came the same way and counted towards the limit, newest first;
-/// at most `most`. What a button says is the operator's, and takes nothing from them.
+/// The user's texts before `event` that came the same way and counted towards a limit, with the time they were sent,
+/// newest first; at most `most` of each of the two allowances. What a button says is the operator's, and takes nothing from them.
 pub fn counted_before(
     conn: &mut Conn,
     user: UserId,
     event: &InboundEvent,
     most: u32,
-) -> QueryResult<Vec<Timestamp>> {
+) -> QueryResult<Vec<(Timestamp, String)>> {
     inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.lt(event.id.0)))
         .filter(inbound_events::to_addr.eq(event.to.as_str()))
         .filter(inbound_events::external_id.not_like(format!("{BUTTON}%")))
         .filter(inbound_events::over_limit.eq(0).and(inbound_events::wants_answer.eq(1)))
         .order(inbound_events::id.desc())
-        .limit(most.into())
-        .select(inbound_events::provider_at)
-        .load::<i64>(conn)?
+        .limit(2 * i64::from(most))
+        .select((inbound_events::provider_at, inbound_events::body))
+        .load::<(i64, String)>(conn)?
         .into_iter()
-        .map(time)
+        .map(|(at, body)| Ok((time(at)?, body)))
         .collect()
 }
 

@@ -193,6 +193,32 @@ async fn more_texts_than_ten_a_minute_are_stored_and_answered_once() {
 }
 
 #[tokio::test]
+async fn protected_texts_are_carried_out_past_the_rate_limit() {
+    let app = TestApp::start_without_model().await;
+    for _ in 0..12 {
+        app.sms("status").await;
+    }
+    assert_eq!(app.sms("what do you know").await, "I know nothing about you yet.");
+    assert_eq!(app.sms("no").await, "");
+    assert_eq!(
+        app.sms("forget all").await,
+        "OK, I forgot what we said. I still know your number and what you may do."
+    );
+    assert_eq!(app.sms("status").await, "");
+}
+
+#[tokio::test]
+async fn protected_texts_without_end_are_limited_as_well() {
+    let app = TestApp::start_without_model().await;
+    for _ in 0..10 {
+        assert_ne!(app.sms("what do you know").await, "");
+    }
+    assert!(app.sms("what do you know").await.starts_with("That is more than 10 texts within a minute."));
+    assert_eq!(app.sms("what do you know").await, "");
+    assert_eq!(app.sms("status").await, "Nothing is downloading.");
+}
+
+#[tokio::test]
 async fn nobody_is_slowed_down_by_the_haste_of_another() {
     let app = TestApp::start_without_model().await;
     app.knows(BOB, Has::AddRight).await;
