@@ -3,3 +3,7 @@ ALTER TABLE users DROP COLUMN code_misses;
 PRAGMA application_id = 0;
 
 DROP INDEX ix_audit_begun;
+
+DROP INDEX ix_user_first_request;
+ALTER TABLE users DROP COLUMN first_request_at;
+ALTER TABLE users DROP COLUMN first_request;

@@ -8,3 +8,8 @@ ALTER TABLE users ADD COLUMN code_misses_day TEXT;
 CREATE INDEX ix_audit_begun ON audit_log(subject) WHERE kind IN ('write', 'write_queued', 'delete');
 -- Who asked for a title is not for the log: the names of other people outlived their retention there.
 UPDATE audit_log SET detail = json_remove(detail, '$.asked_by') WHERE detail ->> '$.asked_by' IS NOT NULL;
+
+-- The title that a newcomer asked for in their first text, until the admins have decided, for a week at most.
+ALTER TABLE users ADD COLUMN first_request TEXT;
+ALTER TABLE users ADD COLUMN first_request_at INTEGER;
+CREATE INDEX ix_user_first_request ON users(first_request_at) WHERE first_request_at IS NOT NULL;

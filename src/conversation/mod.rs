@@ -6,6 +6,7 @@ pub mod consent;
 pub mod deletion;
 pub mod extraction;
 pub mod facts;
+pub mod first_request;
 pub mod frozen;
 pub mod lifecycle;
 pub mod naming;

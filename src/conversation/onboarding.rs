@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::consent::{self, Answer};
+use super::first_request::FirstRequest;
 use super::naming::Name;
 use super::transcript::PhoneNumber;
 use super::words;
@@ -24,13 +25,18 @@ pub const WELCOME: &str = "This is Dialarr, a private assistant for movies and s
 pub const ASK_AGAIN: &str =
     "I did not get your name. Please reply with only your name, so that I can ask the admins to let you in.";
 
-/// The first words to a new member.
-pub fn admitted(name: Option<&str>) -> String {
+/// The first message to a new member: with the offer to add what they asked for before, if that is known.
+pub fn admitted(name: Option<&str>, request: Option<&FirstRequest>) -> String {
     let hello = name.map_or_else(|| "Hello".to_owned(), |name| format!("Hello {name}"));
-    format!(
-        "{hello}, you can text me now. Tell me what you would like to watch, for example: add Dune. \
-         Text COMMANDS for more."
-    )
+    match request {
+        Some(request) => {
+            format!("{hello}, you can text me now. Text COMMANDS for what I understand. {}", request.offer())
+        }
+        None => format!(
+            "{hello}, you can text me now. Tell me what you would like to watch, for example: add Dune. \
+             Text COMMANDS for more."
+        ),
+    }
 }
 
 /// What the admins are asked about a newcomer.
@@ -294,7 +300,7 @@ mod tests {
 
     #[test]
     fn what_is_said_to_strangers_fits_into_one_cheap_text() {
-        for text in [WELCOME, ASK_AGAIN, &admitted(Some("Sam"))] {
+        for text in [WELCOME, ASK_AGAIN, &admitted(Some("Sam"), None)] {
             assert!(text.is_ascii() && text.len() <= 160, "{} {text}", text.len());
         }
         let phone = PhoneNumber::parse("+15550100123").unwrap();

@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::consent::{self, Code, Language, Soft};
+use super::first_request::{self, FirstRequest};
 use super::orders;
 use super::origin::Origin;
 use super::quiet::Wish;
@@ -31,6 +32,8 @@ pub struct Situation<'a> {
     /// More texts came before it than are worked on in that time.
     pub over_limit: bool,
     pub routing: Routing,
+    /// What a new member asked for before they were one, if that is kept.
+    pub first_request: Option<&'a FirstRequest>,
     /// When the assistant was last paused until, if it ever was.
     pub resumed_at: Option<Timestamp>,
 }
@@ -100,6 +103,10 @@ pub enum Route {
     CloseQuestion,
     /// Taken up only long after it was sent: that is told, and nothing is done.
     TooOld(TooOld),
+    /// A yes to the offer to add what a newcomer asked for in their first text.
+    AcceptOffer,
+    /// A no to it.
+    DeclineOffer,
     /// A yes or no after the question ended: code says what became of it.
     LateAnswer,
     /// Somebody who was not let in yet.
@@ -303,6 +310,13 @@ fn without_question(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     if answers && situation.user.rights.role == Role::Admin && was_asked_for_a_code(situation) {
         return Route::WhatWaits;
     }
+    if situation.first_request.is_some() && last_of_ours(situation).is_some_and(first_request::is_offer) {
+        match consent::read(&event.body, None, situation.languages) {
+            consent::Answer::Yes => return Route::AcceptOffer,
+            consent::Answer::No => return Route::DeclineOffer,
+            consent::Answer::Soft(_) | consent::Answer::Other => {}
+        }
+    }
     if situation.ended.is_some_and(|ended| !ended.asked_since) {
         match consent::read(&event.body, None, situation.languages) {
             consent::Answer::Yes | consent::Answer::No => return Route::LateAnswer,
@@ -328,15 +342,19 @@ pub fn wants_triage(situation: &Situation<'_>, event: &InboundEvent) -> bool {
 
 /// Whether the last thing we said asks an admin for an answer with a code.
 fn was_asked_for_a_code(situation: &Situation<'_>) -> bool {
+    last_of_ours(situation).is_some_and(|text| text.contains("eply APPROVE "))
+}
+
+/// The last of our texts.
+fn last_of_ours<'a>(situation: &Situation<'a>) -> Option<&'a str> {
     let ours = situation.recent.iter().find(|recent| matches!(recent.said, Said::ByUs(_)));
-    ours.is_some_and(|recent| recent.body.contains("eply APPROVE "))
+    ours.map(|recent| recent.body.as_str())
 }
 
 /// Nothing is open: no question of ours, and more than a greeting has been said.
 fn may_stay_unanswered(situation: &Situation<'_>) -> bool {
-    let ours = situation.recent.iter().find(|recent| matches!(recent.said, Said::ByUs(_)));
     let offers = |line: &str| line.starts_with("Reply ") && line != text::MORE_OFFER;
-    let asked = ours.is_some_and(|recent| text::asks(&recent.body) || recent.body.lines().any(offers));
+    let asked = last_of_ours(situation).is_some_and(|text| text::asks(text) || text.lines().any(offers));
     situation.question.is_none() && !situation.first && !asked
 }
 
@@ -425,6 +443,7 @@ mod tests {
             over_limit: false,
             routing: Routing::Heuristic,
             resumed_at: None,
+            first_request: None,
         }
     }
 

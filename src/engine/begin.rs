@@ -6,6 +6,7 @@ use super::ending::WayBack;
 use super::{Engine, Settings};
 use crate::conversation::consent;
 use crate::conversation::deletion;
+use crate::conversation::first_request::{self, FirstRequest};
 use crate::conversation::lifecycle::{self, Place};
 use crate::conversation::origin::Origin;
 use crate::conversation::quiet;
@@ -21,7 +22,7 @@ use crate::store::pending::{self, Closing};
 use crate::store::reactions::{self, Received};
 use crate::store::turns::{Kind, Live, Plan, Triage};
 use crate::store::users::{self, OptChange};
-use crate::store::{Conn, QueryResult, conversations, history, household, notices, outbox, turns};
+use crate::store::{Conn, QueryResult, conversations, history, household, joining, notices, outbox, turns};
 
 /// Texts that one turn takes up at most.
 const TEXTS_PER_TURN: i64 = 20;
@@ -147,9 +148,25 @@ impl Beginning<'_> {
             true => history::quotable_texts(self.conn, user.id)?,
             false => history::last_texts(self.conn, user.id)?,
         };
+        let offered = recent.iter().any(|recent| first_request::is_offer(&recent.body));
+        let first_request = match offered {
+            true => joining::first_request(self.conn, user.id, self.now)?,
+            false => None,
+        };
         let over_limit = self.over_limit(user.id, waiting)?;
         let resumed_at = household::resumed_at(self.conn)?;
-        Ok(Scene { pending, question, ended, denied_at, recent, last_list, place, over_limit, resumed_at })
+        Ok(Scene {
+            pending,
+            question,
+            ended,
+            denied_at,
+            recent,
+            last_list,
+            place,
+            over_limit,
+            first_request,
+            resumed_at,
+        })
     }
 
     /// Which of the waiting texts are more than are worked on within the time. Buttons of the operator do not count.
@@ -222,6 +239,11 @@ impl Beginning<'_> {
             Route::RepeatQuestion => self.repeat(user, scene, first),
             Route::WrongCode => self.wrong_code(user, scene, first),
             Route::CloseQuestion => self.close_unclear(user, scene, first),
+            Route::AcceptOffer => self.accept_offer(user, scene, first),
+            Route::DeclineOffer => {
+                joining::erase_first_request(self.conn, user.id)?;
+                self.answer(user, Kind::Command, first, "OK, I won't add it.")
+            }
             Route::LateAnswer => {
                 let text = scene.ended.as_ref().map(|ended| ended.answer.clone());
                 self.answer(user, Kind::Command, first, text.as_deref().unwrap_or("Nothing is open."))
@@ -250,6 +272,14 @@ impl Beginning<'_> {
         }
     }
 
+    /// Begins a turn that adds what the user asked for before they were a member, by the keyword grammar.
+    fn accept_offer(&mut self, user: &User, scene: &Scene, events: &[InboundEvent]) -> QueryResult<Begun> {
+        joining::erase_first_request(self.conn, user.id)?;
+        let request = scene.first_request.as_ref().map(FirstRequest::as_text);
+        let plan = Plan { request, ..Plan::by(Brain::Keyword) };
+        Ok(Begun::Turn(self.open_turn(user, Kind::Chat, &plan, events)?))
+    }
+
     /// Begins a chat turn with every waiting text that belongs to it.
     fn turn(
         &mut self,
@@ -258,7 +288,8 @@ impl Beginning<'_> {
         waiting: &[InboundEvent],
         brain: Brain,
     ) -> QueryResult<Begun> {
-        let plain = Scene { pending: None, question: None, ended: None, ..scene.clone() };
+        let plain =
+            Scene { pending: None, question: None, ended: None, first_request: None, ..scene.clone() };
         let belongs = |at: usize| {
             let situation = plain.situation(user, self.settings, at);
             let is_theirs = waiting[at].origin != Origin::Button;
@@ -294,6 +325,7 @@ pub(super) struct Scene {
     place: Place,
     /// For each waiting text.
     pub(super) over_limit: Vec<bool>,
+    first_request: Option<FirstRequest>,
     pub(super) resumed_at: Option<Timestamp>,
 }
 
@@ -310,6 +342,7 @@ impl Scene {
             first: !matches!(self.place, Place::In(_)),
             over_limit: self.over_limit.get(at).copied().unwrap_or(false),
             routing: settings.routing,
+            first_request: self.first_request.as_ref(),
             resumed_at: self.resumed_at,
         }
     }

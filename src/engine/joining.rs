@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::begin::{Beginning, Begun};
 use super::ending::{self, WayBack};
+use crate::conversation::first_request::FirstRequest;
 use crate::conversation::onboarding::{self, Move};
 use crate::conversation::transcript::{Address, InboundEvent, Status, User};
 use crate::store::approvals::{self, End, Matter, NewApproval};
@@ -19,7 +20,12 @@ impl Beginning<'_> {
         let stranger = joining::stranger(self.conn, user.id)?;
         let room = joining::waiting_room(self.conn, self.now)?;
         match onboarding::next(&stranger, room, &event.body, self.now) {
-            Move::Welcome => self.ask_name(user, event, onboarding::WELCOME),
+            Move::Welcome => {
+                if let Some(request) = FirstRequest::from_text(&event.body) {
+                    joining::keep_first_request(self.conn, user.id, &request, self.now)?;
+                }
+                self.ask_name(user, event, onboarding::WELCOME)
+            }
             Move::AskNameAgain => self.ask_name(user, event, onboarding::ASK_AGAIN),
             Move::Introduce(name) => {
                 joining::introduce(self.conn, user.id, &name, self.now)?;
@@ -67,7 +73,8 @@ pub fn approve(
     end_open(conn, user, End::Approved, by, now)?;
     joining::leave_room(conn, user.id, Status::Active, now)?;
     if user.status == Status::Pending && users::last_address(conn, user.id)?.is_some() {
-        let text = onboarding::admitted(user.name.as_deref());
+        let request = joining::first_request(conn, user.id, now)?;
+        let text = onboarding::admitted(user.name.as_deref(), request.as_ref());
         let key = format!("admitted:{}", now.as_millisecond());
         let notice = WayBack::to_user(conn, user, number)?.notice(&key, &text);
         outbox::queue_once(conn, &notice, now)?;
@@ -90,6 +97,7 @@ pub fn block(conn: &mut Conn, user: &User, by: By, now: Timestamp) -> QueryResul
     note(conn, "block", user, by, now)?;
     end_open(conn, user, End::Blocked, by, now)?;
     joining::leave_room(conn, user.id, Status::Blocked, now)?;
+    joining::erase_first_request(conn, user.id)?;
     pending::close(conn, user.id, Closing::Dropped, now)?;
     turns::request_cancel(conn, user.id, now)?;
     outbox::suppress_all(conn, user.id, now)?;

@@ -9,12 +9,14 @@ use super::codec::{ms, number, status_word, time};
 use super::schema::users;
 use super::written::Written;
 use super::{Conn, users as people};
+use crate::conversation::first_request::{FirstRequest, KEPT_FOR};
 use crate::conversation::naming::Name;
 use crate::conversation::onboarding::{LEAVE_AFTER, Stranger, WaitingRoom};
 use crate::conversation::transcript::{Status, UserId};
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const WAITS: Written = Written("users.waiting_since IS NOT NULL");
+const ASKED_FIRST: Written = Written("users.first_request_at IS NOT NULL");
 const WAS_ANSWERED: Written = Written("users.answered_at IS NOT NULL");
 
 pub fn stranger(conn: &mut Conn, id: UserId) -> QueryResult<Stranger> {
@@ -55,6 +57,46 @@ pub fn asked_name(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()
             users::answered_at.eq(ms(now)),
             users::updated_at.eq(ms(now)),
         ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Keeps what a newcomer asked for in their first text.
+pub fn keep_first_request(
+    conn: &mut Conn,
+    id: UserId,
+    request: &FirstRequest,
+    now: Timestamp,
+) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0))
+        .set((users::first_request.eq(request.as_str()), users::first_request_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}
+
+/// What a newcomer asked for in their first text, as long as it is kept.
+pub fn first_request(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<Option<FirstRequest>> {
+    let title: Option<Option<String>> = users::table
+        .find(id.0)
+        .filter(users::first_request_at.gt(ms(now - KEPT_FOR)))
+        .select(users::first_request)
+        .first(conn)
+        .optional()?;
+    Ok(title.flatten().map(FirstRequest::from_stored))
+}
+
+/// Erases what a newcomer asked for: it was answered, or they were blocked or forgotten.
+pub fn erase_first_request(conn: &mut Conn, id: UserId) -> QueryResult<()> {
+    diesel::update(users::table.find(id.0))
+        .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Erases first requests that are older than they are kept.
+pub fn erase_old_first_requests(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    diesel::update(users::table.filter(ASKED_FIRST.and(users::first_request_at.le(ms(now - KEPT_FOR)))))
+        .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
         .execute(conn)
         .map(drop)
 }

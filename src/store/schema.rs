@@ -521,6 +521,8 @@ diesel::table! {
         test -> BigInt,
         code_misses -> BigInt,
         code_misses_day -> Nullable<Text>,
+        first_request -> Nullable<Text>,
+        first_request_at -> Nullable<BigInt>,
     }
 }
 

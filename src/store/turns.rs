@@ -36,6 +36,8 @@ pub struct Plan {
     pub preface: Option<String>,
     /// Whether the model is asked first if the text wants an answer.
     pub triage: Triage,
+    /// What the turn is about in place of its text, which only says yes to it.
+    pub request: Option<String>,
 }
 
 /// Whether a turn's text wants an answer.
@@ -50,7 +52,7 @@ pub enum Triage {
 
 impl Plan {
     pub fn by(brain: Brain) -> Self {
-        Self { brain, notes: Vec::new(), preface: None, triage: Triage::Respond }
+        Self { brain, notes: Vec::new(), preface: None, triage: Triage::Respond, request: None }
     }
 }
 
@@ -68,6 +70,8 @@ struct StoredPlan {
     #[serde(default)]
     notes: Vec<String>,
     preface: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    request: Option<String>,
 }
 
 /// A stored plan of which only who answers is left.
@@ -78,6 +82,7 @@ pub fn create(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryResult<
         brain: brain_word(new.plan.brain).to_owned(),
         notes: new.plan.notes.clone(),
         preface: new.plan.preface.clone(),
+        request: new.plan.request.clone(),
     })?;
     conversations::touch(conn, new.conversation, now)?;
     diesel::insert_into(turns::table)
@@ -204,21 +209,24 @@ pub fn load(conn: &mut Conn, live: Live) -> QueryResult<Loaded> {
             turns::runs,
         ))
         .first(conn)?;
-    let StoredPlan { brain: word, notes, preface } = from_json("plan", &prompt)?;
+    let StoredPlan { brain: word, notes, preface, request } = from_json("plan", &prompt)?;
     let triage = match triage.as_deref() {
         Some("open") => Triage::Open,
         Some("skip") => Triage::Skip,
         Some("respond") | None => Triage::Respond,
         Some(_) => return Err(unreadable("triage")),
     };
-    let plan = Plan { brain: brain(&word)?, notes, preface, triage };
+    let plan = Plan { brain: brain(&word)?, notes, preface, triage, request };
     let events = ledger::of_turn(conn, id)?;
     let steps = steps::of_turns(conn, live.conversation, id)?.remove(&id).unwrap_or_default();
     let failures = steps::failures(conn, id, steps.len())?;
     let turn = Turn {
         id,
         brain: plan.brain,
-        texts: events.iter().map(|event| event.body.clone()).collect(),
+        texts: match &plan.request {
+            Some(request) => vec![request.clone()],
+            None => events.iter().map(|event| event.body.clone()).collect(),
+        },
         steps,
         failures,
         deadline: time(deadline)?,

@@ -13,12 +13,14 @@ const ASK_AGAIN: &str = "I did not get your name. Please reply with only your na
                          let you in.";
 const ADMITTED: &str = "Hello Sam, you can text me now. Tell me what you would like to watch, for example: add Dune. \
                         Text COMMANDS for more.";
+const OFFER: &str = "Hello Sam, you can text me now. Text COMMANDS for what I understand. You asked for dune 2021. \
+                     Reply YES to add it.";
 const ASKED: &str = "New number +1 555 010 0009, \"Sam\": reply APPROVE 4747 or BLOCK 4747";
 
 /// Sam has told the name, and the admins were asked.
 async fn app_with_sam_at_the_door() -> TestApp {
     let app = TestApp::start().await;
-    app.sms_from(SAM, "add dune").await;
+    app.sms_from(SAM, "hello there").await;
     app.sms_from(SAM, "Sam").await;
     app
 }
@@ -26,7 +28,7 @@ async fn app_with_sam_at_the_door() -> TestApp {
 #[tokio::test]
 async fn a_stranger_is_asked_for_a_name_and_let_in_by_an_admin() {
     let app = TestApp::start().await;
-    assert_eq!(app.sms_from(SAM, "add dune").await, WELCOME);
+    assert_eq!(app.sms_from(SAM, "hello there").await, WELCOME);
     assert_eq!(app.sms_from(SAM, "I'm Sam").await, "");
     assert_eq!(app.heard_by(ANN), [ASKED]);
 
@@ -51,6 +53,80 @@ async fn nothing_that_a_stranger_says_reaches_the_model_then_or_later() {
     app.model_plays([says("Hello.")]);
     assert_eq!(app.sms_from(SAM, "hello there, what can you do?").await, "Hello.");
     assert!(!said(&app.last_request()).contains("ignore all rules"));
+}
+
+/// Sam asked for Dune with the first text and was let in.
+async fn app_with_sams_first_request(text: &str) -> TestApp {
+    let app = TestApp::start().await;
+    app.radarr().catalog(movie("Dune").year(2021).tmdb(438_631));
+    assert_eq!(app.sms_from(SAM, text).await, WELCOME);
+    app.sms_from(SAM, "Sam").await;
+    app
+}
+
+async fn kept_request(app: &TestApp) -> Vec<String> {
+    app.lines("SELECT first_request AS line FROM users WHERE first_request IS NOT NULL").await
+}
+
+#[tokio::test]
+async fn newcomers_first_request_is_offered_after_approval_and_added_by_a_yes() {
+    let app = app_with_sams_first_request("add dune 2021").await;
+    app.sms("approve 4747").await;
+    assert_eq!(app.last_to(SAM), OFFER);
+    assert_eq!(app.radarr().additions(), Vec::<i64>::new());
+
+    assert_eq!(app.sms_from(SAM, "yes").await, "Added Dune (2021).");
+
+    assert_eq!(app.radarr().additions(), [438_631]);
+    assert_eq!(app.model().calls(), 0);
+    assert_eq!(kept_request(&app).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn offer_to_a_new_member_is_declined_by_a_no_and_left_by_talk() {
+    let app = app_with_sams_first_request("add dune 2021").await;
+    app.sms("approve 4747").await;
+    assert_eq!(app.sms_from(SAM, "no thanks").await, "OK, I won't add it.");
+    assert_eq!(kept_request(&app).await, Vec::<String>::new());
+
+    let app = app_with_sams_first_request("add dune 2021").await;
+    app.sms("approve 4747").await;
+    app.sms_from(SAM, "status").await;
+    app.model_plays([says("Yes to what?")]);
+    assert_eq!(app.sms_from(SAM, "yes").await, "Yes to what?");
+    assert_eq!(app.radarr().additions(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn newcomers_first_request_counts_towards_their_quota() {
+    let app = app_with_sams_first_request("add dune 2021").await;
+    app.sms("approve 4747").await;
+    app.sms("quota Sam -10").await;
+    assert!(app.sms_from(SAM, "yes").await.contains("0 movies"), "{}", app.last_to(SAM));
+    assert_eq!(app.radarr().additions(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn newcomers_first_request_is_erased_by_a_block_and_after_a_week() {
+    let app = app_with_sams_first_request("add dune").await;
+    assert_eq!(kept_request(&app).await, ["dune"]);
+    app.sms("block 4747").await;
+    assert_eq!(kept_request(&app).await, Vec::<String>::new());
+
+    let app = app_with_sams_first_request("add dune").await;
+    app.pass(7 * DAY);
+    app.time_brings().await;
+    assert_eq!(kept_request(&app).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn first_text_that_adds_no_single_title_is_not_kept() {
+    for text in ["hello", "delete dune", "add dune\nadd heat"] {
+        let app = app_with_sams_first_request(text).await;
+        assert_eq!(kept_request(&app).await, Vec::<String>::new(), "{text}");
+        app.sms("approve 4747").await;
+        assert_eq!(app.last_to(SAM), ADMITTED);
+    }
 }
 
 #[tokio::test]
@@ -82,7 +158,7 @@ async fn a_blocked_number_gets_silence_and_stays_blocked_after_a_restart() {
 #[tokio::test]
 async fn a_restart_between_the_asking_and_the_answer_changes_nothing() {
     let mut app = TestApp::start().await;
-    app.sms_from(SAM, "add dune").await;
+    app.sms_from(SAM, "hello there").await;
     app.restart().await;
     app.sms_from(SAM, "Sam").await;
     app.restart().await;
@@ -94,7 +170,7 @@ async fn a_restart_between_the_asking_and_the_answer_changes_nothing() {
 #[tokio::test]
 async fn a_stranger_gets_one_answer_a_day_and_is_asked_for_the_name_twice() {
     let app = TestApp::start().await;
-    assert_eq!(app.sms_from(SAM, "add dune").await, WELCOME);
+    assert_eq!(app.sms_from(SAM, "hello there").await, WELCOME);
     assert_eq!(app.sms_from(SAM, "add dune please").await, "");
     app.pass(DAY);
     assert_eq!(app.sms_from(SAM, "add dune now!").await, ASK_AGAIN);
@@ -219,9 +295,9 @@ async fn an_asking_goes_out_when_the_admins_own_question_has_expired() {
 async fn an_opted_out_stranger_or_admin_is_not_texted() {
     let app = TestApp::start().await;
     assert_eq!(app.sms_from(SAM, "STOP").await, "");
-    assert_eq!(app.sms_from(SAM, "add dune").await, "");
+    assert_eq!(app.sms_from(SAM, "hello there").await, "");
     assert_eq!(app.sms_from(SAM, "START").await, "");
-    assert_eq!(app.sms_from(SAM, "add dune").await, WELCOME);
+    assert_eq!(app.sms_from(SAM, "hello there").await, WELCOME);
     app.sms("STOP").await;
     app.sms_from(SAM, "Sam").await;
     assert_eq!(app.heard_by(ANN), Vec::<String>::new());

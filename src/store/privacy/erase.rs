@@ -18,7 +18,7 @@ use crate::store::schema::{
     reactions, requests as asked_titles, stream_events, tool_call_items, tool_calls, turns,
 };
 use crate::store::stream::forgetting;
-use crate::store::{Conn, QueryResult, codec, notices as notice_rows, steps, turns as turn_rows};
+use crate::store::{Conn, QueryResult, codec, joining, notices as notice_rows, steps, turns as turn_rows};
 
 /// The name of a conversation of which nothing can be read.
 const FORGOTTEN: &str = "Forgotten";
@@ -69,6 +69,7 @@ pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
     notices(conn, theirs)?;
     groups::leave(conn, user)?;
     facts::erase(conn, user, now)?;
+    joining::erase_first_request(conn, user)?;
     diesel::delete(follows::table.filter(follows::user_id.eq(user.0))).execute(conn).map(drop)
 }
 

@@ -64,6 +64,7 @@ pub(super) struct Person {
     #[diesel(column_name = created_at)]
     known_since: Time,
     forgotten_at: Option<Time>,
+    first_request: Option<String>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]

@@ -15,7 +15,7 @@ use crate::store::schema::{
     agent_responses, approvals, follows, inbound_events, notices, outbox, pending_actions, reactions,
     requests, sweeps, tool_calls, turns,
 };
-use crate::store::{Conn, QueryResult};
+use crate::store::{Conn, QueryResult, joining};
 
 /// Whether there may be more to erase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,7 @@ pub fn sweep(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> 
     if words::purge(conn, now)? == Swept::More {
         return Ok(Swept::More);
     }
+    joining::erase_old_first_requests(conn, now)?;
     close_overdue(conn, before)?;
     let mut swept = forget_ended_follows(conn, before, limit)?;
     // Found by their ends too, since a fact may hold for years.

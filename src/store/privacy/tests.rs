@@ -62,6 +62,7 @@ const EVERYWHERE: [&str; 29] = [
     "user_facts.key",
     "user_facts.value",
     "users.display_name",
+    "users.first_request",
 ];
 
 fn at(day: i64) -> Timestamp {
@@ -75,7 +76,10 @@ fn person(conn: &mut Conn, phone: &str, newcomer: Newcomer) -> UserId {
 /// Sam, a member, and Ann, the admin who was told of Sam.
 fn household(conn: &mut Conn) -> (UserId, UserId) {
     let (ann, sam) = (person(conn, ANN, Newcomer::Admin), person(conn, SAM, Newcomer::Member));
-    run(conn, "UPDATE users SET display_name = 'Walrus' WHERE role = 'member'");
+    run(
+        conn,
+        "UPDATE users SET display_name = 'Walrus', first_request = 'Walrus', first_request_at = 1 WHERE role = 'member'",
+    );
     let body = "New number +1 555 010 0077, \"Walrus\"".into();
     let told = NewText { body, media: None, ..reply(ann, ANN, None) };
     let told = outbox::queue(conn, &told, at(0)).unwrap();

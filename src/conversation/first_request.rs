@@ -1,0 +1,85 @@
+//! The title that a newcomer asked for in their first text: kept while the admins decide, and offered once they agree.
+
+use jiff::SignedDuration;
+
+use super::text::clean_words;
+use super::words::{self, Keyword};
+
+/// Time that it is kept from the first text on.
+pub const KEPT_FOR: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Last words of the offer, by which a yes to it is known.
+const OFFER: &str = "Reply YES to add it.";
+/// Longest title, in characters.
+const LONGEST: usize = 60;
+
+/// A cleaned title on one line, with the year or the seasons as they were typed behind it: `Dune 2021`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstRequest(String);
+
+impl FirstRequest {
+    /// Reads a text that asks for one title to be added; `None` for any other.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let line = text.trim();
+        let Some(Keyword::Add(typed)) = words::keyword(line).filter(|_| line.lines().count() == 1) else {
+            return None;
+        };
+        clean_words(typed, LONGEST).filter(|title| title.chars().any(char::is_alphanumeric)).map(Self)
+    }
+
+    pub fn from_stored(title: String) -> Self {
+        Self(title)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text that asks for it, for the keyword grammar.
+    pub fn as_text(&self) -> String {
+        format!("add {}", self.0)
+    }
+
+    pub fn offer(&self) -> String {
+        format!("You asked for {}. {OFFER}", self.0)
+    }
+}
+
+/// Whether a text of ours ends with the offer.
+pub fn is_offer(text: &str) -> bool {
+    text.ends_with(OFFER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, kept: Option<&str>) {
+        let found = FirstRequest::from_text(text);
+        assert_eq!(found.as_ref().map(FirstRequest::as_str), kept, "{text:?}");
+    }
+
+    #[test]
+    fn a_first_text_that_adds_one_title_is_kept() {
+        check("add Dune", Some("Dune"));
+        check("Please add dune 2021, thanks!", Some("dune 2021"));
+        check("get the bear season 2", Some("the bear season 2"));
+        check("add Dune (1984)", Some("Dune (1984)"));
+        check("add 2012", Some("2012"));
+    }
+
+    #[test]
+    fn any_other_first_text_is_not_kept() {
+        for text in ["hi", "add", "delete dune", "search dune", "status", "add dune\nadd heat", "add !!!", ""]
+        {
+            check(text, None);
+        }
+    }
+
+    #[test]
+    fn a_long_or_hostile_title_becomes_one_short_line() {
+        let title = FirstRequest::from_text(&format!("add {}", "x".repeat(500))).unwrap();
+        assert_eq!(title.as_str().chars().count(), LONGEST);
+        check("add du\u{202e}ne\u{0}", Some("dune"));
+    }
+}
