@@ -260,6 +260,21 @@ mod tests {
     }
 
     #[test]
+    fn https_address_without_listed_proxies_is_a_warning() {
+        let grade = |url: &str, proxies: &str| {
+            let lookup = |name: &str| match name {
+                "PUBLIC_URL" => Some(url.to_owned()),
+                "TRUSTED_PROXIES" => Some(proxies.to_owned()),
+                _ => None,
+            };
+            unlisted_proxy(&Config::from_lookup(lookup).unwrap()).map(|finding| finding.grade)
+        };
+        assert_eq!(grade("https://sms.example.org", ""), Some(Grade::Warning));
+        assert_eq!(grade("https://sms.example.org", "127.0.0.1"), None);
+        assert_eq!(grade("http://127.0.0.1:3000", ""), None);
+    }
+
+    #[test]
     fn old_failures_and_those_of_one_phone_are_left_alone() {
         let fine = "Twilio: no text of the last week failed for want of a registration";
         check(&[fate(1, "undelivered", Some(30005)), fate(200, "failed", Some(30034))], Grade::Ok, fine);
