@@ -32,6 +32,8 @@ const WRITE_BOUNDS: Bounds = Bounds::whole(WRITE_TIMEOUT, MAX_ITEM_BYTES);
 /// A list of everything: a server puts 20,000 movies together before it sends the first of them. One record of it is in
 /// memory at a time.
 const LIST_BOUNDS: Bounds = Bounds { timeout: Duration::from_secs(60), bytes: 1 << 30, held: MAX_ITEM_BYTES };
+/// A list such as the episodes of a show, of which a part of each record is kept.
+const COLLECT_BOUNDS: Bounds = Bounds { timeout: READ_TIMEOUT, bytes: 64 << 20, held: MAX_ITEM_BYTES };
 /// A list of one, or of everything where the server ignores what it is asked for.
 const FIND_BOUNDS: Bounds = Bounds { timeout: READ_TIMEOUT, ..LIST_BOUNDS };
 /// As much as is read of what a server says of a list that it refuses.
@@ -86,7 +88,10 @@ impl Api {
     where
         W: DeserializeOwned + Into<T>,
     {
-        Ok(self.get::<Vec<W>>(path, query).await?.into_iter().map(Into::into).collect())
+        let call = Call { method: Method::GET, path, query, body: None, bounds: COLLECT_BOUNDS };
+        let mut records = Vec::new();
+        self.visit(&call, |record: W| records.push(record.into())).await?;
+        Ok(records)
     }
 
     /// A list of any length, its records handed over one by one as they come.
