@@ -71,8 +71,8 @@ pub struct OpenQuestion {
 pub struct EndedQuestion {
     /// What became of it, for someone who answers late.
     pub answer: String,
-    /// We have asked the user something else since, so a yes answers that.
-    pub asked_since: bool,
+    /// The question, or what code said of its end, is the last message that was sent: a yes or no is a reply to it.
+    pub is_last_message: bool,
 }
 
 /// Who wrote the list that a bare number may pick from.
@@ -317,7 +317,7 @@ fn without_question(situation: &Situation<'_>, event: &InboundEvent) -> Route {
             consent::Answer::Soft(_) | consent::Answer::Other => {}
         }
     }
-    if situation.ended.is_some_and(|ended| !ended.asked_since) {
+    if situation.ended.is_some_and(|ended| ended.is_last_message) {
         match consent::read(&event.body, None, situation.languages) {
             consent::Answer::Yes | consent::Answer::No => return Route::LateAnswer,
             consent::Answer::Soft(_) | consent::Answer::Other => {}
@@ -629,13 +629,13 @@ mod tests {
     }
 
     #[test]
-    fn a_late_yes_is_answered_by_code_unless_something_else_was_asked() {
+    fn late_yes_is_answered_by_code_only_right_after_its_question() {
         let ann = ann();
-        let ended = EndedQuestion { answer: "Expired.".into(), asked_since: false };
+        let ended = EndedQuestion { answer: "Expired.".into(), is_last_message: true };
         let late = Situation { ended: Some(&ended), ..situation(&ann) };
         assert_eq!(route(&late, &text("yes")), Route::LateAnswer);
         assert_eq!(route(&late, &text("add dune")), Route::Turn(Brain::Model));
-        let asked = EndedQuestion { asked_since: true, ..ended };
+        let asked = EndedQuestion { is_last_message: false, ..ended };
         let newer = Situation { ended: Some(&asked), ..situation(&ann) };
         assert_eq!(route(&newer, &text("yes")), Route::Turn(Brain::Model));
     }

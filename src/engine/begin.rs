@@ -22,7 +22,9 @@ use crate::store::pending::{self, Closing};
 use crate::store::reactions::{self, Received};
 use crate::store::turns::{Kind, Live, Plan, Triage};
 use crate::store::users::{self, OptChange};
-use crate::store::{Conn, QueryResult, conversations, history, household, joining, notices, outbox, turns};
+use crate::store::{
+    Conn, QueryResult, conversations, ended_question, history, household, joining, notices, outbox, turns,
+};
 
 /// Texts that one turn takes up at most.
 const TEXTS_PER_TURN: i64 = 20;
@@ -122,7 +124,7 @@ impl Beginning<'_> {
         let pending = pending::open(self.conn, user.id)?;
         let ended = match pending {
             Some(_) => None,
-            None => pending::last_ended(self.conn, user.id, self.now)?,
+            None => ended_question::load_ended_question(self.conn, user.id, self.now)?,
         };
         let open = conversations::open(self.conn, user.id)?;
         let place = lifecycle::place(open, self.settings.idle, self.now);
@@ -246,7 +248,7 @@ impl Beginning<'_> {
             }
             Route::LateAnswer => {
                 let text = scene.ended.as_ref().map(|ended| ended.answer.clone());
-                self.answer(user, Kind::Command, first, text.as_deref().unwrap_or("Nothing is open."))
+                self.answer(user, Kind::Deny, first, text.as_deref().unwrap_or("Nothing is open."))
             }
             Route::TooOld(why) => self.too_old(user, scene, why),
             Route::TooFast => self.too_fast(user, scene, waiting),

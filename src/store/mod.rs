@@ -20,6 +20,7 @@ pub mod conversations;
 mod database_lock;
 pub mod db;
 pub mod deliveries;
+pub mod ended_question;
 pub mod examine;
 pub mod file;
 pub mod file_watch;

@@ -175,7 +175,7 @@ impl DueRow {
     }
 }
 
-fn kind(word: &str) -> QueryResult<TextKind> {
+pub(super) fn kind(word: &str) -> QueryResult<TextKind> {
     match word {
         "reply" => Ok(TextKind::Reply),
         "confirm_prompt" => Ok(TextKind::ConfirmPrompt),

@@ -1,7 +1,7 @@
 //! The one open question of a user: held, repeated, claimed once by a yes, or closed.
 
 use diesel::prelude::*;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Conn;
@@ -11,24 +11,16 @@ use super::codec::{
 };
 use super::ledger::Outcome;
 use super::outbox::{self, NewText};
-use super::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls, turns};
+use super::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls};
 use super::steps;
 use super::turns::{self as turn_rows, End};
-use super::written::Written;
 use crate::conversation::consent::Code;
-use crate::conversation::deletion::{self, Ending, ItemOutcome};
+use crate::conversation::deletion::{self, ItemOutcome};
 use crate::conversation::frozen::FrozenItem;
-use crate::conversation::route::EndedQuestion;
-use crate::conversation::text;
 use crate::conversation::transcript::{
     Address, CallFailure, CallResult, CallRow, ConversationId, EventId, MediaKind, TurnId, UserId,
 };
 use crate::conversation::way::Way;
-
-/// How long a question that has ended still explains a yes.
-const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
-/// Texts among which a later question is looked for.
-const TEXTS_SEARCHED: i64 = 20;
 
 /// A deletion that is to wait for a yes.
 #[derive(Debug, Clone)]
@@ -438,65 +430,6 @@ pub fn end_claimed(conn: &mut Conn, claimed: &Claimed, report: &str, now: Timest
         ))
         .execute(conn)
         .map(drop)
-}
-
-/// The user's last question, if it ended within a day.
-pub fn last_ended(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<Option<EndedQuestion>> {
-    type Row = (i64, String, Option<String>, i64);
-    let row: Option<Row> = tool_calls::table
-        .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
-        .filter(turns::user_id.eq(user.0))
-        .filter(Written("tool_calls.effect = 'destructive'"))
-        .filter(tool_calls::finished_at.ge(ms(now - REMEMBERED)))
-        .filter(diesel::dsl::exists(
-            tool_call_items::table.filter(tool_call_items::tool_call_id.eq(tool_calls::id)),
-        ))
-        .order(tool_calls::finished_at.desc())
-        .select((
-            tool_calls::id,
-            tool_calls::state,
-            tool_calls::error,
-            tool_calls::finished_at.assume_not_null(),
-        ))
-        .first(conn)
-        .optional()?;
-    let Some((call, state, error, ended_at)) = row else { return Ok(None) };
-    let ending = match state.as_str() {
-        "complete" => Ending::Done,
-        "canceled" => match from_json::<Closing>("reason", error.as_deref().unwrap_or_default())? {
-            Closing::Denied => Ending::Denied,
-            Closing::Expired => Ending::Expired,
-            Closing::Dropped | Closing::Replaced => Ending::Dropped,
-        },
-        _ => Ending::Failed,
-    };
-    let last_texts: Vec<(i64, String)> = outbox_rows::table
-        .filter(outbox_rows::user_id.eq(user.0))
-        .order(outbox_rows::id.desc())
-        .limit(TEXTS_SEARCHED)
-        .select((outbox_rows::created_at, outbox_rows::body))
-        .load(conn)?;
-    let asked_since = last_texts.iter().any(|(at, body)| *at > ended_at && text::asks(body));
-    let items = items(conn, CallRow(call))?;
-    if items.iter().any(|item| item.item.fingerprint.title.is_empty()) {
-        // What it was about is forgotten, so there is nothing to say of it.
-        return Ok(None);
-    }
-    let ended: Vec<(FrozenItem, ItemOutcome)> = items
-        .iter()
-        .filter_map(|item| match item.state {
-            ItemState::Ended(outcome) => Some((item.item.clone(), outcome)),
-            ItemState::Held | ItemState::Running | ItemState::Canceled => None,
-        })
-        .collect();
-    Ok(Some(EndedQuestion {
-        answer: deletion::late_answer(
-            ending,
-            &items.into_iter().map(|item| item.item).collect::<Vec<_>>(),
-            &ended,
-        ),
-        asked_since,
-    }))
 }
 
 #[cfg(test)]

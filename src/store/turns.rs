@@ -127,6 +127,12 @@ fn kind_word(kind: Kind) -> &'static str {
     }
 }
 
+/// The brain of a stored plan.
+pub(super) fn brain_of_plan(plan: &str) -> QueryResult<Brain> {
+    let StoredPlan { brain: word, .. } = from_json("plan", plan)?;
+    brain(&word)
+}
+
 /// The turn of a user that is not finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Live {

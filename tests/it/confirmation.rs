@@ -257,8 +257,48 @@ async fn a_yes_with_a_but_is_talk_and_drops_the_question() {
     assert_eq!(app.sms("yes but keep season 1").await, "Movies have no seasons. It stays.");
     let prompt = format!("{:?}", app.last_request().messages.last());
     assert!(prompt.contains("nothing was deleted: Dune (2021) is kept."), "{prompt}");
-    assert_eq!(app.sms("yes").await, "That question is closed. Dune (2021) is kept. Ask again to delete.");
+    app.model_plays([says("Yes to what?")]);
+    assert_eq!(app.sms("yes").await, "Yes to what?");
     assert_eq!(app.radarr().removals(), NONE);
+}
+
+#[tokio::test]
+async fn yes_to_what_the_model_said_since_goes_to_the_model() {
+    let offer = "The disk is nearly full. Say the word and I look for the largest movies.";
+    for answer in ["yes", "no"] {
+        let app = TestApp::start().await;
+        app.asked_about_dune().await;
+        app.model_plays([says(offer), says("Here they are.")]);
+        assert_eq!(app.sms("what takes so much space?").await, offer);
+        assert_eq!(app.sms(answer).await, "Here they are.", "{answer}");
+        assert_eq!(app.radarr().removals(), NONE);
+    }
+}
+
+#[tokio::test]
+async fn yes_after_another_command_is_no_answer_to_the_closed_question() {
+    let app = TestApp::start().await;
+    app.asked_about_dune().await;
+    assert_eq!(app.sms("no").await, "OK, kept.");
+    app.sms("what do you know").await;
+    app.model_plays([says("Yes to what?")]);
+    assert_eq!(app.sms("yes").await, "Yes to what?");
+}
+
+#[tokio::test]
+async fn late_yes_is_explained_over_a_notification_that_asks_nothing() {
+    let expired = "That question has expired. Dune (2021) is kept. Ask again to delete.";
+    for (announced, answer) in [("Movie night at 8!", expired), ("Who comes at 8?", "See you at 8.")] {
+        let app = TestApp::start().await;
+        app.knows_as("Bob", BOB, Has::EveryRight).await;
+        app.asked_about_dune().await;
+        app.pass(301);
+        app.sms_from(BOB, &format!("tell everyone {announced}")).await;
+        app.settle().await;
+        app.model_plays([says("See you at 8.")]);
+        assert_eq!(app.sms("yes").await, answer, "{announced}");
+        assert_eq!(app.radarr().removals(), NONE);
+    }
 }
 
 #[tokio::test]

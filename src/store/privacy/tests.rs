@@ -28,7 +28,7 @@ use crate::store::steps::{self, Abandoned, Attempt, NewCall, Response};
 use crate::store::stream::writing::{self, Piece};
 use crate::store::turns::{self as turn_rows, End, Kind, Live, NewTurn, Plan};
 use crate::store::users::{self as people, Newcomer};
-use crate::store::{Conn, calls, conversations as talks, history, scratch};
+use crate::store::{Conn, calls, conversations as talks, ended_question, history, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
@@ -347,7 +347,7 @@ fn erased_talk_leaves_no_word_and_can_still_be_read() {
     assert_eq!(count(&mut conn, rows), before);
     assert_eq!(talks::open(&mut conn, sam).unwrap(), None);
     assert_eq!(pending::open(&mut conn, sam).unwrap(), None);
-    assert_eq!(pending::last_ended(&mut conn, sam, at(1)).unwrap(), None);
+    assert_eq!(ended_question::load_ended_question(&mut conn, sam, at(1)).unwrap(), None);
     for turn in [told, asked] {
         reads_back(&mut conn, turn);
         let conversation = conversation_of(&mut conn, turn);
