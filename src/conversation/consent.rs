@@ -154,6 +154,36 @@ const PUNCTUATION: [char; 14] =
 /// More words than this are a sentence, not an answer.
 const LONGEST_ANSWER: usize = 4;
 
+/// Take back what was asked, without a word that refuses alone.
+const TAKE_BACK: [&str; 6] = ["forget it", "cancel it", "cancel that", "stop it", "stop that", "nvm"];
+/// What a text that keeps something may name.
+const OBJECTS: [&str; 7] = ["it", "them", "that", "this", "those", "both", "all"];
+
+/// Whether the whole of `text` asks to keep what the question is about, in other words than a plain no.
+pub fn is_wish_to_keep(text: &str) -> bool {
+    let text = plain(text);
+    let bare: String = text.chars().map(|c| if PUNCTUATION.contains(&c) { ' ' } else { c }).collect();
+    let words: Vec<&str> = bare.split_whitespace().collect();
+    let (words, _) = without_polite_end(&words);
+    !text.contains(['?', '\n']) && keeps(words)
+}
+
+/// "keep it", "no, leave them", "please don't delete it", "forget it".
+fn keeps(words: &[&str]) -> bool {
+    let is_object = |rest: &[&str]| matches!(rest, [object] if OBJECTS.contains(object));
+    let words = match words {
+        [first, rest @ ..] if PLEASE.contains(first) || matches!(*first, "no" | "nope" | "nah") => rest,
+        all => all,
+    };
+    match words {
+        ["don't" | "dont", "delete" | "remove", rest @ ..]
+        | ["do", "not", "delete" | "remove", rest @ ..]
+        | ["keep", rest @ ..] => rest.is_empty() || is_object(rest),
+        ["leave", rest @ ..] => is_object(rest),
+        _ => TAKE_BACK.contains(&words.join(" ").as_str()),
+    }
+}
+
 struct Lexicon {
     yes: Vec<&'static str>,
     no: Vec<&'static str>,
@@ -200,7 +230,7 @@ fn read_words(text: &str, lexicon: &Lexicon) -> Answer {
     }
     let words: Vec<&str> = words.iter().map(|word| unstretch(word)).collect();
     let whole = words.join(" ");
-    if lexicon.no.contains(&whole.as_str()) {
+    if lexicon.no.contains(&whole.as_str()) || keeps(&words) {
         return Answer::No;
     }
     if words.iter().any(|word| lexicon.no.contains(word)) {
@@ -364,6 +394,37 @@ mod tests {
     fn a_no_stays_a_no_with_a_code_and_in_any_spelling() {
         for text in ["no", "NO.", "noooo", "don’t", "Never mind!", "no thank you", "👎👎", "stop"] {
             check(text, Some(47), Answer::No);
+        }
+    }
+
+    #[test]
+    fn request_to_keep_is_a_no_and_never_more() {
+        for text in [
+            "keep it",
+            "Keep them!",
+            "don\u{2019}t delete it",
+            "dont remove that",
+            "no, keep it",
+            "nvm",
+            "Forget it.",
+        ] {
+            assert!(is_wish_to_keep(text), "{text:?}");
+            check(text, None, Answer::No);
+            check(text, Some(47), Answer::No);
+        }
+        for text in [
+            "no",
+            "keep season 1",
+            "keep it?",
+            "keep the files",
+            "don't delete season 2",
+            "leave",
+            "yes keep it",
+        ] {
+            assert!(!is_wish_to_keep(text), "{text:?}");
+        }
+        for text in ["keep season 1", "don't delete season 2", "yes keep it", "keep it 47"] {
+            check(text, Some(47), Answer::Other);
         }
     }
 

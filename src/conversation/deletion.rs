@@ -175,9 +175,19 @@ fn begun(sentence: &str) -> String {
 
 /// `Dune (2021) is kept.`
 pub fn kept(names: &[String]) -> String {
+    begun(&kept_titles(names))
+}
+
+/// The first sentence of a message that closes a question: `OK, Dune (2021) is kept.`
+pub fn closing(names: &[String]) -> String {
+    format!("OK, {}", kept_titles(names))
+}
+
+fn kept_titles(names: &[String]) -> String {
     match names {
-        [name] => begun(&format!("{name} is kept.")),
-        _ => begun(&format!("{} are kept.", names.join(", "))),
+        [] => "nothing is deleted.".to_owned(),
+        [name] => format!("{name} is kept."),
+        [first @ .., last] => format!("{} and {last} are kept.", first.join(", ")),
     }
 }
 

@@ -317,7 +317,9 @@ fn without_question(situation: &Situation<'_>, event: &InboundEvent) -> Route {
             consent::Answer::Soft(_) | consent::Answer::Other => {}
         }
     }
-    if situation.ended.is_some_and(|ended| ended.is_last_message) {
+    // A button belongs to one question, whatever was sent since.
+    let is_button = event.origin == Origin::Button;
+    if situation.ended.is_some_and(|ended| is_button || ended.is_last_message) {
         match consent::read(&event.body, None, situation.languages) {
             consent::Answer::Yes | consent::Answer::No => return Route::LateAnswer,
             consent::Answer::Soft(_) | consent::Answer::Other => {}

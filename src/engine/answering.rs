@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::begin::{Beginning, Begun, Scene};
-use super::ending::WayBack;
+use super::ending::{self, WayBack};
 use crate::conversation::lifecycle::{self, Place};
 use crate::conversation::origin::Origin;
 use crate::conversation::route::TooOld;
@@ -148,13 +148,17 @@ impl Beginning<'_> {
     }
 
     /// Erases what was said on both sides; the person stays known, with their rights and what they have added.
-    pub(super) fn forget_all(&mut self, user: &User, events: &[InboundEvent]) -> QueryResult<Begun> {
+    pub(super) fn forget_all(
+        &mut self,
+        user: &User,
+        scene: &Scene,
+        events: &[InboundEvent],
+    ) -> QueryResult<Begun> {
         let by = By::User(user.id);
         let entry = Entry { by, kind: "forget_all", subject: Subject::User(user.id), detail: json!({}) };
         audit::record(self.conn, &entry, self.now)?;
-        pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
         // The answer first: its own text is erased with the others.
-        self.answer(user, Kind::Command, events, FORGOTTEN)?;
+        self.answer_dropping(user, scene, events, FORGOTTEN)?;
         privacy::erase_talk(self.conn, user.id, self.now)?;
         Ok(Begun::Answered)
     }
@@ -168,7 +172,7 @@ impl Beginning<'_> {
         text: &str,
     ) -> QueryResult<Begun> {
         let text = match self.drop_question(user, scene, events)? {
-            Some(kept) => format!("{kept} {text}"),
+            Some(closing) => ending::behind(&closing, text),
             None => text.to_owned(),
         };
         self.answer(user, Kind::Command, events, &text)
@@ -186,18 +190,18 @@ impl Beginning<'_> {
             return Ok(None);
         }
         pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
-        Ok(Some(scene.kept()))
+        Ok(Some(scene.closing()))
     }
 
     pub(super) fn more(&mut self, user: &User, scene: &Scene, events: &[InboundEvent]) -> QueryResult<Begun> {
         let said = match conversations::open(self.conn, user.id)? {
-            Some(open) => history::last_answer(self.conn, open.id)?,
-            None => None,
+            // While a question is open, it was the last answer, and it was sent whole.
+            Some(open) if scene.pending.is_none() => history::last_answer(self.conn, open.id)?,
+            Some(_) | None => None,
         };
         let Some(rest) = said.and_then(|answer| text::first_page(&answer).rest) else {
             return self.answer_dropping(user, scene, events, "There is nothing more.");
         };
-        pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
         let live = self.open_turn(user, Kind::Command, &Plan::by(Brain::Keyword), events)?;
         let back = WayBack::back(user.clone(), live.id, events).keeping_emoji();
         self.end_by_code(live.id, &back, &rest)

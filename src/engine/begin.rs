@@ -236,7 +236,11 @@ impl Beginning<'_> {
             Route::Deny => {
                 pending::close(self.conn, user.id, Closing::Denied, self.now)?;
                 let through_the_no = scene.denied_at.filter(|_| scene.pending.is_some()).unwrap_or(0);
-                self.answer(user, Kind::Deny, &waiting[..=through_the_no], "OK, kept.")
+                let text = match consent::is_wish_to_keep(&waiting[through_the_no].body) {
+                    true => scene.closing(),
+                    false => "OK, kept.".to_owned(),
+                };
+                self.answer(user, Kind::Deny, &waiting[..=through_the_no], &text)
             }
             Route::RepeatQuestion => self.repeat(user, scene, first),
             Route::WrongCode => self.wrong_code(user, scene, first),
@@ -258,7 +262,7 @@ impl Beginning<'_> {
                 self.answer_dropping(user, scene, first, &text)
             }
             Route::Clear => self.clear(user, scene, first),
-            Route::ForgetAll => self.forget_all(user, first),
+            Route::ForgetAll => self.forget_all(user, scene, first),
             Route::WhatIsKnown => self.what_is_known(user, scene, first),
             Route::ForgetFact(number) => self.forget_fact(user, scene, first, number.into()),
             Route::Commands => {
@@ -308,8 +312,11 @@ impl Beginning<'_> {
         }
         if scene.pending.is_some() {
             pending::close(self.conn, user.id, Closing::Dropped, self.now)?;
-            plan.notes.push(format!("the open question was dropped, nothing was deleted: {}", scene.kept()));
-            plan.preface = Some(scene.kept());
+            let closing = scene.closing();
+            plan.notes.push(format!(
+                "their text closed the open question, nothing was deleted; your answer is sent behind this: {closing}"
+            ));
+            plan.preface = Some(closing);
         }
         Ok(Begun::Turn(self.open_turn(user, Kind::Chat, &plan, &waiting[..together])?))
     }
@@ -347,6 +354,11 @@ impl Scene {
             first_request: self.first_request.as_ref(),
             resumed_at: self.resumed_at,
         }
+    }
+
+    /// The sentence that tells that the open question is closed.
+    pub(super) fn closing(&self) -> String {
+        self.pending.as_ref().map(|open| deletion::closing(&open.names)).unwrap_or_default()
     }
 
     /// What the open question was about stays.

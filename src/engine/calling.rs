@@ -211,8 +211,7 @@ impl Engine {
             let note = entry(scene, "refused", call.row, failure.for_model.clone());
             return self.record_noted(scene, call.row, CallState::Failed(failure), Some(note)).await;
         }
-        let mut before: Vec<&str> = scene.turn.done_so_far();
-        before.extend(scene.plan.preface.as_deref());
+        let before: Vec<&str> = scene.closing().into_iter().chain(scene.turn.done_so_far()).collect();
         self.hold(scene, call.row, items, &before.join(" ")).await
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Engine;
 use super::calling::{MAX_STARTS, status};
 use super::change_record;
-use super::ending::WayBack;
+use super::ending::{self, WayBack};
 use super::run::Scene;
 use crate::conversation::deletion::{self, ItemOutcome};
 use crate::conversation::frozen::FrozenItem;
@@ -165,8 +165,8 @@ impl Engine {
             .collect();
         let call = claimed.call();
         let wish = self.0.parts.db.read(move |conn| approvals::carried_out_by(conn, call)).await?;
-        let report = [scene.plan.preface.clone().unwrap_or_default(), deletion::report(&outcomes)].join(" ");
-        let report = report.trim_start().to_owned();
+        let report = deletion::report(&outcomes);
+        let report = scene.closing().map_or(report.clone(), |closing| ending::behind(closing, &report));
         let changed: Vec<FrozenItem> = outcomes
             .iter()
             .filter(|(_, outcome)| *outcome == ItemOutcome::Changed)

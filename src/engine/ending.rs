@@ -123,6 +123,12 @@ impl WayBack {
     }
 }
 
+/// `text` behind a sentence of ours, in one message. A list begins on a line of its own.
+pub(super) fn behind(sentence: &str, text: &str) -> String {
+    let space = if text.starts_with("1. ") { '\n' } else { ' ' };
+    format!("{sentence}{space}{text}")
+}
+
 /// The words of a turn's end.
 pub(super) fn words(answer: &Answer) -> &str {
     match answer {

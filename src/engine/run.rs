@@ -43,6 +43,11 @@ impl Scene {
         self
     }
 
+    /// The sentence that tells that the texts of this turn closed a question. The first run of a turn has sent it.
+    pub(super) fn closing(&self) -> Option<&str> {
+        self.plan.preface.as_deref().filter(|_| self.run <= 1)
+    }
+
     pub(super) fn way_back(&self) -> WayBack {
         WayBack::back(self.user.clone(), self.live.id, &self.events).in_run(self.live.id, self.run)
     }
@@ -202,14 +207,22 @@ impl Engine {
     }
 
     fn with_answer(&self, scene: &Scene, answer: &Answer) -> End {
+        let (id, back) = (scene.live.id, scene.way_back());
         let outcome = match answer {
             Answer::Code(Excuse::WentWrong) => Outcome::FailedNotified,
             Answer::Reaction(_) if self.reacts_silently(scene) => {
-                return End::without_a_text(scene.live.id, Outcome::Reacted);
+                return match scene.closing() {
+                    Some(closing) => back.end(id, Outcome::Replied, closing),
+                    None => End::without_a_text(id, Outcome::Reacted),
+                };
             }
             Answer::Model(_) | Answer::Tools(_) | Answer::Code(_) | Answer::Reaction(_) => Outcome::Replied,
         };
-        scene.way_back().end(scene.live.id, outcome, ending::words(answer))
+        let words = ending::words(answer);
+        match scene.closing() {
+            Some(closing) => back.end(id, outcome, &ending::behind(closing, words)),
+            None => back.end(id, outcome, words),
+        }
     }
 
     /// A phone cannot be sent a reaction; the terminal shows its emoji.
@@ -245,9 +258,10 @@ impl Engine {
     }
 }
 
-/// The user took the turn back: what was changed by then is told, nothing else.
+/// The user took the turn back: a question that it closed and what was changed by then are told, nothing else.
 fn taken_back(scene: &Scene) -> End {
-    let done = scene.turn.done_or_unknown().join(" ");
+    let done: Vec<&str> = scene.closing().into_iter().chain(scene.turn.done_or_unknown()).collect();
+    let done = done.join(" ");
     if done.is_empty() || scene.user.opted_out {
         return End::without_a_text(scene.live.id, Outcome::Skipped("taken_back"));
     }

@@ -143,7 +143,7 @@ impl LastMessage {
             // These turns do nothing but answer a yes or a no.
             MessageSort::Reply { turn, kind: Kind::Deny | Kind::Confirm, .. } => turn >= asked_in,
             MessageSort::Reply { kind: Kind::Chat | Kind::Command, brain: Brain::Keyword, .. } => {
-                let closing = deletion::kept(names);
+                let closing = deletion::closing(names);
                 let sent = [Emoji::Keep, Emoji::Remove].map(|emoji| text::for_sms(&closing, emoji));
                 sent.iter().any(|closing| self.body.starts_with(closing)) && !text::asks(&self.body)
             }

@@ -32,7 +32,7 @@ pub struct Plan {
     pub brain: Brain,
     /// What the model should know of what happened around the texts.
     pub notes: Vec<String>,
-    /// Said before a question that this turn may end with: `Dune (2021) is kept.`
+    /// Sent ahead of the answer, in the same message: `OK, Dune (2021) is kept.`
     pub preface: Option<String>,
     /// Whether the model is asked first if the text wants an answer.
     pub triage: Triage,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use dialarr::arr::fake::item::{movie, series};
 use dialarr::conversation::consent::Language;
 use dialarr::conversation::deletion::CodePolicy;
+use dialarr::engine::SmsReactions;
 use serde_json::json;
 
 use crate::harness::model::{
@@ -95,7 +96,7 @@ async fn two_items_need_the_code_that_the_question_shows() {
     assert_eq!(app.sms("yes").await, TWO);
     assert_eq!(
         app.sms("yes 48").await,
-        "I did not get a clear yes. Dune (2021), Heat (1995) are kept. Ask again if you want it gone."
+        "I did not get a clear yes. Dune (2021) and Heat (1995) are kept. Ask again if you want it gone."
     );
     assert_eq!(app.radarr().removals(), NONE);
 
@@ -254,9 +255,15 @@ async fn a_yes_with_a_but_is_talk_and_drops_the_question() {
     let app = TestApp::start().await;
     app.asked_about_dune().await;
     app.model_plays([says("Movies have no seasons. It stays.")]);
-    assert_eq!(app.sms("yes but keep season 1").await, "Movies have no seasons. It stays.");
+    assert_eq!(
+        app.sms("yes but keep season 1").await,
+        "OK, Dune (2021) is kept. Movies have no seasons. It stays."
+    );
     let prompt = format!("{:?}", app.last_request().messages.last());
-    assert!(prompt.contains("nothing was deleted: Dune (2021) is kept."), "{prompt}");
+    assert!(
+        prompt.contains("nothing was deleted; your answer is sent behind this: OK, Dune (2021) is kept."),
+        "{prompt}"
+    );
     app.model_plays([says("Yes to what?")]);
     assert_eq!(app.sms("yes").await, "Yes to what?");
     assert_eq!(app.radarr().removals(), NONE);
@@ -269,7 +276,8 @@ async fn yes_to_what_the_model_said_since_goes_to_the_model() {
         let app = TestApp::start().await;
         app.asked_about_dune().await;
         app.model_plays([says(offer), says("Here they are.")]);
-        assert_eq!(app.sms("what takes so much space?").await, offer);
+        let answered = format!("OK, Dune (2021) is kept. {offer}");
+        assert_eq!(app.sms("what takes so much space?").await, answered);
         assert_eq!(app.sms(answer).await, "Here they are.", "{answer}");
         assert_eq!(app.radarr().removals(), NONE);
     }
@@ -288,17 +296,72 @@ async fn yes_after_another_command_is_no_answer_to_the_closed_question() {
 #[tokio::test]
 async fn late_yes_is_explained_over_a_notification_that_asks_nothing() {
     let expired = "That question has expired. Dune (2021) is kept. Ask again to delete.";
-    for (announced, answer) in [("Movie night at 8!", expired), ("Who comes at 8?", "See you at 8.")] {
+    let talk = "See you at 8.";
+    for (announced, answer) in [("Movie night at 8!", expired), ("Who comes at 8?", talk)] {
         let app = TestApp::start().await;
         app.knows_as("Bob", BOB, Has::EveryRight).await;
         app.asked_about_dune().await;
         app.pass(301);
         app.sms_from(BOB, &format!("tell everyone {announced}")).await;
         app.settle().await;
-        app.model_plays([says("See you at 8.")]);
+        if answer == talk {
+            app.model_plays([says(talk)]);
+        }
         assert_eq!(app.sms("yes").await, answer, "{announced}");
         assert_eq!(app.radarr().removals(), NONE);
     }
+}
+
+#[tokio::test]
+async fn any_text_that_closes_a_question_is_answered_with_what_is_kept() {
+    for (text, rest) in [
+        ("maybe", " You can text: ADD title"),
+        ("1", " There is no list to pick from."),
+        ("add qwerty", " I found nothing for"),
+        ("more", " There is nothing more."),
+        ("reset", " OK, we start over."),
+        ("forget all", " OK, I forgot what we said."),
+        ("keep it", ""),
+        ("Please don\u{2019}t delete it", ""),
+        ("dont delete it", ""),
+        ("forget it", ""),
+    ] {
+        let app = TestApp::start_without_model().await;
+        app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
+        app.sms("delete heat").await;
+        let answer = app.sms(text).await;
+        let kept = format!("OK, Heat (1995) is kept.{rest}");
+        let begins = if rest.is_empty() { answer == kept } else { answer.starts_with(&kept) };
+        assert!(begins, "{text}: {answer}");
+        assert_eq!(app.radarr().removals(), NONE);
+    }
+}
+
+#[tokio::test]
+async fn list_behind_a_closed_question_begins_on_its_own_line() {
+    let app = TestApp::start_without_model().await;
+    app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
+    app.radarr().catalog(movie("Dune").year(2021));
+    app.sms("delete heat").await;
+    assert_eq!(app.sms("search dune").await, "OK, Heat (1995) is kept.\n1. Dune (2021)\nReply 1");
+    assert_eq!(app.sms("1").await, "Added Dune (2021).");
+}
+
+#[tokio::test]
+async fn every_title_of_a_closed_question_is_named_before_the_models_answer() {
+    let app = TestApp::start().await;
+    app.asked_about_two().await;
+    app.model_plays([says("No rush.")]);
+    assert_eq!(app.sms("let me think").await, "OK, Dune (2021) and Heat (1995) are kept. No rush.");
+    assert_eq!(app.radarr().removals(), NONE);
+}
+
+#[tokio::test]
+async fn silent_reaction_of_the_model_still_tells_what_is_kept() {
+    let app = TestApp::with(|settings| settings.reactions = SmsReactions::Silent).await;
+    app.asked_about_dune().await;
+    app.model_plays([calls("react", json!({ "emoji": "\u{1f44d}" })), says("")]);
+    assert_eq!(app.sms("not today my friend").await, "OK, Dune (2021) is kept.");
 }
 
 #[tokio::test]
@@ -383,7 +446,7 @@ async fn a_yes_right_behind_the_request_is_part_of_it_and_no_answer() {
 async fn asking_what_one_can_say_closes_the_question() {
     let app = TestApp::start().await;
     app.asked_about_dune().await;
-    assert!(app.sms("commands").await.starts_with("Dune (2021) is kept. You can text:"));
+    assert!(app.sms("commands").await.starts_with("OK, Dune (2021) is kept. You can text:"));
     assert_eq!(app.sms("yes").await, "That question is closed. Dune (2021) is kept. Ask again to delete.");
     assert_eq!(app.radarr().removals(), NONE);
 }
@@ -436,7 +499,7 @@ async fn a_further_question_takes_the_place_of_the_open_one_and_says_so() {
     app.model_plays(removes_movie("heat", heat));
     assert_eq!(
         app.sms("delete heat").await,
-        "Dune (2021) is kept. Delete Heat (1995) and its file, 18.2 GB? Reply YES or NO."
+        "OK, Dune (2021) is kept. Delete Heat (1995) and its file, 18.2 GB? Reply YES or NO."
     );
     assert_eq!(app.sms("yes").await, "Deleted Heat (1995). Freed 18.2 GB.");
     assert_eq!(app.radarr().removals(), [heat]);

@@ -157,7 +157,7 @@ async fn asking_what_is_known_closes_an_open_question_as_other_commands_do() {
     app.model_plays(removes_movie("dune", dune));
     app.sms("delete dune").await;
     let answer = app.sms("what do you know").await;
-    assert!(answer.starts_with("Dune (2021) is kept. I know nothing about you yet."), "{answer}");
+    assert!(answer.starts_with("OK, Dune (2021) is kept. I know nothing about you yet."), "{answer}");
     assert_eq!(app.radarr().removals(), [0_i64; 0]);
 }
 

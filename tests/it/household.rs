@@ -203,7 +203,7 @@ async fn that_there_is_a_pause_is_not_told_after_it() {
     assert_eq!(app.heard_by(BOB).len(), 1, "the line waits for the answer to the question");
     app.model_plays([says("Fine.")]);
     app.sms("resume").await;
-    assert_eq!(app.heard_by(BOB)[1..], ["Fine."]);
+    assert_eq!(app.heard_by(BOB)[1..], ["OK, Dune (2021) is kept. Fine."]);
 }
 
 #[tokio::test]

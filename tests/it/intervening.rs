@@ -64,6 +64,22 @@ async fn a_model_call_is_dropped_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn turn_that_is_taken_back_still_tells_which_question_it_closed() {
+    let world = World::start_with(Slow::playing(
+        5,
+        [removes_movies(&[("dune", 1)]), vec![says("Too late.")]].concat(),
+    ))
+    .await;
+    world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    world.sms("delete dune").await;
+    world.texts("what else is large?").await;
+    world.passes(5).await;
+    assert_eq!(world.cancels(2).await, Cancellation::Requested);
+    world.passes(1).await;
+    assert_eq!(world.said().last().unwrap(), "OK, Dune (2021) is kept.");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_model_that_is_asked_whether_to_answer_at_all_is_dropped_at_once_too() {
     let world = World::start_with_triage_by(Slow::playing(5, [says("Hello Ann."), says("SKIP")])).await;
     assert_eq!(world.sms("hello there").await, ["Hello Ann."]);

@@ -229,7 +229,7 @@ async fn forgetting_all_drops_an_open_question_and_deletes_nothing() {
     app.sms("delete dune").await;
     assert_eq!(
         app.sms("Forget all.").await,
-        "OK, I forgot what we said. I still know your number and what you may do."
+        "OK, Dune (2021) is kept. OK, I forgot what we said. I still know your number and what you may do."
     );
     app.model_plays([says("What do you mean?")]);
     assert_eq!(app.sms("yes").await, "What do you mean?");

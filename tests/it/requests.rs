@@ -190,7 +190,7 @@ async fn approving_a_wish_drops_ones_own_question_and_says_so() {
     let heat = app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
     app.model_plays(removes_movie("heat", heat));
     app.sms("delete heat").await;
-    assert_eq!(app.sms("approve 4747").await, "Heat (1995) is kept. Deleted Dune (2021). Freed 21.4 GB.");
+    assert_eq!(app.sms("approve 4747").await, "OK, Heat (1995) is kept. Deleted Dune (2021). Freed 21.4 GB.");
     assert_eq!(app.radarr().removals(), [dune]);
 }
 

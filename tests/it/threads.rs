@@ -224,7 +224,11 @@ async fn what_a_button_says_is_told_to_no_turn_of_the_user() {
         world.sms_from(BOB, "resume").await;
 
         assert!(world.model_was_told().ends_with("\ndo we have heat and alien?"), "{verdict:?}");
-        assert_eq!(world.heard_by(ANN)[1..], ["Neither of them.", late], "{verdict:?}");
+        assert_eq!(
+            world.heard_by(ANN)[1..],
+            ["OK, Dune (2021) is kept. Neither of them.", late],
+            "{verdict:?}"
+        );
         assert_eq!(world.radarr().removals(), NONE);
     }
 }
