@@ -19,6 +19,7 @@ pub mod quiet;
 pub mod rate;
 pub mod reaction;
 pub mod recall;
+pub mod reference;
 pub mod requests;
 pub mod route;
 pub mod schema;

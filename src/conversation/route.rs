@@ -8,13 +8,15 @@ use super::orders;
 use super::origin::Origin;
 use super::quiet::Wish;
 use super::reaction::{self, Quoted};
+use super::reference::TitleReference;
 use super::text;
 use super::transcript::{
-    Brain, ChannelKind, EventId, InboundEvent, OptWord, OutboxId, Received, Role, Status, User, Via,
+    Brain, ChannelKind, EventId, InboundEvent, MediaKind, OptWord, OutboxId, Received, Role, Status, User,
+    Via,
 };
 use super::triage::{self, Opinion, Routing, Wants};
 use super::way::Way;
-use super::words::{self, Command};
+use super::words::{self, Command, Keyword, KeywordVerb};
 
 /// What is known when a text is read.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +67,8 @@ pub struct OpenQuestion {
     pub denied_since: bool,
     /// How it was asked.
     pub way: Way,
+    /// The kind of its titles, where all are of one.
+    pub kind: Option<MediaKind>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -282,7 +286,19 @@ fn with_open_question(situation: &Situation<'_>, question: &OpenQuestion, event:
         consent::Answer::Soft(Soft::WrongCode) => Route::WrongCode,
         consent::Answer::Yes | consent::Answer::Soft(_) => unclear,
         consent::Answer::No => Route::Deny,
+        consent::Answer::Other if repeats_request(question, event) => unclear,
         consent::Answer::Other => talk(situation, event),
+    }
+}
+
+/// "delete it" asks for what the question is about once more, which is no yes.
+fn repeats_request(question: &OpenQuestion, event: &InboundEvent) -> bool {
+    match words::keyword(&event.body) {
+        Some(Keyword::Reference(KeywordVerb::Remove, TitleReference::OneOf(kind))) => {
+            question.kind == Some(kind)
+        }
+        Some(Keyword::Reference(KeywordVerb::Remove, TitleReference::One | TitleReference::Several)) => true,
+        Some(_) | None => false,
     }
 }
 
@@ -430,6 +446,7 @@ mod tests {
             disturbed: false,
             denied_since: false,
             way: Way::Carrier,
+            kind: Some(MediaKind::Movie),
         }
     }
 
@@ -543,6 +560,18 @@ mod tests {
             check(&ann(), Some(&coded), &text(body), expected);
         }
         check(&ann(), Some(&open()), &text("yes 4822"), Route::Turn(Brain::Model));
+    }
+
+    #[test]
+    fn reference_to_the_open_question_repeats_it_and_is_no_yes() {
+        for body in ["delete it", "Get rid of it!", "remove them", "delete the movie", "delete all"] {
+            check(&ann(), Some(&open()), &text(body), Route::RepeatQuestion);
+            check(&ann(), Some(&OpenQuestion { repeats: 1, ..open() }), &text(body), Route::CloseQuestion);
+            check(&ann(), None, &text(body), Route::Turn(Brain::Model));
+        }
+        for body in ["delete the show", "delete It (2017)", "delete the movie it", "add it"] {
+            check(&ann(), Some(&open()), &text(body), Route::Turn(Brain::Model));
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::consent::Language;
 use super::quiet::{self, Wish};
+use super::reference::{self, TitleReference};
 use super::transcript::{OptWord, Role};
 
 /// What `commands` or `?` is answered with.
@@ -112,11 +113,22 @@ pub enum Keyword<'a> {
     Search(&'a str),
     Have(&'a str),
     Remove(&'a str),
+    /// A verb with words that point at a title: "delete it".
+    Reference(KeywordVerb, TitleReference),
     Status,
     Upcoming,
     /// To hear when the title that was spoken of is ready.
     TellMe,
     Number(u8),
+}
+
+/// What is to happen with a title.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeywordVerb {
+    Add,
+    Search,
+    Have,
+    Remove,
 }
 
 /// Reads `text` in the keyword grammar: a verb, then a title to the end.
@@ -132,21 +144,44 @@ pub fn keyword(text: &str) -> Option<Keyword<'_>> {
             _ => number(core).map(Keyword::Number),
         };
     };
-    let title = rest.trim().trim_matches(QUOTES).trim();
+    let rest = rest.trim();
+    let (verb, object) = match verb.to_lowercase().as_str() {
+        "get" => match without_prefix(rest, "rid of ") {
+            Some(object) => (KeywordVerb::Remove, object),
+            None => (KeywordVerb::Add, rest),
+        },
+        "add" => (KeywordVerb::Add, rest),
+        "search" | "find" => (KeywordVerb::Search, without_prefix(rest, "for ").unwrap_or(rest)),
+        "have" => (KeywordVerb::Have, rest),
+        "remove" | "delete" => (KeywordVerb::Remove, rest),
+        _ => return None,
+    };
+    with_object(verb, object)
+}
+
+/// A pronoun in quotes or behind "the movie" is a title, and one alone is not.
+fn with_object(verb: KeywordVerb, object: &str) -> Option<Keyword<'_>> {
+    let title = object.trim_matches(QUOTES).trim();
     if title.is_empty() {
         return None;
     }
-    match verb.to_lowercase().as_str() {
-        "get" => Some(match without_prefix(title, "rid of ") {
-            Some(title) => Keyword::Remove(title),
-            None => Keyword::Add(title),
-        }),
-        "add" => Some(Keyword::Add(title)),
-        "search" | "find" => Some(Keyword::Search(without_prefix(title, "for ").unwrap_or(title))),
-        "have" => Some(Keyword::Have(title)),
-        "remove" | "delete" => Some(Keyword::Remove(title)),
-        _ => None,
+    if !object.starts_with(QUOTES)
+        && let Some(reference) = TitleReference::parse(title)
+    {
+        return Some(Keyword::Reference(verb, reference));
     }
+    // Which seasons of a title that is not named cannot be found out.
+    let seasons_of = title_and_seasons(title).filter(|_| verb == KeywordVerb::Add);
+    if seasons_of.is_some_and(|(title, _)| TitleReference::parse(title).is_some()) {
+        return Some(Keyword::Reference(verb, TitleReference::Several));
+    }
+    let title = reference::title_behind_noun(title).unwrap_or(title);
+    Some(match verb {
+        KeywordVerb::Add => Keyword::Add(title),
+        KeywordVerb::Search => Keyword::Search(title),
+        KeywordVerb::Have => Keyword::Have(title),
+        KeywordVerb::Remove => Keyword::Remove(title),
+    })
 }
 
 /// Which seasons of a show are wanted.
@@ -186,11 +221,7 @@ pub fn asked_to_delete(turn: &[&str], last_three: &[&str], titles: &[&str], lang
     let mut lists = std::iter::once(DELETING).chain(languages.iter().map(|l| deleting_words(*l)));
     let says_delete = lists
         .any(|list| list.split(", ").any(|phrase| orders.iter().any(|text| contains_words(text, phrase))));
-    let names = |title: &&str| {
-        let title = plain_title(title);
-        let name = title.strip_prefix("the ").unwrap_or(&title);
-        !name.is_empty() && last_three.iter().any(|text| contains_words(text, name))
-    };
+    let names = |title: &&str| last_three.iter().any(|text| reference::names_title(text, title));
     says_delete || (!titles.is_empty() && titles.iter().all(names))
 }
 
@@ -364,6 +395,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::conversation::transcript::MediaKind;
 
     #[track_caller]
     fn check(text: &str, expected: Option<Keyword<'_>>) {
@@ -471,6 +503,28 @@ mod tests {
     }
 
     #[test]
+    fn pronoun_alone_is_a_reference_and_never_a_title() {
+        use KeywordVerb::{Add, Have, Remove, Search};
+        let (one, several) = (TitleReference::One, TitleReference::Several);
+        check("delete it", Some(Keyword::Reference(Remove, one)));
+        check("Get rid of her, please", Some(Keyword::Reference(Remove, one)));
+        check("remove them", Some(Keyword::Reference(Remove, several)));
+        check("delete all", Some(Keyword::Reference(Remove, several)));
+        check("remove everything!", Some(Keyword::Reference(Remove, several)));
+        check("delete the movie", Some(Keyword::Reference(Remove, TitleReference::OneOf(MediaKind::Movie))));
+        check("add it", Some(Keyword::Reference(Add, one)));
+        check("search for that one", Some(Keyword::Reference(Search, one)));
+        check("have it?", Some(Keyword::Reference(Have, one)));
+        check("add it season 2", Some(Keyword::Reference(Add, several)));
+        check("delete the movie it", Some(Keyword::Remove("it")));
+        check("delete It (2017)", Some(Keyword::Remove("It (2017)")));
+        check("delete \u{201C}It\u{201D}", Some(Keyword::Remove("It")));
+        check("delete up", Some(Keyword::Remove("up")));
+        check("get rid of the movie her", Some(Keyword::Remove("her")));
+        check("add all quiet on the western front", Some(Keyword::Add("all quiet on the western front")));
+    }
+
+    #[test]
     fn sentences_and_verbs_without_a_title_are_not_read() {
         for text in ["add", "add !", "can you add dune", "what's downloading?", "adding dune", "thanks", ""] {
             check(text, None);
@@ -522,6 +576,12 @@ mod tests {
         assert!(asked(&["Schindler's List", "The Office"]));
         assert!(!asked(&["Schindler's List", "Heat"]));
         assert!(!asked(&[]));
+    }
+
+    #[test]
+    fn pronoun_does_not_name_a_title_that_is_spelled_like_it() {
+        assert!(!asked_to_delete(&["is it any good?"], &["is it any good?"], &["It"], &[]));
+        assert!(asked_to_delete(&["hm"], &["is the movie it any good?", "hm"], &["It"], &[]));
     }
 
     #[test]

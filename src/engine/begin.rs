@@ -144,6 +144,7 @@ impl Beginning<'_> {
             disturbed: open.disturbed,
             denied_since: denied_at.is_some(),
             way: open.way,
+            kind: open.kind(),
         });
         let quotes = waiting.iter().any(|event| reaction::read(&event.body).is_some());
         let recent = match quotes {

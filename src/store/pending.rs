@@ -107,6 +107,14 @@ pub struct Open {
     pub items: Vec<(MediaKind, i64)>,
 }
 
+impl Open {
+    /// The kind of its titles, where all are of one.
+    pub fn kind(&self) -> Option<MediaKind> {
+        let (first, _) = *self.items.first()?;
+        self.items.iter().all(|(kind, _)| *kind == first).then_some(first)
+    }
+}
+
 pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
     type Row = (i64, String, Option<String>, i64, i64, Option<i64>);
     let row: Option<Row> = pending_actions::table

@@ -7,6 +7,7 @@ use super::{Uses, World};
 use crate::conversation::consent::Language;
 use crate::conversation::frozen::{Extent, FrozenItem};
 use crate::conversation::rate::Room;
+use crate::conversation::reference;
 use crate::conversation::transcript::{
     Added, Arguments, Audience, CallFailure, Counted, MediaRef, Rights, Status, Tier, ToolCall, ToolSpec,
     User,
@@ -113,6 +114,10 @@ pub fn requested(items: &[FrozenItem], said: Words<'_>) -> Result<(), CallFailur
     let titles: Vec<&str> = items.iter().map(|item| item.fingerprint.title.as_str()).collect();
     let this_turn: Vec<&str> = said.this_turn.iter().map(String::as_str).collect();
     let last_three: Vec<&str> = said.last_three.iter().map(String::as_str).collect();
+    let is_named = |title: &&str| last_three.iter().any(|text| reference::names_title(text, title));
+    if titles.iter().any(|title| reference::is_reference(title) && !is_named(title)) {
+        return Err(unclear_title());
+    }
     let another = |item: &FrozenItem| matches!(item.extent, Extent::Copy { .. } | Extent::Download(_));
     if words::asked_to_delete(&this_turn, &last_three, &titles, said.languages)
         || (items.iter().all(another) && words::asked_for_another(&this_turn))
@@ -120,6 +125,12 @@ pub fn requested(items: &[FrozenItem], said: Words<'_>) -> Result<(), CallFailur
         return Ok(());
     }
     Err(refusal("not_requested", "the user did not ask for a deletion", None))
+}
+
+/// "delete it" may mean any title, so it does not ask for the movie of that name.
+fn unclear_title() -> CallFailure {
+    let hint = "the title is a word such as it: ask which one they mean, by name and year";
+    refusal("unclear_title", hint, Some("Which title do you mean? Please text its name and year."))
 }
 
 const MAY_NOT: &str = "this user may not do that; an admin can";

@@ -671,6 +671,45 @@ async fn what_was_added_in_the_same_turn_is_said_before_the_question() {
 }
 
 #[tokio::test]
+async fn without_a_model_a_pronoun_never_deletes_the_movie_of_that_name() {
+    let app = TestApp::start_without_model().await;
+    let it = app.radarr().add(movie("It").year(2017).size_gb(9.0));
+    app.radarr().add(movie("Her").year(2013).size_gb(7.0));
+    let heat = app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
+    let which = "Which title should I delete? Text REMOVE with its name and year.";
+    for text in
+        ["delete it", "get rid of her", "remove them", "delete all", "remove everything", "delete the movie"]
+    {
+        assert_eq!(app.sms(text).await, which, "{text}");
+    }
+    let question = "Delete Heat (1995) and its file, 18.2 GB? Reply YES or NO.";
+    assert_eq!(app.sms("delete heat").await, question);
+    assert_eq!(app.sms("delete it").await, question);
+    assert_eq!(app.sms("no").await, "OK, kept.");
+    app.pass(60);
+    assert_eq!(app.sms("get rid of it").await, question);
+    assert_eq!(app.sms("yes").await, "Deleted Heat (1995). Freed 18.2 GB.");
+    assert_eq!(app.sms("remove it (2017)").await, "Delete It (2017) and its file, 9 GB? Reply YES or NO.");
+    assert_eq!(app.sms("yes").await, "Deleted It (2017). Freed 9 GB.");
+    assert_eq!(app.radarr().removals(), [heat, it]);
+}
+
+#[tokio::test]
+async fn model_that_takes_a_pronoun_for_a_title_asks_nothing() {
+    let app = TestApp::start().await;
+    app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
+    let it = app.radarr().add(movie("It").year(2017).size_gb(9.0));
+    app.model_plays([finds("heat"), says("You have Heat (1995).")]);
+    app.sms("do we have heat?").await;
+    let [find, remove] = removes_movie("it", it);
+    app.model_plays([find, remove, says("Which one do you mean?")]);
+    assert_eq!(app.sms("delete it").await, "Which one do you mean?");
+    assert!(app.results().last().unwrap().contains("unclear_title"), "{:?}", app.results());
+    app.model_plays(removes_movie("it", it));
+    assert_eq!(app.sms("the movie It").await, "Delete It (2017) and its file, 9 GB? Reply YES or NO.");
+}
+
+#[tokio::test]
 async fn the_keyword_brain_asks_the_same_question() {
     let app = TestApp::start_without_model().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));

@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::hunt::{Choice, Deed, Found, Hunt, LONGEST_LIST, list, object, read_found, read_one};
 use crate::conversation::prompt::{Message, ModelRequest, ToolChoice};
+use crate::conversation::reference::TitleReference;
 use crate::conversation::transcript::{CallId, MediaKind};
-use crate::conversation::words::{self, Keyword, Seasons};
+use crate::conversation::words::{self, Keyword, KeywordVerb, Seasons};
 
 /// One step of the keyword brain.
 #[derive(Debug, PartialEq)]
@@ -23,7 +24,9 @@ pub(super) fn answer(request: &ModelRequest, unread: &'static str) -> Move {
     let (before, turn) = request.messages.split_at(at);
     let talk = Talk { request, before, turn, unread };
     let mut keywords: Vec<_> = own_lines(&turn[0]).map(words::keyword).collect();
-    keywords.sort_by_key(|keyword| matches!(keyword, Some(Keyword::Remove(_))));
+    keywords.sort_by_key(|keyword| {
+        matches!(keyword, Some(Keyword::Remove(_) | Keyword::Reference(KeywordVerb::Remove, _)))
+    });
     let mut sayings = Vec::new();
     for keyword in keywords {
         let next = keyword.map_or_else(|| Move::Say(unread.to_owned()), |keyword| talk.follow(keyword));
@@ -42,6 +45,9 @@ pub(super) fn answer(request: &ModelRequest, unread: &'static str) -> Move {
 pub(super) const FAILED: &str = "That did not work. Please try again later.";
 pub(super) const UNFINISHED: &str = "That took too long. Please text it again.";
 pub(super) const WHICH_TITLE: &str = "Which title? Text HAVE and its name first.";
+pub(super) const WHICH_REMOVAL: &str = "Which title should I delete? Text REMOVE with its name and year.";
+pub(super) const WHICH_ADDITION: &str = "Which title should I add? Text ADD with its name and year.";
+pub(super) const WHICH_SEARCH: &str = "Which title should I look for? Text SEARCH with its name and year.";
 pub(super) const NO_LIST: &str = "There is no list to pick from. Text SEARCH and a title first.";
 /// The line with which the engine ends what it puts before the user's own text.
 const CONTEXT_END: &str = "[/context]";
@@ -76,6 +82,7 @@ impl Talk<'_> {
                 None => Move::Say(WHICH_TITLE.to_owned()),
             },
             Keyword::Number(number) => self.pick(usize::from(number)),
+            Keyword::Reference(verb, reference) => self.follow_reference(verb, reference),
             Keyword::Add(_) | Keyword::Search(_) | Keyword::Remove(_) => match Hunt::of(keyword) {
                 Some(hunt) => self.hunt(&hunt),
                 None => Move::Say(self.unread.to_owned()),
@@ -95,6 +102,54 @@ impl Talk<'_> {
             Choice::One(item, deed) => self.act(item, &deed),
             Choice::List => Move::Say(list(&found)),
         }
+    }
+
+    /// Acts on the one title that is meant, or asks which.
+    fn follow_reference(&self, verb: KeywordVerb, reference: TitleReference) -> Move {
+        let Some(item) = self.referred_to(reference) else { return Move::Say(which_title(verb).to_owned()) };
+        let name = item.label();
+        match verb {
+            KeywordVerb::Add => self.act(&item, &Deed::Add),
+            KeywordVerb::Search | KeywordVerb::Have => {
+                self.tell("find_in_library", object([("query", json!(name))]))
+            }
+            KeywordVerb::Remove if item.place().is_some() => self.act(&item, &Deed::Remove),
+            KeywordVerb::Remove => match Hunt::of(Keyword::Remove(&name)) {
+                Some(hunt) => self.hunt(&hunt),
+                None => Move::Say(self.unread.to_owned()),
+            },
+        }
+    }
+
+    /// The title that a reference means: the last one shown, where that was a single one of a fitting kind. Another line
+    /// of the same text may have named one that was not shown yet.
+    fn referred_to(&self, reference: TitleReference) -> Option<Found> {
+        if own_lines(&self.turn[0]).count() > 1 {
+            return None;
+        }
+        let item = self.asked_about().or_else(|| self.spoken_of())?;
+        match reference {
+            TitleReference::One => Some(item),
+            TitleReference::OneOf(kind) => Some(item).filter(|item| item.kind == kind),
+            TitleReference::Several => None,
+        }
+    }
+
+    /// The one title that the last call before this text would have deleted, as a search before it showed it.
+    fn asked_about(&self) -> Option<Found> {
+        let last = self.before.iter().rev().find_map(|message| match message {
+            Message::ToolResult { call, .. } => Some(call),
+            Message::User(_) | Message::Assistant { .. } => None,
+        })?;
+        let (name, arguments) = call_of(self.before, last)?;
+        let [item] = arguments.get("items").filter(|_| name == "remove_media")?.as_array()?.as_slice() else {
+            return None;
+        };
+        let shown = self.before.iter().rev().filter_map(|message| match message {
+            Message::ToolResult { content, .. } => read_found(content),
+            Message::User(_) | Message::Assistant { .. } => None,
+        });
+        shown.flatten().find(|found| found.place().is_some_and(|place| Some(&place) == item.as_object()))
     }
 
     /// Acts on item `number` of the list that the last search made.
@@ -217,6 +272,14 @@ fn seasons_argument(seasons: &Seasons) -> Value {
         Seasons::First => json!("first"),
         Seasons::Latest => json!("latest"),
         Seasons::Listed(numbers) => json!(numbers),
+    }
+}
+
+fn which_title(verb: KeywordVerb) -> &'static str {
+    match verb {
+        KeywordVerb::Add => WHICH_ADDITION,
+        KeywordVerb::Search | KeywordVerb::Have => WHICH_SEARCH,
+        KeywordVerb::Remove => WHICH_REMOVAL,
     }
 }
 

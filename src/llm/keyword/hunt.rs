@@ -54,9 +54,12 @@ impl<'a> Hunt<'a> {
             }),
             Keyword::Search(title) => Some(Self { title, aim: Aim::Look }),
             Keyword::Remove(title) => Some(Self { title, aim: Aim::Remove }),
-            Keyword::Have(_) | Keyword::Status | Keyword::Upcoming | Keyword::TellMe | Keyword::Number(_) => {
-                None
-            }
+            Keyword::Have(_)
+            | Keyword::Reference(..)
+            | Keyword::Status
+            | Keyword::Upcoming
+            | Keyword::TellMe
+            | Keyword::Number(_) => None,
         }
     }
 

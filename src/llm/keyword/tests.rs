@@ -1,7 +1,9 @@
 use serde_json::{Map, Value, json};
 
 use super::KeywordBrain;
-use super::answer::{FAILED, Move, NO_LIST, UNFINISHED, WHICH_TITLE, answer};
+use super::answer::{
+    FAILED, Move, NO_LIST, UNFINISHED, WHICH_ADDITION, WHICH_REMOVAL, WHICH_SEARCH, WHICH_TITLE, answer,
+};
 use crate::conversation::prompt::{Message, ModelRequest, PromptCall, ToolChoice};
 use crate::conversation::transcript::{Arguments, Audience, CallId, Tier, ToolSpec, TurnId};
 use crate::conversation::words::{KEYWORDS_TEXT, OFF_TEXT};
@@ -268,6 +270,64 @@ fn remove_holds_the_only_exact_match() {
         text("delete dune").looked_up("dune", &owned()),
         &calls("remove_media", json!({ "items": [item], "delete_files": true })),
     );
+}
+
+fn heat() -> Value {
+    json!([{ "type": "movie", "id": 3, "instance": "radarr", "title": "Heat", "year": 1995, "on_disk": true }])
+}
+
+#[test]
+fn pronoun_means_the_one_title_that_was_shown_last() {
+    let removal = calls(
+        "remove_media",
+        json!({ "items": [{ "type": "movie", "id": 3, "instance": "radarr" }], "delete_files": true }),
+    );
+    let shown = || text("have heat").looked_up("heat", &heat()).said("In the library: Heat (1995).");
+    for typed in ["delete it", "Get rid of her.", "remove the movie", "delete that one"] {
+        check(shown().text(typed), &removal);
+    }
+    let held = json!({ "items": [{ "type": "movie", "id": 3, "instance": "radarr" }], "delete_files": true });
+    let kept = shown().text("delete heat").ran("remove_media", held, &json!({ "status": "not_done" }), "");
+    check(kept.said("OK, kept.").text("delete it"), &removal);
+
+    let found =
+        || text("search the office").searched("the office", &offices()).said("1. The Office (2005)\nReply 1");
+    check(found().text("add it"), &calls("add_series", json!({ "tvdb": 73244 })));
+    check(found().text("have it?"), &calls("find_in_library", json!({ "query": "The Office (2005)" })));
+    let label = json!({ "query": "The Office (2005)" });
+    check(found().text("delete it"), &calls("find_in_library", label));
+}
+
+#[test]
+fn pronoun_without_exactly_one_title_asks_which() {
+    let shown = || text("have heat").looked_up("heat", &heat()).said("In the library: Heat (1995).");
+    for typed in ["delete all", "remove everything", "remove them", "delete the show"] {
+        check(shown().text(typed), &says(WHICH_REMOVAL));
+    }
+    for (typed, which) in [
+        ("delete it", WHICH_REMOVAL),
+        ("get rid of him", WHICH_REMOVAL),
+        ("add it", WHICH_ADDITION),
+        ("search it", WHICH_SEARCH),
+        ("have it?", WHICH_SEARCH),
+    ] {
+        check(text(typed), &says(which));
+        check(
+            text("have dun?").looked_up("dun", &owned()).said("In the library: Dune.").text(typed),
+            &says(which),
+        );
+    }
+    let other = shown().text("have dune\ndelete it").looked_up("dune", &owned());
+    check(other, &says(&format!("Done.\n{WHICH_REMOVAL}")));
+}
+
+#[test]
+fn title_that_is_a_pronoun_is_removed_when_it_is_marked_as_one() {
+    for (typed, query) in
+        [("delete It (2017)", "It (2017)"), ("delete the movie it", "it"), ("remove \"It\"", "It")]
+    {
+        check(text(typed), &calls("find_in_library", json!({ "query": query })));
+    }
 }
 
 #[test]
