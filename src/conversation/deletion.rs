@@ -5,7 +5,7 @@ use super::text;
 use super::title::format_title;
 use super::transcript::MediaKind;
 
-/// Items that one question may name.
+/// Items that one question may name; further ones of the same call are left for later.
 pub const MAX_ITEMS: usize = 5;
 /// Episodes of one copy that a question names one by one.
 const MOST_EPISODES_NAMED: usize = 4;

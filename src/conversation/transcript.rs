@@ -376,6 +376,13 @@ impl ToolCall {
     }
 }
 
+/// Why a call was canceled: its turn ended before it was started.
+pub const NOT_RUN: &str = "not_run";
+/// Why a call was canceled: its turn was taken back.
+pub const CLEARED: &str = "cleared";
+/// Code of a confirmed deletion of which not every item is gone.
+pub const NOT_DELETED: &str = "not_deleted";
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallState {
     Created,

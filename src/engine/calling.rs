@@ -12,17 +12,18 @@ use super::run::{Progress, Scene};
 use crate::conversation::deletion;
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::transcript::{
-    CallFailure, CallResult, CallRow, CallState, MediaRef, Tier, ToolCall,
+    CLEARED, CallFailure, CallResult, CallRow, CallState, MediaRef, Tier, ToolCall,
 };
+use crate::conversation::turn::before_question::before_question;
 use crate::failpoint;
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::calls::{self, Start};
 use crate::store::pending::{self, Holding, Question};
 use crate::store::{Conn, QueryResult};
 use crate::tools::approval::{self, Cleared, Decision, Words};
-use crate::tools::{Interrupted, Ran, Settled, Tool, ToolError};
+use crate::tools::{Interrupted, Ran, Settled, Tool, ToolError, Uses};
 
-/// Longest report that is put ahead of a question.
+/// Longest report of a deletion that is put ahead of a question.
 const MAX_BEFORE_QUESTION: usize = 600;
 /// Failure code of a write of which nobody knows whether it was made.
 pub(super) const OUTCOME_UNKNOWN: &str = "outcome_unknown";
@@ -69,7 +70,7 @@ impl Engine {
     /// Calls that only read, or fetch what a question will be about, were cut off. What has a result keeps it.
     async fn drop_calls(&self, rows: &[CallRow]) -> anyhow::Result<Progress> {
         let (rows, now) = (rows.to_vec(), self.now());
-        let canceled = CallState::Canceled("cleared".to_owned());
+        let canceled = CallState::Canceled(CLEARED.to_owned());
         let record =
             move |conn: &mut _| rows.iter().try_for_each(|row| calls::finish(conn, *row, &canceled, now));
         self.0.parts.db.write(record).await?;
@@ -94,7 +95,7 @@ impl Engine {
                 let tool = tool.clone();
                 self.run_call(scene, call, &tool, &cleared).await
             }
-            Decision::Ask => self.ask_user(scene, call, tool).await,
+            Decision::Ask => self.ask_user(scene, call, tool, &uses).await,
         }
     }
 
@@ -191,6 +192,7 @@ impl Engine {
         scene: &Scene,
         call: &ToolCall,
         tool: &Arc<dyn Tool>,
+        uses: &Uses,
     ) -> anyhow::Result<Progress> {
         let world = self.world(scene, call.tier).await?;
         let previewed = tokio::time::timeout(tool.timeout(), tool.preview(&call.arguments, &world)).await;
@@ -211,8 +213,17 @@ impl Engine {
             let note = entry(scene, "refused", call.row, failure.for_model.clone());
             return self.record_noted(scene, call.row, CallState::Failed(failure), Some(note)).await;
         }
-        let before: Vec<&str> = scene.closing().into_iter().chain(scene.turn.done_so_far()).collect();
-        self.hold(scene, call.row, items, &before.join(" ")).await
+        let more = uses.refs.len().saturating_sub(items.len()) + self.other_items(scene, call);
+        let before = before_question(scene.closing(), &scene.turn.told_before_question(), items.len(), more);
+        self.hold(scene, call.row, items, &before).await
+    }
+
+    /// Titles of the deletions that are asked for beside `call`: this turn ends before they are asked about.
+    fn other_items(&self, scene: &Scene, call: &ToolCall) -> usize {
+        let others = scene.turn.other_deletions(call);
+        let uses =
+            others.filter_map(|other| self.0.parts.tools.get(&other.name)?.check(&other.arguments).ok());
+        uses.map(|uses| uses.refs.len().max(1)).sum()
     }
 
     /// Stores the question and ends the turn with it, unless the turn was taken back.

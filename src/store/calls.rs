@@ -9,7 +9,7 @@ use super::codec::{failure_json, ms, result, result_json, to_json};
 use super::kept::Keep;
 use super::schema::{tool_calls, turns};
 use crate::conversation::transcript::{
-    CallResult, CallRow, CallState, ConversationId, MediaKind, MediaRef, TurnId,
+    CallResult, CallRow, CallState, ConversationId, MediaKind, MediaRef, NOT_RUN, TurnId,
 };
 
 /// Turns of a conversation, and results in them, that are searched for the ids they showed: more than any model sees.
@@ -84,7 +84,7 @@ pub(super) fn cancel_unstarted(conn: &mut Conn, turn: TurnId, now: Timestamp) ->
     diesel::update(tool_calls::table.filter(unstarted))
         .set((
             tool_calls::state.eq("canceled"),
-            tool_calls::error.eq(to_json(&"not_run")?),
+            tool_calls::error.eq(to_json(&NOT_RUN)?),
             tool_calls::finished_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
         ))

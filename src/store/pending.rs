@@ -18,7 +18,8 @@ use crate::conversation::consent::Code;
 use crate::conversation::deletion::{self, ItemOutcome};
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::transcript::{
-    Address, CallFailure, CallResult, CallRow, ConversationId, EventId, MediaKind, TurnId, UserId,
+    Address, CallFailure, CallResult, CallRow, ConversationId, EventId, MediaKind, NOT_DELETED, TurnId,
+    UserId,
 };
 use crate::conversation::way::Way;
 
@@ -424,8 +425,7 @@ pub fn end_claimed(conn: &mut Conn, claimed: &Claimed, report: &str, now: Timest
         let result = CallResult { for_model, for_user: report.to_owned(), shown: Vec::new() };
         ("complete", Some(result_json(&result)?), None)
     } else {
-        let failure =
-            CallFailure { code: "not_deleted".into(), for_model, for_user: Some(report.to_owned()) };
+        let failure = CallFailure { code: NOT_DELETED.into(), for_model, for_user: Some(report.to_owned()) };
         ("error", None, Some(failure_json(&failure)?))
     };
     diesel::update(tool_calls::table.find(claimed.call.0))

@@ -17,6 +17,7 @@ use super::place::Place;
 use super::season_files::{self, SeasonFiles};
 use super::{Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
 use crate::arr::{ArrError, Removal};
+use crate::conversation::deletion::MAX_ITEMS;
 use crate::conversation::frozen::{Extent, FrozenItem};
 use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
@@ -32,7 +33,8 @@ pub struct RemoveMedia {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    #[schemars(length(min = 1, max = 5))]
+    /// Five are asked about at a time.
+    #[schemars(length(min = 1, max = 20))]
     items: Vec<Item>,
     /// False to keep the files.
     delete_files: bool,
@@ -79,7 +81,7 @@ impl Tool for RemoveMedia {
     async fn preview(&self, arguments: &Arguments, _world: &World) -> Result<Vec<FrozenItem>, ToolError> {
         let args = self.arguments(arguments)?;
         let mut frozen = Vec::new();
-        for item in &args.items {
+        for item in args.items.iter().take(MAX_ITEMS) {
             let place = self.place(item.kind, item.instance.as_deref())?;
             if let Some(number) = item.season {
                 let Place::Series(instance) = place else {

@@ -581,8 +581,8 @@ async fn a_removal_of_what_is_gone_or_of_too_much_is_not_asked() {
         json!({"error": "unknown_id", "id": 70, "hint": "call find_in_library and use an id it gives"})
     );
     assert_eq!(
-        preview(&[1, 2, 3, 4, 5, 6]).await,
-        json!({"error": "bad_arguments", "field": "items", "expected": "list of at most 5"})
+        preview(&(1..=21).collect::<Vec<_>>()).await,
+        json!({"error": "bad_arguments", "field": "items", "expected": "list of at most 20"})
     );
 }
 

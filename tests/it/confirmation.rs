@@ -9,7 +9,8 @@ use dialarr::engine::SmsReactions;
 use serde_json::json;
 
 use crate::harness::model::{
-    calls, finds, removes, removes_movie, removes_movies, removes_series, says, says_beside_a_call,
+    calls, calls_together, finds, removes, removes_movie, removes_movies, removes_series, says,
+    says_beside_a_call,
 };
 use crate::harness::{ANN, BOB, Has, TestApp};
 
@@ -133,14 +134,28 @@ async fn a_household_can_ask_for_the_code_always() {
 }
 
 #[tokio::test]
-async fn one_question_is_about_five_items_at_most() {
+async fn prompt_covers_five_deletions_and_tells_how_many_come_after() {
     let app = TestApp::start().await;
     let ids: Vec<i64> =
         (1..=6).map(|part| app.radarr().add(movie(&format!("Rocky {part}")).size_gb(1.0))).collect();
     let items: Vec<_> = ids.iter().map(|id| json!({ "type": "movie", "id": id })).collect();
-    app.model_plays([finds("rocky"), removes(&json!(items)), says("Which five?")]);
-    assert_eq!(app.sms("delete all rocky movies").await, "Which five?");
-    assert_eq!(app.radarr().removals(), NONE);
+    // One search shows five.
+    let finds_all = ["rocky", "rocky 6"].map(|title| ("find_in_library", json!({ "query": title })));
+    app.model_plays([calls_together(&finds_all), removes(&json!(items))]);
+    assert_eq!(
+        app.sms("delete all rocky movies").await,
+        "First these 5, and 1 more after these. Delete 5: Rocky 1 (2020), 1 GB; Rocky 2 (2020), 1 GB; \
+         Rocky 3 (2020), 1 GB; Rocky 4 (2020), 1 GB; Rocky 5 (2020), 1 GB? Total 5 GB. Reply YES 47 or NO."
+    );
+    assert!(app.sms("yes 47").await.starts_with("Deleted Rocky 1 (2020), Rocky 2 (2020)"));
+    assert_eq!(app.radarr().removals(), ids[..5]);
+    app.model_plays([removes(&json!([items[5]]))]);
+    assert_eq!(
+        app.sms("and delete the last one").await,
+        "Delete Rocky 6 (2020) and its file, 1 GB? Reply YES or NO."
+    );
+    let left = format!(r#""not_asked_about_yet":[{{"id":{},"type":"movie"}}]"#, ids[5]);
+    assert!(app.results().iter().any(|result| result.contains(&left)), "{:?}", app.results());
 }
 
 #[tokio::test]
@@ -668,6 +683,84 @@ async fn what_was_added_in_the_same_turn_is_said_before_the_question() {
         removes(&json!([{ "type": "movie", "id": dune }])),
     ]);
     assert_eq!(app.sms("add heat and delete dune").await, format!("Added Heat (1995). {QUESTION}"));
+}
+
+/// Fargo can be deleted and Severance added; the model has looked for both.
+async fn app_with_fargo_and_severance(seasons: u32) -> (TestApp, i64, i64) {
+    let app = TestApp::start().await;
+    let fargo = app.radarr().add(movie("Fargo").year(1996).size_gb(4.2));
+    let severance = app.sonarr().catalog(series("Severance").year(2022).tvdb(371_980).seasons(seasons));
+    (app, fargo, severance)
+}
+
+const FARGO: &str = "Delete Fargo (1996) and its file, 4.2 GB? Reply YES or NO.";
+
+#[tokio::test]
+async fn addition_behind_a_deletion_is_made_and_told_before_the_question() {
+    let (app, fargo, severance) = app_with_fargo_and_severance(1).await;
+    app.model_plays([
+        calls_together(&[
+            ("find_in_library", json!({ "query": "fargo" })),
+            ("search_media", json!({ "query": "severance" })),
+        ]),
+        calls_together(&[
+            ("remove_media", json!({ "items": [{ "type": "movie", "id": fargo }], "delete_files": true })),
+            ("add_series", json!({ "tvdb": severance })),
+        ]),
+    ]);
+    let answer = app.sms("delete fargo and add severance").await;
+    assert!(
+        answer.starts_with("Added Severance (2022)") && answer.ends_with(&format!(". {FARGO}")),
+        "{answer}"
+    );
+    assert_eq!(app.sonarr().posts(), 1);
+    assert_eq!(app.sms("yes").await, "Deleted Fargo (1996). Freed 4.2 GB.");
+}
+
+#[tokio::test]
+async fn addition_that_fails_beside_a_deletion_is_told_before_the_question() {
+    let (app, fargo, severance) = app_with_fargo_and_severance(9).await;
+    app.model_plays([
+        calls_together(&[
+            ("find_in_library", json!({ "query": "fargo" })),
+            ("search_media", json!({ "query": "severance" })),
+        ]),
+        calls_together(&[
+            ("remove_media", json!({ "items": [{ "type": "movie", "id": fargo }], "delete_files": true })),
+            ("add_series", json!({ "tvdb": severance })),
+            ("add_series", json!({ "tvdb": 1 })),
+        ]),
+    ]);
+    let answer = app.sms("delete fargo and add severance").await;
+    assert_eq!(
+        answer,
+        format!(
+            "Severance (2022) has 9 seasons. Which ones: all, first, latest, or numbers? I could not do everything else you asked for. Please text that \
+             again. {FARGO}"
+        )
+    );
+}
+
+#[tokio::test]
+async fn second_deletion_of_a_response_is_told_and_left_for_later() {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    let heat = app.radarr().add(movie("Heat").year(1995).size_gb(18.2));
+    let removal = |id: i64| json!({ "items": [{ "type": "movie", "id": id }], "delete_files": true });
+    app.model_plays([
+        calls_together(&[
+            ("find_in_library", json!({ "query": "dune" })),
+            ("find_in_library", json!({ "query": "heat" })),
+        ]),
+        calls_together(&[("remove_media", removal(dune)), ("remove_media", removal(heat))]),
+    ]);
+    let first = format!("First this one, and 1 more after this. {QUESTION}");
+    assert_eq!(app.sms("delete dune and heat").await, first);
+    assert_eq!(app.sms("yes").await, DELETED);
+    app.model_plays([removes(&json!([{ "type": "movie", "id": heat }]))]);
+    assert_eq!(app.sms("and heat").await, "Delete Heat (1995) and its file, 18.2 GB? Reply YES or NO.");
+    assert!(app.results().iter().any(|result| result.contains("never started")), "{:?}", app.results());
+    assert_eq!(app.radarr().removals(), [dune]);
 }
 
 #[tokio::test]

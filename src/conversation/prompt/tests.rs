@@ -42,6 +42,33 @@ fn calls(row: i64, arguments: Arguments, state: CallState) -> ModelStep {
     ModelStep { calls: vec![call], ..says("") }
 }
 
+#[test]
+fn next_turn_is_told_which_deletions_were_not_asked_about() {
+    let items: Vec<_> = (1..=6).map(|id| json!({ "type": "movie", "id": id })).collect();
+    let asked = |state: CallState| {
+        let mut step = calls(1, Arguments::parse(json!({ "items": items, "delete_files": true })), state);
+        step.calls[0].tier = Tier::Destructive;
+        let request = request(
+            &[past("delete all rocky movies", vec![step])],
+            &turn(&["and?"], Vec::new()),
+            AskStyle::Open,
+        );
+        request.messages.into_iter().find_map(|message| match message {
+            Message::ToolResult { content, .. } => Some(content),
+            Message::User(_) | Message::Assistant { .. } => None,
+        })
+    };
+    let left = r#""not_asked_about_yet":[{"id":6,"type":"movie"}]"#;
+    for state in [CallState::Held, CallState::Canceled("denied".into()), done("Deleted five.")] {
+        assert!(asked(state.clone()).unwrap().contains(left), "{state:?}");
+    }
+    let never_started = asked(CallState::Canceled("not_run".into())).unwrap();
+    assert!(
+        !never_started.contains("not_asked_about_yet") && never_started.contains("never started"),
+        "{never_started}"
+    );
+}
+
 fn none() -> Arguments {
     Arguments::parse(json!({}))
 }

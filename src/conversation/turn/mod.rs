@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::action::Emoji;
 use super::transcript::{Brain, CallRow, CallState, ModelStep, TurnId};
 
+pub mod before_question;
 mod claim_grammar;
 mod claims;
 mod judgement;

@@ -11,7 +11,9 @@ use super::{Answer, Ask, AskStyle, Excuse, Failure, Limits, Nudge, Step, Turn};
 use crate::conversation::action::{self, Emoji};
 use crate::conversation::facts;
 use crate::conversation::requests;
-use crate::conversation::transcript::{Brain, CallFailure, CallResult, CallState, ModelStep, Tier, ToolCall};
+use crate::conversation::transcript::{
+    Brain, CLEARED, CallFailure, CallResult, CallState, ModelStep, Tier, ToolCall,
+};
 use crate::conversation::trouble::Pace;
 
 /// How soon the model is asked again. A turn has no time for a longer pause, so one that the server asks for ends the
@@ -38,11 +40,13 @@ impl Turn {
     /// Every call is answered before anything else happens.
     fn unfinished_calls(&self, now: Timestamp, limits: &Limits) -> Option<Step> {
         let step = self.steps.last()?;
-        let open: Vec<&ToolCall> = step
+        let mut open: Vec<&ToolCall> = step
             .calls
             .iter()
             .filter(|call| matches!(call.state, CallState::Created | CallState::Running))
             .collect();
+        // A question ends the turn, so whatever needs none comes first.
+        open.sort_by_key(|call| call.tier == Tier::Destructive);
         let first = open.first()?;
         let tired = self.resumes > limits.resumes;
         if first.state == CallState::Running {
@@ -59,7 +63,7 @@ impl Turn {
             return Some(Step::AnswerCall(first.row, refused("limit", "the time for this is over")));
         }
         if self.cancel_requested {
-            return Some(Step::AnswerCall(first.row, CallState::Canceled("cleared".into())));
+            return Some(Step::AnswerCall(first.row, CallState::Canceled(CLEARED.into())));
         }
         if let Some(state) = self.answer_without_running(first, limits) {
             return Some(Step::AnswerCall(first.row, state));
@@ -113,7 +117,7 @@ impl Turn {
         self.calls().filter_map(action::reaction_of).last()
     }
 
-    fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+    pub(super) fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.steps.iter().flat_map(|step| &step.calls)
     }
 
@@ -270,12 +274,7 @@ impl Turn {
         })
     }
 
-    /// What the turn changed, in the sentences that tools wrote: said before a question that ends the turn.
-    pub fn done_so_far(&self) -> Vec<&str> {
-        self.results_of_writes().map(|result| result.for_user.as_str()).collect()
-    }
-
-    /// The same, with what may have been changed: said to whoever took the turn back.
+    /// What the turn changed or may have changed, in the sentences that tools wrote: sent to the user who took it back.
     pub fn done_or_unknown(&self) -> Vec<&str> {
         self.calls()
             .filter(|call| call.tier == Tier::Write)

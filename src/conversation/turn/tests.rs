@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::{Answer, AskStyle, Excuse, Failure, Limits, Step, TURN_TIME, Turn};
 use crate::conversation::transcript::{
-    Arguments, Brain, CallId, CallResult, CallRow, CallState, MediaRef, ModelStep, Stop, Tier, ToolCall,
-    TurnId,
+    Arguments, Brain, CallFailure, CallId, CallResult, CallRow, CallState, MediaRef, ModelStep, Stop, Tier,
+    ToolCall, TurnId,
 };
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -72,6 +72,8 @@ impl World {
                 let said = self.script.get(ask.step as usize).cloned().unwrap_or_else(|| says(""));
                 turn.steps.push(said);
             }
+            // A question ends the turn.
+            asks @ Step::StartCalls(_) if asks_a_question(turn, &asks) => return Some(asks),
             Step::StartCalls(rows) => rows.iter().for_each(|row| self.start(turn, *row)),
             Step::AnswerCall(row, state) => find(turn, row).state = state,
             Step::SettleCall(row) => {
@@ -98,6 +100,11 @@ impl World {
         }
         call.state = CallState::Done(result("Added Dune."));
     }
+}
+
+fn asks_a_question(turn: &mut Turn, step: &Step) -> bool {
+    let Step::StartCalls(rows) = step else { return false };
+    rows.iter().any(|row| find(turn, *row).tier == Tier::Destructive)
 }
 
 fn key(call: &ToolCall) -> String {
@@ -141,7 +148,7 @@ fn tools(text: &str) -> Step {
 
 #[test]
 fn resuming_from_any_point_gives_the_same_reply_and_runs_each_write_once() {
-    let scripts: [&[ModelStep]; 5] = [
+    let scripts: [&[ModelStep]; 6] = [
         &[calls(0, &["search_media:dune"]), calls(1, &["add_movie:7"]), says("Added Dune.")],
         &[
             calls(0, &["search_media:a", "search_media:b"]),
@@ -149,6 +156,10 @@ fn resuming_from_any_point_gives_the_same_reply_and_runs_each_write_once() {
             says("Added all."),
         ],
         &[calls(0, &["add_movie:7", "add_movie:7"]), says("Added.")],
+        &[
+            calls(0, &["remove_media:1", "search_media:a", "add_movie:7", "remove_media:2"]),
+            says("Never sent."),
+        ],
         &[calls(0, &["add_movie:7"]), says(""), says("")],
         &[says("{\"name\":\"x\",\"arguments\":{}}"), calls(1, &["check_status"]), says("62%.")],
     ];
@@ -191,6 +202,52 @@ fn reads_run_together_and_writes_one_by_one_in_order() {
     assert_eq!(log.next(NOW, &LIMITS), Step::StartCalls(vec![CallRow(2)]));
     log.steps[0].calls[2].state = CallState::Running;
     assert_eq!(log.next(NOW, &LIMITS), Step::SettleCall(CallRow(2)));
+}
+
+#[test]
+fn deletion_is_asked_about_after_every_other_call_of_its_response() {
+    let mut log = turn();
+    log.steps = vec![calls(0, &["remove_media:1", "search_media:a", "add_movie:7", "remove_media:2"])];
+    let mut order = Vec::new();
+    loop {
+        let Step::StartCalls(rows) = log.next(NOW, &LIMITS) else { panic!("{order:?}") };
+        order.extend(rows.iter().map(|row| row.0));
+        let call = find(&mut log, rows[0]);
+        if call.tier == Tier::Destructive {
+            break;
+        }
+        call.state = CallState::Done(result("Added."));
+    }
+    assert_eq!(order, [1, 2, 0]);
+    let asked = log.steps[0].calls[0].clone();
+    assert_eq!(log.other_deletions(&asked).map(|call| call.row.0).collect::<Vec<_>>(), [3]);
+    assert_eq!(log.told_before_question(), ["Added."]);
+}
+
+#[test]
+fn failed_call_is_told_before_a_question_unless_it_was_tried_again() {
+    let failed = |code: &str, sentence: Option<&str>| {
+        CallState::Failed(CallFailure {
+            code: code.to_owned(),
+            for_model: json!({}),
+            for_user: sentence.map(str::to_owned),
+        })
+    };
+    let mut log = turn();
+    log.steps =
+        vec![calls(0, &["add_movie:1", "add_series:2"]), calls(1, &["add_movie:3", "remove_media:1"])];
+    log.steps[0].calls[0].state = failed("bad_arguments", None);
+    log.steps[0].calls[1].state = failed("which_seasons", Some("Dark has 3 seasons. Which ones?"));
+    log.steps[1].calls[0].state = failed("unknown_id", None);
+    assert_eq!(
+        log.told_before_question(),
+        [
+            "Dark has 3 seasons. Which ones?",
+            "I could not do everything else you asked for. Please text that again."
+        ]
+    );
+    log.steps[1].calls[0].state = CallState::Done(result("Added Heat."));
+    assert_eq!(log.told_before_question(), ["Dark has 3 seasons. Which ones?", "Added Heat."]);
 }
 
 #[test]
