@@ -582,7 +582,12 @@ async fn a_removal_of_what_is_gone_or_of_too_much_is_not_asked() {
     );
     assert_eq!(
         preview(&(1..=21).collect::<Vec<_>>()).await,
-        json!({"error": "bad_arguments", "field": "items", "expected": "list of at most 20"})
+        json!({
+            "error": "bad_arguments",
+            "field": "items",
+            "expected": "list of at most 20",
+            "hint": "Five are asked about at a time.",
+        })
     );
 }
 
