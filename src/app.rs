@@ -187,6 +187,7 @@ impl App {
             metrics: metrics.clone(),
             library,
             outbox: doorbell.clone(),
+            carrier: blueprint.channels.carrier.clone(),
         });
         let relay = Relay::new(outbox::Parts {
             db: db.clone(),

@@ -16,6 +16,7 @@ use prometheus_client::registry::Registry;
 
 use crate::conversation::spending::Tokens;
 use crate::conversation::transcript::{Brain, ChannelKind};
+use crate::conversation::verification::VerificationOutcome;
 use crate::conversation::way::Way;
 use crate::llm::ModelError;
 use crate::store::account::{Account, CallEnd, Ended};
@@ -55,6 +56,8 @@ struct Inner {
     model_retries: Counter,
     tool_calls: Counted<2>,
     webhook_answers: Family<[(&'static str, String); 2], Counter>,
+    webhook_refusals: Counted<2>,
+    text_verifications: Counted<1>,
     now: AtScrape,
 }
 
@@ -87,6 +90,8 @@ impl Metrics {
             model_retries: Counter::default(),
             tool_calls: Family::default(),
             webhook_answers: Family::default(),
+            webhook_refusals: Family::default(),
+            text_verifications: Family::default(),
             now: AtScrape::default(),
         };
         inner.register_counters();
@@ -222,6 +227,16 @@ impl Metrics {
         self.0.webhook_answers.get_or_create(&labels).inc();
     }
 
+    /// A request in the carrier's name was refused, or changed nothing.
+    pub fn webhook_refused(&self, webhook: &'static str, reason: &'static str) {
+        self.0.webhook_refusals.get_or_create(&[("webhook", webhook), ("reason", reason)]).inc();
+    }
+
+    /// An ambiguous text was compared with the carrier's record.
+    pub fn text_verified(&self, outcome: VerificationOutcome) {
+        self.0.text_verifications.get_or_create(&[("outcome", outcome.label())]).inc();
+    }
+
     /// Everything in the text format of OpenMetrics, which Prometheus reads.
     pub fn render(&self, backlog: &Backlog, now: Timestamp) -> Result<String, fmt::Error> {
         let age = |queue: Queue| {
@@ -273,6 +288,12 @@ impl Inner {
         registry.register("dialarr_tool_calls", "Tool calls of ended turns, by tool and outcome", calls);
         let answers = self.webhook_answers.clone();
         registry.register("dialarr_webhook_answers", "Answers of the webhook listener", answers);
+        let refusals = self.webhook_refusals.clone();
+        let help = "Requests in the carrier's name that were refused or changed nothing, by reason";
+        registry.register("dialarr_webhook_refusals", help, refusals);
+        let verifications = self.text_verifications.clone();
+        let help = "Ambiguous texts that were compared with the carrier's record before they could act";
+        registry.register("dialarr_text_verifications", help, verifications);
     }
 
     fn register_gauges(&mut self, started_at: Timestamp) {

@@ -45,6 +45,8 @@ use crate::web::auth::{Hosts, Rules, SignIn};
 
 /// The number that simulated people text.
 pub const OUR_NUMBER: &str = "+15550100000";
+/// The account of the simulated Twilio.
+pub const ACCOUNT: &str = "AC00000000000000000000000000000000";
 const TWILIO_API: &str = "https://api.twilio.invalid";
 
 /// A simulated Sonarr, Radarr and Twilio. Clones share their state.
@@ -82,7 +84,7 @@ impl Peers {
     pub fn new(clock: Clock, radarr: FakeRadarr, sonarr: FakeSonarr, public_url: &str) -> Self {
         let token = SecretString::from("a-simulated-token".to_owned());
         let account = FakeAccount {
-            account_sid: "AC00000000000000000000000000000000".to_owned(),
+            account_sid: ACCOUNT.to_owned(),
             auth_token: token.clone(),
             number: Address::new(OUR_NUMBER),
             public_url: public_url.to_owned(),
@@ -117,7 +119,11 @@ impl Peers {
                 terminal: Arc::new(Terminal),
                 console: Arc::new(Sink),
             },
-            trust: Some(Arc::new(Trust { verifier, public_url: self.public_url.clone() })),
+            trust: Some(Arc::new(Trust {
+                verifier,
+                public_url: self.public_url.clone(),
+                account_sid: ACCOUNT.to_owned(),
+            })),
             report_secret: None,
             config: None,
             missed: None,

@@ -287,5 +287,6 @@ fn trust(twilio: &config::Twilio) -> Trust {
     Trust {
         verifier: Verifier { tokens: twilio.auth_tokens.clone(), shared_keys: BTreeMap::new() },
         public_url: twilio.public_url.as_str().to_owned(),
+        account_sid: twilio.account_sid.clone(),
     }
 }

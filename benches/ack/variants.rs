@@ -15,7 +15,7 @@ use dialarr::app::App;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
-use dialarr::conversation::transcript::{Address, ChannelKind, Received, Via};
+use dialarr::conversation::transcript::{Address, ChannelKind, FieldAuthority, Received, Via};
 use dialarr::messaging::signature::{self, Claim, SIGNATURE_HEADER, Verifier};
 use dialarr::messaging::twilio::WEBHOOK_PATH;
 use dialarr::simulation::{self, Peers};
@@ -177,7 +177,11 @@ pub(crate) fn token() -> SecretString {
 
 fn trust() -> Arc<Trust> {
     let verifier = Verifier { tokens: vec![token()], shared_keys: BTreeMap::new() };
-    Arc::new(Trust { verifier, public_url: PUBLIC_URL.to_owned() })
+    Arc::new(Trust {
+        verifier,
+        public_url: PUBLIC_URL.to_owned(),
+        account_sid: simulation::ACCOUNT.to_owned(),
+    })
 }
 
 async fn program(path: &str) -> Result<App> {
@@ -236,6 +240,7 @@ fn read(trust: &Trust, headers: &HeaderMap, body: &[u8]) -> Option<Received> {
         body: field("Body")?.to_owned(),
         media: Vec::new(),
         via: Via::Webhook,
+        authority: FieldAuthority::Certain,
         carrier_word: None,
         provider_at: now,
         received_at: now,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dialarr::clock::Clock;
-use dialarr::conversation::transcript::{Address, ChannelKind, PhoneNumber, Received, Via};
+use dialarr::conversation::transcript::{Address, ChannelKind, FieldAuthority, PhoneNumber, Received, Via};
 use dialarr::store::db::Db;
 use dialarr::store::ledger::{self, Pace};
 
@@ -58,6 +58,7 @@ async fn fill(stage: &Stage, phones: &[String]) {
                     body: "what is downloading".to_owned(),
                     media: Vec::new(),
                     via: Via::Webhook,
+                    authority: FieldAuthority::Certain,
                     carrier_word: None,
                     provider_at: now,
                     received_at: now,

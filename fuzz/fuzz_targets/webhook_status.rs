@@ -5,6 +5,8 @@
 use std::cell::RefCell;
 
 use dialarr::messaging::twilio::STATUS_PATH;
+use dialarr::messaging::webhook::{CallbackQuery, parse_report};
+use dialarr::simulation::ACCOUNT;
 use dialarr_fuzz::program::{Program, Signed, fields, signed_words};
 use http::Uri;
 use libfuzzer_sys::fuzz_target;
@@ -25,11 +27,10 @@ fuzz_target!(|data: &[u8]| {
         2 => Signed::BySomebody,
         _ => Signed::Not,
     };
-    let fields = fields(form);
-    let named = |name| fields.iter().find(|(key, _)| key == name).is_some_and(|(_, value)| !value.is_empty());
+    let whole = |form: &[u8]| parse_report(&fields(form), CallbackQuery::from_query(query), ACCOUNT).is_ok();
     let expected = match by {
         Signed::BySomebody | Signed::Not => 403,
-        Signed::ByTwilio if named("MessageSid") && named("MessageStatus") => 204,
+        Signed::ByTwilio if whole(form) => 204,
         Signed::ByTwilio => 400,
     };
     PROGRAM.with_borrow_mut(|program| {
@@ -38,8 +39,12 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(program.form(&target, form, by, form), expected, "it comes again");
             let mut other = form.to_vec();
             other.extend_from_slice(b"&ErrorCode=30007");
-            let known = signed_words(&other) == signed_words(form);
-            assert_eq!(program.form(&target, &other, by, form), if known { expected } else { 403 });
+            let expected = match (signed_words(&other) == signed_words(form), whole(&other)) {
+                (false, _) => 403,
+                (true, false) => 400,
+                (true, true) => 204,
+            };
+            assert_eq!(program.form(&target, &other, by, form), expected);
         }
     });
 });

@@ -3,9 +3,11 @@
 
 use std::cell::RefCell;
 
-use dialarr::conversation::transcript::Address;
 use dialarr::messaging::twilio::WEBHOOK_PATH;
+use dialarr::messaging::webhook::parse_text;
+use dialarr::simulation::ACCOUNT;
 use dialarr_fuzz::program::{Program, Signed, fields, signed_words};
+use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
 
 thread_local! {
@@ -26,10 +28,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let status = PROGRAM.with_borrow_mut(|program| program.form(WEBHOOK_PATH, &arrived, by, form));
     let trusted = by == Signed::ByTwilio && signed_words(form) == signed_words(&arrived);
-    let fields = fields(&arrived);
-    let field = |name| fields.iter().find(|(key, value)| key == name && !value.is_empty());
-    let from = field("From").map(|(_, from)| Address::new(from.as_str()).phone());
-    let whole = field("MessageSid").is_some() && field("To").is_some() && matches!(from, Some(Ok(_)));
+    let whole = parse_text(&fields(&arrived), ACCOUNT, Timestamp::UNIX_EPOCH).is_ok();
     match status {
         200 => assert!(trusted && whole, "taken, though not to be trusted or not whole"),
         400 => assert!(trusted, "read, though not to be trusted"),

@@ -28,7 +28,10 @@ pub const REPORT_SECRET: &str = "a-long-random-word";
 /// A database that has taken this many requests gives way to an empty one.
 const MOST_REQUESTS: usize = 20_000;
 /// A text of somebody whom nobody knows, so that there is an answer whose fate can be reported.
-const FIRST_TEXT: &[u8] = b"MessageSid=SM0&From=%2B15550100101&To=%2B15550100000&Body=hi";
+const FIRST_TEXT: &[u8] = b"AccountSid=AC00000000000000000000000000000000&ApiVersion=2010-04-01&Body=hi\
+    &From=%2B15550100101&MessageSid=SM00000000000000000000000000000000&NumMedia=0&NumSegments=1\
+    &SmsMessageSid=SM00000000000000000000000000000000&SmsSid=SM00000000000000000000000000000000\
+    &SmsStatus=received&To=%2B15550100000";
 
 pub struct Program {
     runtime: Runtime,
@@ -124,7 +127,11 @@ impl Running {
         let mut blueprint = peers.blueprint(db, settings, None).expect("a blueprint");
         let tokens = Vec::from_iter(Signed::ByTwilio.token());
         let verifier = Verifier { tokens, shared_keys: BTreeMap::new() };
-        blueprint.trust = Some(Arc::new(Trust { verifier, public_url: PUBLIC_URL.to_owned() }));
+        blueprint.trust = Some(Arc::new(Trust {
+            verifier,
+            public_url: PUBLIC_URL.to_owned(),
+            account_sid: simulation::ACCOUNT.to_owned(),
+        }));
         blueprint.report_secret = Some(REPORT_SECRET.into());
         let app = App::start(blueprint).await.expect("the program starts");
         let door = web::in_process(web::webhook_router(app.webhooks.clone()));

@@ -1,5 +1,7 @@
 ALTER TABLE users DROP COLUMN code_misses_day;
 ALTER TABLE users DROP COLUMN code_misses;
+ALTER TABLE outbox DROP COLUMN callback_word;
+ALTER TABLE inbound_events DROP COLUMN authority;
 PRAGMA application_id = 0;
 
 DROP INDEX ix_audit_begun;

@@ -13,3 +13,10 @@ UPDATE audit_log SET detail = json_remove(detail, '$.asked_by') WHERE detail ->>
 ALTER TABLE users ADD COLUMN first_request TEXT;
 ALTER TABLE users ADD COLUMN first_request_at INTEGER;
 CREATE INDEX ix_user_first_request ON users(first_request_at) WHERE first_request_at IS NOT NULL;
+
+-- Whether the fields of a text are certain: the carrier signs them without their borders.
+ALTER TABLE inbound_events ADD COLUMN authority TEXT NOT NULL DEFAULT 'certain'
+    CHECK (authority IN ('certain', 'ambiguous', 'verified', 'unverified'));
+
+-- The random word in the address of a message's status callbacks. A message attempted before has none.
+ALTER TABLE outbox ADD COLUMN callback_word TEXT;

@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use super::serve::Signals;
 use crate::app::App;
 use crate::config::Config;
-use crate::conversation::transcript::{Address, ChannelKind, PhoneNumber, Received, Via};
+use crate::conversation::transcript::{Address, ChannelKind, FieldAuthority, PhoneNumber, Received, Via};
 use crate::store::{conversations, users};
 use crate::wiring;
 
@@ -74,6 +74,7 @@ fn received(from: &PhoneNumber, body: String) -> Received {
         body,
         media: Vec::new(),
         via: Via::Local,
+        authority: FieldAuthority::Certain,
         carrier_word: None,
         provider_at: now,
         received_at: now,

@@ -31,5 +31,6 @@ pub mod transcript;
 pub mod triage;
 pub mod trouble;
 pub mod turn;
+pub mod verification;
 pub mod way;
 pub mod words;

@@ -11,8 +11,8 @@ use super::reaction::{self, Quoted};
 use super::reference::TitleReference;
 use super::text;
 use super::transcript::{
-    Brain, ChannelKind, EventId, InboundEvent, MediaKind, OptWord, OutboxId, Received, Role, Status, User,
-    Via,
+    Brain, ChannelKind, EventId, FieldAuthority, InboundEvent, MediaKind, OptWord, OutboxId, Received, Role,
+    Status, User, Via,
 };
 use super::triage::{self, Opinion, Routing, Wants};
 use super::way::Way;
@@ -132,6 +132,8 @@ pub enum Route {
     Notices(Wish),
     /// Too many texts within a short time.
     TooFast,
+    /// An order that the carrier's record does not confirm: nothing is done, and its sender is asked to send it again.
+    Unverified,
     /// Media without words, which nobody here can read.
     OnlyMedia,
     Turn(Brain),
@@ -153,6 +155,8 @@ pub enum Skip {
     OptedOut,
     /// The carrier answers HELP and INFO itself.
     CarrierHelp,
+    /// An opt-out or opt-in word that the carrier's record does not confirm.
+    Unverified,
     Reaction,
     /// Thanks or a bare emoji, when nothing is open.
     SmallTalk,
@@ -165,6 +169,7 @@ impl Skip {
             Self::Blocked => "blocked",
             Self::OptedOut => "opted_out",
             Self::CarrierHelp => "carrier_help",
+            Self::Unverified => "unverified",
             Self::Reaction => "reaction",
             Self::SmallTalk => "small_talk",
             Self::Empty => "empty",
@@ -189,7 +194,44 @@ pub enum Urgency {
 
 /// Whether the text opts its sender out at the carrier.
 pub fn opts_out(event: &InboundEvent) -> bool {
-    event.channel == ChannelKind::Twilio && opt_word(event) == Some(OptWord::Out)
+    event.authority.may_act() && event.channel == ChannelKind::Twilio && opt_word(event) == Some(OptWord::Out)
+}
+
+/// Whether an ambiguous text would opt its sender out or in, if the carrier's record agreed.
+pub fn would_change_opt_out(event: &InboundEvent) -> bool {
+    verified(event).is_some_and(|event| opts_out(&event) || lifts_opt_out(&event))
+}
+
+/// Whether an ambiguous text would act, if the carrier's record agreed.
+pub fn would_act(situation: &Situation<'_>, event: &InboundEvent) -> bool {
+    verified(event).is_some_and(|event| match route(situation, &event) {
+        Route::Confirm | Route::OptOut | Route::OptIn | Route::Order | Route::ForgetAll => true,
+        Route::Skip(_)
+        | Route::Remember
+        | Route::Deny
+        | Route::RepeatQuestion
+        | Route::CloseQuestion
+        | Route::TooOld(_)
+        | Route::LateAnswer
+        | Route::Stranger
+        | Route::WhatWaits
+        | Route::Clear
+        | Route::WhatIsKnown
+        | Route::ForgetFact(_)
+        | Route::Commands
+        | Route::More
+        | Route::Notices(_)
+        | Route::TooFast
+        | Route::Unverified
+        | Route::OnlyMedia
+        | Route::Turn(_) => false,
+    })
+}
+
+/// An ambiguous text as it is once the carrier's record agrees with it.
+fn verified(event: &InboundEvent) -> Option<InboundEvent> {
+    (event.authority == FieldAuthority::Ambiguous)
+        .then(|| InboundEvent { authority: FieldAuthority::Verified, ..event.clone() })
 }
 
 /// The carrier's own word for a text counts for more than ours: it knows the words of other languages.
@@ -216,14 +258,16 @@ pub fn urgency(received: &Received, languages: &[Language]) -> Urgency {
 
 /// Whether a text by an opted-out person turns texting on again. YES does, and is an answer besides.
 pub fn lifts_opt_out(event: &InboundEvent) -> bool {
-    event.channel == ChannelKind::Twilio && matches!(opt_word(event), Some(OptWord::In | OptWord::Yes))
+    event.authority.may_act()
+        && event.channel == ChannelKind::Twilio
+        && matches!(opt_word(event), Some(OptWord::In | OptWord::Yes))
 }
 
 pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     let by_carrier = event.channel == ChannelKind::Twilio;
     let opt_word = opt_word(event);
     if by_carrier && opt_word == Some(OptWord::Out) {
-        return Route::OptOut;
+        return if event.authority.may_act() { Route::OptOut } else { Route::Skip(Skip::Unverified) };
     }
     if situation.user.status == Status::Blocked {
         return Route::Skip(Skip::Blocked);
@@ -232,6 +276,9 @@ pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
         return Route::Remember;
     }
     match opt_word {
+        Some(OptWord::In) if by_carrier && !event.authority.may_act() => {
+            return Route::Skip(Skip::Unverified);
+        }
         Some(OptWord::In) if by_carrier => return Route::OptIn,
         Some(OptWord::Help) if by_carrier => return Route::Skip(Skip::CarrierHelp),
         Some(OptWord::Help) if situation.user.status == Status::Active => return Route::Commands,
@@ -312,7 +359,11 @@ fn counts(question: &OpenQuestion, event: &InboundEvent) -> bool {
     let heard = event.to.way() == question.way;
     // The operator answers this question by its button in the console, whatever was sent after it.
     let undisturbed = !question.disturbed || event.origin == Origin::Button;
-    direct && heard && undisturbed && question.armed_at.is_some_and(|armed| event.received_at > armed)
+    direct
+        && event.authority.may_act()
+        && heard
+        && undisturbed
+        && question.armed_at.is_some_and(|armed| event.received_at > armed)
 }
 
 fn without_question(situation: &Situation<'_>, event: &InboundEvent) -> Route {
@@ -381,7 +432,7 @@ fn talk(situation: &Situation<'_>, event: &InboundEvent) -> Route {
         return Route::TooFast;
     }
     if situation.user.rights.role == Role::Admin && orders::read(&event.body).is_some() {
-        return Route::Order;
+        return if event.authority.may_act() { Route::Order } else { Route::Unverified };
     }
     let small_talk = triage::opinion(&event.body) == Opinion::SmallTalk;
     if small_talk && situation.routing != Routing::Off && may_stay_unanswered(situation) {
@@ -389,6 +440,7 @@ fn talk(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     }
     match words::command(&event.body) {
         Some(Command::Clear) => Route::Clear,
+        Some(Command::ForgetAll) if !event.authority.may_act() => Route::Unverified,
         Some(Command::ForgetAll) => Route::ForgetAll,
         Some(Command::WhatIsKnown) => Route::WhatIsKnown,
         Some(Command::ForgetFact(number)) => Route::ForgetFact(number),
@@ -430,6 +482,7 @@ mod tests {
             body: body.into(),
             media: Vec::new(),
             via: Via::Webhook,
+            authority: FieldAuthority::Certain,
             carrier_word: None,
             sent_at: second(100),
             received_at: second(100),
@@ -537,6 +590,31 @@ mod tests {
         let disturbed = OpenQuestion { disturbed: true, ..open() };
         let button = InboundEvent { origin: Origin::Button, via: Via::Local, ..text("yes") };
         check(&ann(), Some(&disturbed), &button, Route::Confirm);
+    }
+
+    #[test]
+    fn ambiguous_texts_act_only_once_they_are_verified() {
+        let (ann, question) = (ann(), open());
+        let admin = User { rights: Rights { role: Role::Admin, ..ann.rights }, ..ann.clone() };
+        let asked = Situation { question: Some(&question), ..situation(&ann) };
+        let cases = [
+            (asked, "yes", Route::Confirm, Route::RepeatQuestion),
+            (situation(&admin), "approve 4821", Route::Order, Route::Unverified),
+            (situation(&ann), "STOP", Route::OptOut, Route::Skip(Skip::Unverified)),
+            (situation(&ann), "START", Route::OptIn, Route::Skip(Skip::Unverified)),
+            (situation(&ann), "forget all", Route::ForgetAll, Route::Unverified),
+        ];
+        for (situation, body, verified, unverified) in cases {
+            let with = |authority| InboundEvent { authority, ..text(body) };
+            assert!(would_act(&situation, &with(FieldAuthority::Ambiguous)), "{body}");
+            assert!(!would_act(&situation, &with(FieldAuthority::Unverified)), "{body}");
+            assert_eq!(route(&situation, &with(FieldAuthority::Verified)), verified, "{body}");
+            for authority in [FieldAuthority::Ambiguous, FieldAuthority::Unverified] {
+                assert_eq!(route(&situation, &with(authority)), unverified, "{body}");
+            }
+        }
+        let talk = InboundEvent { authority: FieldAuthority::Ambiguous, ..text("add Toy Story") };
+        assert!(!would_act(&asked, &talk));
     }
 
     #[test]

@@ -103,6 +103,15 @@ impl Address {
         }
     }
 
+    /// Whether both reach the same phone, over whichever channel; other addresses have to be equal.
+    pub fn is_same_party(&self, other: &Self) -> bool {
+        match (self.phone(), other.phone()) {
+            (Ok(one), Ok(two)) => one == two,
+            (Ok(_), Err(_)) | (Err(_), Ok(_)) => false,
+            (Err(_), Err(_)) => self == other,
+        }
+    }
+
     /// The person behind the address: the same for every prefix.
     pub fn phone(&self) -> Result<PhoneNumber, NotAPhoneNumber> {
         PhoneNumber::parse(&self.0[self.prefix().len()..])
@@ -192,6 +201,30 @@ pub enum Via {
     Local,
 }
 
+/// Certainty about the fields of a text. The carrier signs its fields one after the other, without their borders: a text
+/// whose fields could have been signed as others is compared with the carrier's own record before it may act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldAuthority {
+    /// Its fields can be read in one way only, or they come from the carrier's record.
+    Certain,
+    /// Not compared yet.
+    Ambiguous,
+    /// The carrier's record agrees.
+    Verified,
+    /// The carrier's record differs, is missing, or could not be read.
+    Unverified,
+}
+
+impl FieldAuthority {
+    /// Whether the text may confirm, give an order or change an opt-out.
+    pub fn may_act(self) -> bool {
+        match self {
+            Self::Certain | Self::Verified => true,
+            Self::Ambiguous | Self::Unverified => false,
+        }
+    }
+}
+
 /// A word by which carriers and we turn texting off and on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptWord {
@@ -222,6 +255,7 @@ pub struct Received {
     pub body: String,
     pub media: Vec<Media>,
     pub via: Via,
+    pub authority: FieldAuthority,
     /// What the carrier itself made of the text, where it told.
     pub carrier_word: Option<OptWord>,
     /// The carrier's time of the text; the arrival where it told none.
@@ -238,6 +272,7 @@ pub struct InboundEvent {
     pub body: String,
     pub media: Vec<Media>,
     pub via: Via,
+    pub authority: FieldAuthority,
     /// What the carrier itself made of the text, where it told.
     pub carrier_word: Option<OptWord>,
     /// When it was sent, as far as the carrier tells.

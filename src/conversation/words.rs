@@ -33,6 +33,8 @@ pub fn commands_text(role: Role) -> String {
 
 /// What a picture or a recording without words is answered with.
 pub const ONLY_TEXT: &str = "I can only read text. What would you like to watch?";
+/// Answer to an order whose fields the record of the carrier does not confirm.
+pub const UNVERIFIED: &str = "I could not check with the phone network that this text came from you, so nothing was done. Please send it again.";
 
 /// The keyword brain's answer to a text that it cannot read, where there is no other brain.
 pub const KEYWORDS_TEXT: &str =

@@ -58,7 +58,11 @@ impl Engine {
 
     fn pressing(&self, received: &Received) -> Pressing {
         let settings = &self.0.parts.settings;
-        let urgency = route::urgency(received, &settings.languages);
+        let urgency = match route::urgency(received, &settings.languages) {
+            // Its fields are compared with the carrier's record first, in its turn.
+            Urgency::OptsOut if !received.authority.may_act() => Urgency::AtOnce,
+            urgency => urgency,
+        };
         let quiet_ms = match urgency {
             Urgency::MayWait => i64::try_from(settings.coalesce.as_millis()).unwrap_or(LONGEST_WAIT_MS),
             Urgency::AtOnce | Urgency::EndsTurn | Urgency::OptsOut | Urgency::EndsTurnOrAnswers => 0,

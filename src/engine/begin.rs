@@ -13,7 +13,7 @@ use crate::conversation::quiet;
 use crate::conversation::rate::TextAllowance;
 use crate::conversation::reaction::{self, Quoted};
 use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Recent, Route, Situation};
-use crate::conversation::transcript::{Brain, InboundEvent, Status, TurnId, User, UserId};
+use crate::conversation::transcript::{Brain, EventId, InboundEvent, Status, TurnId, User, UserId};
 use crate::conversation::turn::Excuse;
 use crate::conversation::words;
 use crate::failpoint;
@@ -38,6 +38,8 @@ pub(super) enum Begun {
     Resumed,
     /// The assistant is paused: the texts wait.
     Held,
+    /// The text could have been signed as another: the carrier's record decides before it may act.
+    Unverified(EventId),
 }
 
 impl Engine {
@@ -97,6 +99,9 @@ impl Beginning<'_> {
         pending::expire(self.conn, user, self.now)?;
         let waiting = ledger::due(self.conn, user, TEXTS_PER_TURN, self.now)?;
         let Some(first) = waiting.first() else { return Ok(Begun::Answered) };
+        if let Some(event) = waiting.iter().find(|event| route::would_change_opt_out(event)) {
+            return Ok(Begun::Unverified(event.id));
+        }
         let mut user = users::get(self.conn, user)?;
         if waiting[1..].iter().any(route::opts_out) {
             // Whatever it asks, nothing may be sent any more.
@@ -112,6 +117,9 @@ impl Beginning<'_> {
         }
         let scene = self.scene(&user, &waiting)?;
         let situation = scene.situation(&user, self.settings, 0);
+        if route::would_act(&situation, first) {
+            return Ok(Begun::Unverified(first.id));
+        }
         let route = route::route(&situation, first);
         if !matches!(route, Route::OptOut | Route::Stranger | Route::Skip(route::Skip::Blocked)) {
             self.keep_reaction(&user, &scene, &situation, first)?;
@@ -274,6 +282,7 @@ impl Beginning<'_> {
                 notices::wish(self.conn, user.id, wish, self.now)?;
                 self.answer_dropping(user, scene, first, &quiet::granted(wish))
             }
+            Route::Unverified => self.answer(user, Kind::Command, first, words::UNVERIFIED),
             Route::OnlyMedia => self.answer(user, Kind::Command, first, words::ONLY_TEXT),
             Route::Turn(brain) => self.turn(user, scene, waiting, brain),
         }

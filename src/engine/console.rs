@@ -8,7 +8,7 @@ use super::{AdmitError, Engine};
 use crate::conversation::lifecycle;
 use crate::conversation::origin::Origin;
 use crate::conversation::transcript::{
-    Address, ChannelKind, ConversationId, PhoneNumber, Received, Status, User, UserId, Via,
+    Address, ChannelKind, ConversationId, FieldAuthority, PhoneNumber, Received, Status, User, UserId, Via,
 };
 use crate::store::asked::{self, Asked};
 use crate::store::audit::{self, By, Entry, Subject};
@@ -195,6 +195,7 @@ fn typed(phone: PhoneNumber, to: Address, body: &str, now: Timestamp) -> Receive
         body: body.to_owned(),
         media: Vec::new(),
         via: Via::Local,
+        authority: FieldAuthority::Certain,
         carrier_word: None,
         provider_at: now,
         received_at: now,

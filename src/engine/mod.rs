@@ -31,6 +31,7 @@ pub mod stream;
 mod telling;
 mod triage;
 mod upkeep;
+mod verification;
 mod wishes;
 mod world;
 
@@ -47,6 +48,7 @@ use crate::conversation::transcript::ConversationId;
 use crate::llm::Model;
 use crate::llm::embeddings::Embedder;
 use crate::memory::index::Index;
+use crate::messaging::Channel;
 use crate::messaging::outbox::Doorbell;
 use crate::metrics::Metrics;
 use crate::store::db::Db;
@@ -79,6 +81,8 @@ pub struct Parts {
     /// What reports are about is looked up here.
     pub library: Arc<Library>,
     pub outbox: Doorbell,
+    /// Whose record decides about ambiguous texts; `None` without an account.
+    pub carrier: Option<Arc<dyn Channel>>,
 }
 
 /// A handle to the running engine; clones share it.

@@ -7,7 +7,7 @@ use super::ending::WayBack;
 use super::joining::{self, Blocking};
 use super::{Engine, Quotas, Settings, wishes};
 use crate::conversation::origin::Origin;
-use crate::conversation::transcript::{ChannelKind, ConversationId, Received, UserId, Via};
+use crate::conversation::transcript::{ChannelKind, ConversationId, FieldAuthority, Received, UserId, Via};
 use crate::store::approvals::{self, Approval, Matter, Settled};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::console::who;
@@ -204,6 +204,7 @@ fn say_approve(conn: &mut Conn, id: i64, settings: &Settings, now: Timestamp) ->
         body: format!("approve {}", wish.code.as_str()),
         media: Vec::new(),
         via: Via::Local,
+        authority: FieldAuthority::Certain,
         carrier_word: None,
         provider_at: now,
         received_at: now,

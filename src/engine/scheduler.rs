@@ -226,6 +226,10 @@ impl Engine {
                     self.recover().await?;
                     Ok(Look::Worked(made))
                 }
+                (Begun::Unverified(event), _) => {
+                    self.verify(event).await?;
+                    Ok(Look::Worked(None))
+                }
                 (Begun::Held, _) => Ok(Look::Nothing),
             },
         }

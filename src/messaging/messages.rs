@@ -3,16 +3,21 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Request;
 use http::header::AUTHORIZATION;
+use http::{Request, Response, StatusCode};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::twilio::Twilio;
+use super::webhook::is_sid;
 use super::{Accepted, LookError, Outgoing};
-use crate::conversation::transcript::{Address, ChannelKind, Media, PhoneNumber, Received, Via};
+use crate::conversation::transcript::{
+    Address, ChannelKind, FieldAuthority, Media, PhoneNumber, Received, Via,
+};
+use crate::conversation::verification::TextFields;
 use crate::telemetry;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -121,6 +126,31 @@ impl Twilio {
         Ok(texts)
     }
 
+    /// Twilio's record of one text to us; `None` where it has none with this id.
+    pub(super) async fn received_record(&self, sid: &str) -> Result<Option<TextFields>, LookError> {
+        if !is_sid(sid) {
+            return Err(LookError("no message has such an id".to_owned()));
+        }
+        let response = self.get(&self.account_url(&format!("Messages/{sid}.json"))).await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        let entry: Entry = read_json(&response)?;
+        if entry.sid != sid || entry.direction != "inbound" {
+            return Ok(None);
+        }
+        let field = |value: Option<String>, name| {
+            value.ok_or_else(|| LookError(format!("the record of a text has no {name}")))
+        };
+        let count = field(entry.num_media, "num_media")?.parse();
+        Ok(Some(TextFields {
+            from: Address::new(field(entry.from, "from")?),
+            to: Address::new(field(entry.to, "to")?),
+            body: without_nul(entry.body),
+            media_count: count.map_err(|_| LookError("the record of a text counts no media".to_owned()))?,
+        }))
+    }
+
     /// The list, newest first, up to the first entry that is `far_enough`.
     async fn read_list(
         &self,
@@ -152,17 +182,29 @@ impl Twilio {
     }
 
     async fn read_page(&self, url: &str) -> Result<Page, LookError> {
+        read_json(&self.get(url).await?)
+    }
+
+    async fn get(&self, url: &str) -> Result<Response<Bytes>, LookError> {
         let request = Request::get(url)
             .header(AUTHORIZATION, self.authorization())
             .body(Bytes::new())
             .map_err(|error| LookError(error.to_string()))?;
         let response = self.http().send(request, TIMEOUT).await;
-        let response = response.map_err(|error| LookError(telemetry::chain(&error)))?;
-        if !response.status().is_success() {
-            return Err(LookError(format!("status {}", response.status())));
-        }
-        serde_json::from_slice(response.body()).map_err(|error| LookError(error.to_string()))
+        response.map_err(|error| LookError(telemetry::chain(&error)))
     }
+}
+
+fn read_json<T: DeserializeOwned>(response: &Response<Bytes>) -> Result<T, LookError> {
+    if !response.status().is_success() {
+        return Err(LookError(format!("status {}", response.status())));
+    }
+    serde_json::from_slice(response.body()).map_err(|error| LookError(error.to_string()))
+}
+
+/// SQLite and C libraries around it end a text at a NUL.
+fn without_nul(body: Option<String>) -> String {
+    body.unwrap_or_default().replace('\0', "\u{fffd}")
 }
 
 /// The words of an entry as we sent them.
@@ -183,9 +225,10 @@ fn received(entry: Entry, now: Timestamp) -> Option<Received> {
         external_id: entry.sid,
         from,
         to: Address::new(entry.to?),
-        body: entry.body.unwrap_or_default().replace('\0', "\u{fffd}"),
+        body: without_nul(entry.body),
         media: media.collect(),
         via: Via::Recovery,
+        authority: FieldAuthority::Certain,
         carrier_word: None,
         provider_at: entry.created_at?,
         received_at: now,

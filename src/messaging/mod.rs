@@ -11,6 +11,7 @@ pub mod segments;
 pub mod signature;
 pub mod terminal;
 pub mod twilio;
+pub mod webhook;
 
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use jiff::Timestamp;
 
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::conversation::trouble::Trouble;
+use crate::conversation::verification::TextFields;
+use crate::store::callbacks::CallbackWord;
 
 #[async_trait]
 pub trait Channel: Send + Sync {
@@ -28,6 +31,9 @@ pub trait Channel: Send + Sync {
     /// Looks for a text whose fate is unknown among those that the carrier took since `since`. Several may match: two
     /// equal texts to one person are legitimate, and which of them are accounted for, the outbox knows.
     async fn find(&self, text: &Outgoing, since: Timestamp) -> Result<Vec<Accepted>, LookError>;
+
+    /// Fetches the carrier's record of a text that somebody sent us; `None` where it has none with this id.
+    async fn fetch_received(&self, sid: &str) -> Result<Option<TextFields>, LookError>;
 }
 
 /// The carrier's record could not be read.
@@ -44,6 +50,8 @@ pub struct Outgoing {
     pub from: Address,
     pub body: String,
     pub media: Vec<String>,
+    /// The word by which status callbacks name its row.
+    pub word: CallbackWord,
 }
 
 /// The carrier has taken the text.

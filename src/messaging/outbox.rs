@@ -301,6 +301,6 @@ impl Relay {
 }
 
 fn outgoing(due: &Due) -> Outgoing {
-    let Due { id, attempt, to, from, body, media } = due.clone();
-    Outgoing { id, attempt, to, from, body, media: media.into_iter().collect() }
+    let Due { id, attempt, to, from, body, media, word } = due.clone();
+    Outgoing { id, attempt, to, from, body, media: media.into_iter().collect(), word }
 }

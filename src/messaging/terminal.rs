@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::{Accepted, Channel, LookError, Outgoing, SendError};
+use crate::conversation::verification::TextFields;
 
 /// Prints each text to standard output and has it accepted at once.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +24,11 @@ impl Channel for Terminal {
     async fn find(&self, _text: &Outgoing, _since: Timestamp) -> Result<Vec<Accepted>, LookError> {
         Ok(Vec::new())
     }
+
+    /// Nobody sends it texts.
+    async fn fetch_received(&self, _sid: &str) -> Result<Option<TextFields>, LookError> {
+        Ok(None)
+    }
 }
 
 /// Unlike `println!`, a closed pipe is an error that the outbox records, not a panic.
@@ -38,6 +44,7 @@ mod tests {
     use super::print;
     use crate::conversation::transcript::{Address, OutboxId};
     use crate::messaging::Outgoing;
+    use crate::store::callbacks::CallbackWord;
 
     #[test]
     fn a_text_is_its_lines_and_then_its_media() {
@@ -48,6 +55,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Added Dune.\nReply MORE".into(),
             media: vec!["https://sms.example/poster.jpg".into()],
+            word: CallbackWord::stored("0123"),
         };
         let mut out = Vec::new();
         print(&text, &mut out).unwrap();

@@ -15,7 +15,9 @@ use serde::Deserialize;
 
 use super::error_codes::{Class, class_of_status, look_up};
 use super::{Accepted, Channel, LookError, Outgoing, SendError};
+use crate::conversation::verification::TextFields;
 use crate::http::{Http, HttpError};
+use crate::store::callbacks::CallbackKey;
 use crate::telemetry;
 
 /// Where Twilio brings texts and the fate of ours, below the public URL.
@@ -146,6 +148,10 @@ impl Channel for Twilio {
     async fn find(&self, text: &Outgoing, since: Timestamp) -> Result<Vec<Accepted>, LookError> {
         self.candidates(text, since).await
     }
+
+    async fn fetch_received(&self, sid: &str) -> Result<Option<TextFields>, LookError> {
+        self.received_record(sid).await
+    }
 }
 
 impl TwilioAccount {
@@ -165,7 +171,8 @@ impl TwilioAccount {
     /// One URL for each attempt: a callback proves which text was taken even if its SID was never learned.
     fn status_callback(&self, text: &Outgoing) -> String {
         let public_url = self.public_url.trim_end_matches('/');
-        format!("{public_url}{STATUS_PATH}?out={}&n={}", text.id, text.attempt)
+        let key = CallbackKey { outbox: text.id, attempt: text.attempt, word: text.word.clone() };
+        format!("{public_url}{STATUS_PATH}?{}", key.to_query())
     }
 }
 
@@ -254,6 +261,7 @@ mod tests {
     use crate::conversation::transcript::{Address, OutboxId};
     use crate::http::Http;
     use crate::messaging::{Accepted, Channel, Outgoing};
+    use crate::store::callbacks::CallbackWord;
 
     fn account(sender: Sender, credentials: Credentials) -> TwilioAccount {
         TwilioAccount {
@@ -277,6 +285,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Added Dune & more".into(),
             media: vec![],
+            word: CallbackWord::stored("0123"),
         }
     }
 
@@ -405,7 +414,7 @@ mod tests {
             [
                 "POST https://api.example/2010-04-01/Accounts/AC1/Messages.json",
                 "Basic QUMxOnNlY3JldA==",
-                "To=%2B15550100001&From=%2B15550100000&StatusCallback=https%3A%2F%2Fsms.example%2Fbot%2Fwebhook%2Ftwilio%2Fstatus%3Fout%3D7%26n%3D2&Body=Added+Dune+%26+more",
+                "To=%2B15550100001&From=%2B15550100000&StatusCallback=https%3A%2F%2Fsms.example%2Fbot%2Fwebhook%2Ftwilio%2Fstatus%3Fout%3D7%26n%3D2%26word%3D0123&Body=Added+Dune+%26+more",
             ]
         );
     }
@@ -420,7 +429,7 @@ mod tests {
         assert_eq!(authorization, "Basic U0sxOmtleQ==");
         assert_eq!(
             form,
-            "To=%2B15550100001&MessagingServiceSid=MG1&StatusCallback=https%3A%2F%2Fsms.example%2Fbot%2Fwebhook%2Ftwilio%2Fstatus%3Fout%3D7%26n%3D2&MediaUrl=https%3A%2F%2Fsms.example%2Fposter.jpg&MediaUrl=https%3A%2F%2Fsms.example%2Fposter.jpg"
+            "To=%2B15550100001&MessagingServiceSid=MG1&StatusCallback=https%3A%2F%2Fsms.example%2Fbot%2Fwebhook%2Ftwilio%2Fstatus%3Fout%3D7%26n%3D2%26word%3D0123&MediaUrl=https%3A%2F%2Fsms.example%2Fposter.jpg&MediaUrl=https%3A%2F%2Fsms.example%2Fposter.jpg"
         );
     }
 

@@ -11,8 +11,8 @@ use crate::conversation::facts::FactKind;
 use crate::conversation::frozen::{Afterwards, Episodes, Extent, Fingerprint};
 use crate::conversation::stream::Part;
 use crate::conversation::transcript::{
-    Arguments, Brain, CallFailure, CallResult, ChannelKind, Media, MediaKind, MediaRef, Role, Status, Stop,
-    Tier, Via,
+    Arguments, Brain, CallFailure, CallResult, ChannelKind, FieldAuthority, Media, MediaKind, MediaRef, Role,
+    Status, Stop, Tier, Via,
 };
 
 /// The value itself is left out: it may be somebody's words.
@@ -55,6 +55,9 @@ macro_rules! words {
 words! {
     ChannelKind: channel_word, channel { Twilio = "twilio", Console = "console", Local = "local" }
     Via: via_word, via { Webhook = "webhook", Fallback = "fallback", Recovery = "recovery", Local = "local" }
+    FieldAuthority: authority_word, authority {
+        Certain = "certain", Ambiguous = "ambiguous", Verified = "verified", Unverified = "unverified",
+    }
     Status: status_word, status { Pending = "pending", Active = "active", Blocked = "blocked" }
     Role: role_word, role { Admin = "admin", Member = "member" }
     Tier: tier_word, tier { Read = "read", Write = "write", Destructive = "destructive" }

@@ -5,11 +5,12 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Conn;
+use super::callbacks::{CallbackKey, CallbackWord};
 use super::codec::ms;
 use super::kept::Keep;
 use super::outbox::{self, Acceptance, Taken};
 use super::schema::{delivery_events, outbox as rows};
-use crate::conversation::transcript::OutboxId;
+use crate::conversation::transcript::{Address, OutboxId};
 
 /// What holds from the moment at which a text was taken.
 #[derive(Debug, Clone)]
@@ -25,8 +26,9 @@ pub struct Terms {
 pub struct Report {
     pub sid: String,
     pub status: String,
-    pub outbox: Option<OutboxId>,
-    pub attempt: Option<u32>,
+    /// What its address names; `None` for an address that is none of ours.
+    pub key: Option<CallbackKey>,
+    pub to: Address,
     pub error_code: Option<u32>,
 }
 
@@ -43,15 +45,45 @@ pub enum Recorded {
     /// With what it proves of the text itself, and what became of it, if this is the first that tells.
     New(Acceptance, Option<Fate>),
     Known,
+    /// It agrees with no message of ours: nothing was changed.
+    Unbound,
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = rows)]
+struct BoundRow {
+    attempts: i64,
+    to_addr: String,
+    provider_sid: Option<String>,
+    callback_word: Option<String>,
+}
+
+impl BoundRow {
+    /// Whether a report is about this message: an attempt that was made, under the word that its address carries, to
+    /// the same receiver, and, once the message has an id, under that id. A row without a word is named by no report.
+    fn is_named_by(&self, report: &Report, key: &CallbackKey) -> bool {
+        let word = self.callback_word.as_deref().is_some_and(|word| CallbackWord::stored(word) == key.word);
+        let attempt = (1..=self.attempts).contains(&i64::from(key.attempt));
+        let receiver = Address::new(self.to_addr.as_str()).is_same_party(&report.to);
+        let sid = self.provider_sid.as_ref().is_none_or(|sid| *sid == report.sid);
+        word && attempt && receiver && sid
+    }
+}
+
+/// Records a report of the message that its address names, and what it proves.
 pub fn record(conn: &mut Conn, report: &Report, terms: &Terms, now: Timestamp) -> QueryResult<Recorded> {
+    let Some(key) = &report.key else { return Ok(Recorded::Unbound) };
+    let row: Option<BoundRow> =
+        rows::table.find(key.outbox.0).select(BoundRow::as_select()).first(conn).optional()?;
+    if !row.is_some_and(|row| row.is_named_by(report, key)) {
+        return Ok(Recorded::Unbound);
+    }
     let inserted = diesel::insert_into(delivery_events::table)
         .values((
             delivery_events::provider_sid.eq(&report.sid),
             delivery_events::status.eq(&report.status),
-            delivery_events::outbox_id.eq(report.outbox.map(|id| id.0)),
-            delivery_events::attempt.eq(report.attempt.map(i64::from)),
+            delivery_events::outbox_id.eq(key.outbox.0),
+            delivery_events::attempt.eq(i64::from(key.attempt)),
             delivery_events::error_code.eq(report.error_code.map(i64::from)),
             delivery_events::received_at.eq(ms(now)),
         ))
@@ -60,32 +92,35 @@ pub fn record(conn: &mut Conn, report: &Report, terms: &Terms, now: Timestamp) -
     if inserted == 0 {
         return Ok(Recorded::Known);
     }
-    let acceptance = match report.outbox {
-        // Any report proves that the text was taken, whatever became of the answer to our request.
-        Some(id) => {
-            let taken = Taken { sid: &report.sid, created_at: None };
-            outbox::taken_by_report(conn, id, &taken, terms, now)?
-        }
-        None => Acceptance::Known,
-    };
-    let fate = advance(conn, &report.sid, &report.status, now)?;
+    // Any report proves that the text was taken, whatever became of the answer to our request.
+    let taken = Taken { sid: &report.sid, created_at: None };
+    let acceptance = outbox::taken_by_report(conn, key.outbox, &taken, terms, now)?;
+    let fate = advance(conn, key.outbox, &report.sid, &report.status, now)?;
     Ok(Recorded::New(acceptance, fate))
 }
 
-/// Moves a text's delivery state, never backwards. Tells what became of the text once it is over.
-pub(super) fn advance(conn: &mut Conn, sid: &str, status: &str, now: Timestamp) -> QueryResult<Option<Fate>> {
+/// Moves the delivery state of a text that is known by this id, never backwards. Tells what became of the text once it
+/// is over.
+pub(super) fn advance(
+    conn: &mut Conn,
+    id: OutboxId,
+    sid: &str,
+    status: &str,
+    now: Timestamp,
+) -> QueryResult<Option<Fate>> {
     let Some(rank) = rank(status) else { return Ok(None) };
-    let row: Option<(i64, Option<String>)> = rows::table
+    let known: Option<Option<String>> = rows::table
+        .find(id.0)
         .filter(rows::provider_sid.eq(sid))
-        .select((rows::id, rows::delivery))
+        .select(rows::delivery)
         .first(conn)
         .optional()?;
-    let Some((id, known)) = row else { return Ok(None) };
+    let Some(known) = known else { return Ok(None) };
     let known = known.as_deref().and_then(self::rank);
     if known.is_some_and(|known| known >= rank) {
         return Ok(None);
     }
-    diesel::update(rows::table.find(id))
+    diesel::update(rows::table.find(id.0))
         .set((rows::delivery.eq(status), rows::updated_at.eq(ms(now))))
         .kept()
         .execute(conn)?;

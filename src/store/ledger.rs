@@ -5,16 +5,19 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::Conn;
-use super::codec::{channel, channel_word, media, media_json, ms, time, unreadable, via, via_word};
+use super::codec::{
+    authority, authority_word, channel, channel_word, media, media_json, ms, time, unreadable, via, via_word,
+};
 use super::kept::Keep;
-use super::schema::{inbound_events, turns};
+use super::schema::{inbound_events, turns, users as people};
 use super::users::{self, Newcomer};
 use super::written::Written;
 use crate::conversation::origin::{BUTTON, Origin};
 use crate::conversation::transcript::{
-    Address, ChannelKind, EventId, InboundEvent, OptWord, Received, TurnId, UserId,
+    Address, ChannelKind, EventId, FieldAuthority, InboundEvent, OptWord, Received, TurnId, UserId,
 };
 use crate::conversation::triage::Wants;
+use crate::conversation::verification::{TextFields, VerificationOutcome};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
@@ -71,6 +74,7 @@ fn insert(conn: &mut Conn, received: &Received, wants: Wants, not_before: i64) -
             inbound_events::provider_at.eq(ms(received.provider_at)),
             inbound_events::received_at.eq(at),
             inbound_events::via.eq(via_word(received.via)),
+            inbound_events::authority.eq(authority_word(received.authority)),
             inbound_events::carrier_word.eq(carrier_word(received.carrier_word)),
             inbound_events::state.eq("pending"),
             inbound_events::not_before.eq(not_before),
@@ -130,6 +134,7 @@ struct Row {
     body: String,
     media: Option<String>,
     via: String,
+    authority: String,
     carrier_word: Option<String>,
     provider_at: i64,
     received_at: i64,
@@ -161,6 +166,7 @@ impl Row {
             body: self.body,
             media: media(self.media.as_deref())?,
             via: via(&self.via)?,
+            authority: authority(&self.authority)?,
             carrier_word: match self.carrier_word.as_deref() {
                 None => None,
                 Some("stop") => Some(OptWord::Out),
@@ -229,6 +235,42 @@ pub fn users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
     users.sort_unstable();
     users.dedup();
     Ok(users)
+}
+
+/// What an ambiguous text says of itself, with the id by which the carrier knows it.
+pub fn claimed_fields(conn: &mut Conn, event: EventId) -> QueryResult<Option<(String, TextFields)>> {
+    let row: Option<(Row, String)> = inbound_events::table
+        .find(event.0)
+        .filter(inbound_events::authority.eq(authority_word(FieldAuthority::Ambiguous)))
+        .inner_join(people::table)
+        .select((Row::as_select(), people::phone))
+        .first(conn)
+        .optional()?;
+    let Some((row, phone)) = row else { return Ok(None) };
+    let fields = TextFields {
+        from: Address::new(phone),
+        to: Address::new(row.to_addr),
+        body: row.body,
+        media_count: media(row.media.as_deref())?.len(),
+    };
+    Ok(Some((row.external_id, fields)))
+}
+
+/// Records what the carrier's record showed of an ambiguous text.
+pub fn settle_authority(
+    conn: &mut Conn,
+    event: EventId,
+    outcome: VerificationOutcome,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let ambiguous = inbound_events::authority.eq(authority_word(FieldAuthority::Ambiguous));
+    diesel::update(inbound_events::table.find(event.0).filter(ambiguous))
+        .set((
+            inbound_events::authority.eq(authority_word(outcome.authority())),
+            inbound_events::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
 }
 
 /// Whether nothing more comes of a text.
@@ -412,6 +454,7 @@ mod tests {
             body: sid.into(),
             media: Vec::new(),
             via: Via::Webhook,
+            authority: FieldAuthority::Certain,
             carrier_word: None,
             provider_at: at,
             received_at: at,

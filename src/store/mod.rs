@@ -12,6 +12,7 @@ pub mod audit;
 pub mod backlog;
 pub mod backup;
 pub mod boot;
+pub mod callbacks;
 pub mod calls;
 pub mod code_misses;
 mod codec;

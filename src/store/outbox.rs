@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
+use super::callbacks::CallbackWord;
 use super::codec::{ms, number, time, unreadable};
 use super::deliveries::Terms;
 use super::kept::Keep;
@@ -101,6 +102,8 @@ pub struct Due {
     pub from: Address,
     pub body: String,
     pub media: Option<String>,
+    /// The word by which status callbacks name this row.
+    pub word: CallbackWord,
 }
 
 /// What a claim of a row gave.
@@ -115,14 +118,14 @@ pub enum Claim {
 
 /// Writes the intent to send.
 pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim> {
-    let row: Option<(i64, String, i64, i64)> = outbox::table
+    let row: Option<(i64, String, i64, i64, Option<String>)> = outbox::table
         .find(id.0)
         // Somebody else may have tried it since the agenda was made, and have put it off.
         .filter(outbox::state.eq("queued").and(outbox::not_before.le(ms(now))))
-        .select((outbox::user_id, outbox::kind, outbox::deadline_at, outbox::attempts))
+        .select((outbox::user_id, outbox::kind, outbox::deadline_at, outbox::attempts, outbox::callback_word))
         .first(conn)
         .optional()?;
-    let Some((user, kind, deadline, attempts)) = row else { return Ok(Claim::Taken) };
+    let Some((user, kind, deadline, attempts, word)) = row else { return Ok(Claim::Taken) };
     if kind == "notice" && agenda::asked(conn, now)?.contains_key(&user) {
         return Ok(Claim::Taken);
     }
@@ -141,6 +144,7 @@ pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim
         .set((
             outbox::state.eq("attempting"),
             outbox::attempts.eq(attempts + 1),
+            outbox::callback_word.eq(word.unwrap_or_else(|| CallbackWord::random().as_str().to_owned())),
             outbox::attempt_at.eq(ms(now)),
             outbox::epoch.eq(epoch),
             outbox::updated_at.eq(ms(now)),
@@ -160,6 +164,7 @@ struct DueRow {
     from_addr: String,
     body: String,
     media_url: Option<String>,
+    callback_word: Option<String>,
 }
 
 impl DueRow {
@@ -171,6 +176,8 @@ impl DueRow {
             from: Address::new(self.from_addr),
             body: self.body,
             media: self.media_url,
+            // A row that a version without such words attempted has none, and no callback names it.
+            word: CallbackWord::stored(self.callback_word.unwrap_or_default()),
         })
     }
 }
@@ -232,7 +239,7 @@ pub fn accepted(
         .select(delivery_events::status)
         .load(conn)?;
     for status in early {
-        super::deliveries::advance(conn, sid, &status, now)?;
+        super::deliveries::advance(conn, id, sid, &status, now)?;
     }
     arm(conn, id, terms.confirm_for, now)?;
     Ok(Acceptance::First { kind: self::kind(&kind)?, way, segments: number(segments)? })

@@ -189,6 +189,7 @@ diesel::table! {
         over_limit -> BigInt,
         wants_answer -> BigInt,
         conversation_id -> Nullable<BigInt>,
+        authority -> Text,
     }
 }
 
@@ -282,6 +283,7 @@ diesel::table! {
         accepted_at -> Nullable<BigInt>,
         media_url -> Nullable<Text>,
         conversation_id -> Nullable<BigInt>,
+        callback_word -> Nullable<Text>,
     }
 }
 

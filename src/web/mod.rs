@@ -80,6 +80,8 @@ pub struct Trust {
     pub verifier: Verifier,
     /// The base URL that Twilio signs; a Host header is never believed.
     pub public_url: String,
+    /// The account that every request has to name.
+    pub account_sid: String,
 }
 
 pub fn webhook_router(webhooks: Webhooks) -> Router {

@@ -4,9 +4,9 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 
 use super::Webhooks;
-use super::twilio::{Refusal, field, trusted_form};
-use crate::conversation::transcript::OutboxId;
-use crate::store::deliveries::{self, Recorded, Report};
+use super::twilio::{Refusal, SignedForm, trusted_form};
+use crate::messaging::webhook::{self, CallbackQuery};
+use crate::store::deliveries::{self, Recorded};
 
 pub(super) async fn receive(
     State(webhooks): State<Webhooks>,
@@ -14,25 +14,16 @@ pub(super) async fn receive(
 ) -> Result<StatusCode, Refusal> {
     let outcome = record(&webhooks, request).await;
     if let Err(refusal) = &outcome {
+        webhooks.metrics.webhook_refused("status", refusal.label());
         tracing::warn!(%refusal, "status callback refused");
     }
     outcome.map(|()| StatusCode::NO_CONTENT)
 }
 
 async fn record(webhooks: &Webhooks, request: Request) -> Result<(), Refusal> {
-    let query: Vec<(String, String)> =
-        serde_urlencoded::from_str(request.uri().query().unwrap_or_default()).unwrap_or_default();
-    let form = trusted_form(webhooks, request).await?;
-    let text = |name, missing| {
-        field(&form, name).filter(|value| !value.is_empty()).ok_or(Refusal::Unreadable(missing))
-    };
-    let report = Report {
-        sid: text("MessageSid", "no MessageSid")?.to_owned(),
-        status: text("MessageStatus", "no MessageStatus")?.to_owned(),
-        outbox: number(field(&query, "out")).map(OutboxId),
-        attempt: number(field(&query, "n")),
-        error_code: number(field(&form, "ErrorCode")),
-    };
+    let query = CallbackQuery::from_query(request.uri().query().unwrap_or_default());
+    let SignedForm { form, trust } = trusted_form(webhooks, request).await?;
+    let report = webhook::parse_report(&form, query, &trust.account_sid)?;
     let (now, terms) = (webhooks.clock.now(), webhooks.terms.clone());
     let recorded =
         webhooks.db.write_or_busy(move |conn| deliveries::record(conn, &report, &terms, now)).await;
@@ -44,14 +35,16 @@ async fn record(webhooks: &Webhooks, request: Request) -> Result<(), Refusal> {
             }
         }
         Ok(Recorded::Known) => {}
+        // Twilio did what it was asked to, so nothing is wrong on its side: late reports of a message that was erased,
+        // or sent before a restore, come like this.
+        Ok(Recorded::Unbound) => {
+            webhooks.metrics.webhook_refused("status", "unbound");
+            tracing::warn!("a status callback names no message of ours");
+        }
         Err(error) => {
             tracing::error!(%error, "a status callback could not be stored");
             return Err(Refusal::NotStored);
         }
     }
     Ok(())
-}
-
-fn number<T: std::str::FromStr>(text: Option<&str>) -> Option<T> {
-    text?.parse().ok()
 }

@@ -12,17 +12,15 @@ use tokio::time::timeout;
 
 use super::client_shares::{ConnectionSlot, SlotOutcome};
 use super::{Trust, Webhooks};
-use crate::conversation::transcript::{Address, ChannelKind, Media, OptWord, Received, Via};
 use crate::failpoint;
 use crate::messaging::signature::{self, Claim, SETTINGS_HEADER, SIGNATURE_HEADER};
+use crate::messaging::webhook::{self, FormFault};
 
 /// Twilio's own limit is 64 kB; a text has at most 1,600 characters.
 const MAX_BODY_BYTES: usize = 64 << 10;
 /// From the end of the header to that of the body. Twilio sends both at once, and only with the body is it known whether
 /// it was Twilio.
 const MAX_BODY_TIME: Duration = Duration::from_secs(3);
-/// Twilio brings at most this many.
-const MAX_MEDIA: usize = 10;
 /// A valid TwiML document that says nothing. Any text in it would be sent to the person.
 const EMPTY_TWIML: &str = r#"<?xml version="1.0" encoding="UTF-8"?><Response/>"#;
 
@@ -39,10 +37,26 @@ pub(super) enum Refusal {
     Displaced,
     #[error("trust a request without Twilio's signature")]
     Unsigned,
+    #[error("read the body as a form")]
+    NoForm,
     #[error("read the form: {0}")]
-    Unreadable(&'static str),
+    Malformed(#[from] FormFault),
     #[error("store the text")]
     NotStored,
+}
+
+impl Refusal {
+    /// The label of the refusal in metrics.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::NoAccount => "no_account",
+            Self::TooLarge => "too_large",
+            Self::Unsigned => "unsigned",
+            Self::NoForm => "no_form",
+            Self::Malformed(fault) => fault.label(),
+            Self::NotStored => "not_stored",
+        }
+    }
 }
 
 impl IntoResponse for Refusal {
@@ -52,7 +66,7 @@ impl IntoResponse for Refusal {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Unsigned => StatusCode::FORBIDDEN,
-            Self::Unreadable(_) => StatusCode::BAD_REQUEST,
+            Self::NoForm | Self::Malformed(_) => StatusCode::BAD_REQUEST,
         };
         status.into_response()
     }
@@ -61,14 +75,15 @@ impl IntoResponse for Refusal {
 pub(super) async fn receive(State(webhooks): State<Webhooks>, request: Request) -> Result<Response, Refusal> {
     let outcome = admit(&webhooks, request).await;
     if let Err(refusal) = &outcome {
+        webhooks.metrics.webhook_refused("texts", refusal.label());
         tracing::warn!(%refusal, "webhook refused");
     }
     outcome.map(|()| ([(header::CONTENT_TYPE, "text/xml; charset=utf-8")], EMPTY_TWIML).into_response())
 }
 
 async fn admit(webhooks: &Webhooks, request: Request) -> Result<(), Refusal> {
-    let form = trusted_form(webhooks, request).await?;
-    let received = read(&form, webhooks.clock.now())?;
+    let SignedForm { form, trust } = trusted_form(webhooks, request).await?;
+    let received = webhook::parse_text(&form, &trust.account_sid, webhooks.clock.now())?;
     match webhooks.engine.admit(received).await {
         Ok(admission) => {
             failpoint::reached("admit.stored");
@@ -85,11 +100,14 @@ async fn admit(webhooks: &Webhooks, request: Request) -> Result<(), Refusal> {
     }
 }
 
-/// The decoded form of a request that Twilio signed. The cheapest checks come first.
-pub(super) async fn trusted_form(
-    webhooks: &Webhooks,
-    request: Request,
-) -> Result<Vec<(String, String)>, Refusal> {
+/// The decoded form of a request that Twilio signed.
+pub(super) struct SignedForm<'a> {
+    pub(super) form: Vec<(String, String)>,
+    pub(super) trust: &'a Trust,
+}
+
+/// Reads the form of a request that Twilio signed. The cheapest checks come first.
+pub(super) async fn trusted_form(webhooks: &Webhooks, request: Request) -> Result<SignedForm<'_>, Refusal> {
     let trust = webhooks.twilio.as_ref().ok_or(Refusal::NoAccount)?;
     let (parts, body) = request.into_parts();
     if declared_length(&parts.headers).is_some_and(|length| length > MAX_BODY_BYTES) {
@@ -103,11 +121,10 @@ pub(super) async fn trusted_form(
         None => parts.uri.path_and_query().map(ToString::to_string),
     };
     let body = read_body(body).await?;
-    let form: Vec<(String, String)> =
-        serde_urlencoded::from_bytes(&body).map_err(|_| Refusal::Unreadable("not a form"))?;
+    let form: Vec<(String, String)> = serde_urlencoded::from_bytes(&body).map_err(|_| Refusal::NoForm)?;
     verify(trust, &parts.headers, &target.unwrap_or_default(), &form)?;
     match parts.extensions.get::<Arc<ConnectionSlot>>().map(|slot| slot.prove_sender()) {
-        None | Some(SlotOutcome::Granted) => Ok(form),
+        None | Some(SlotOutcome::Granted) => Ok(SignedForm { form, trust }),
         Some(SlotOutcome::Refused) => Err(Refusal::Displaced),
     }
 }
@@ -134,88 +151,4 @@ fn verify(
     };
     let url = signature::signed_url(&trust.public_url, target);
     trust.verifier.verify(&url, signature::Body::Form(form), claim).map_err(|_| Refusal::Unsigned)
-}
-
-pub(super) fn field<'a>(form: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    form.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-}
-
-fn read(form: &[(String, String)], now: jiff::Timestamp) -> Result<Received, Refusal> {
-    let required = |name, missing| {
-        field(form, name).filter(|value| !value.is_empty()).ok_or(Refusal::Unreadable(missing))
-    };
-    let external_id = required("MessageSid", "no MessageSid")?;
-    let from = Address::new(required("From", "no From")?);
-    let from = from.phone().map_err(|_| Refusal::Unreadable("From is no phone number"))?;
-    let to = Address::new(required("To", "no To")?);
-    // SQLite and C libraries around it end a text at a NUL.
-    let body = field(form, "Body").unwrap_or_default().replace('\0', "\u{fffd}");
-    // Twilio says what went wrong with the first URL only when it calls the second.
-    let via = if field(form, "ErrorUrl").is_some() { Via::Fallback } else { Via::Webhook };
-    Ok(Received {
-        channel: ChannelKind::Twilio,
-        external_id: external_id.to_owned(),
-        from,
-        to,
-        body,
-        media: media(form),
-        via,
-        carrier_word: carrier_word(form),
-        provider_at: now,
-        received_at: now,
-    })
-}
-
-/// What Twilio took the text for, in any language: told by numbers with its Advanced Opt-Out
-/// (<https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out>).
-fn carrier_word(form: &[(String, String)]) -> Option<OptWord> {
-    match field(form, "OptOutType")? {
-        "STOP" => Some(OptWord::Out),
-        "START" => Some(OptWord::In),
-        "HELP" => Some(OptWord::Help),
-        _ => None,
-    }
-}
-
-fn media(form: &[(String, String)]) -> Vec<Media> {
-    (0..MAX_MEDIA)
-        .map_while(|index| {
-            let url = field(form, &format!("MediaUrl{index}"))?.to_owned();
-            let content_type =
-                field(form, &format!("MediaContentType{index}")).unwrap_or_default().to_owned();
-            Some(Media { url, content_type })
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use jiff::Timestamp;
-    use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
-
-    use super::*;
-
-    fn fields() -> impl Strategy<Value = Vec<(String, String)>> {
-        let names =
-            ["MessageSid", "From", "To", "Body", "MediaUrl0", "MediaUrl1", "MediaUrl11", "ErrorUrl", "Other"];
-        let value = prop_oneof![Just("+15550100101".to_owned()), any::<String>(), Just("a\0b".to_owned())];
-        proptest::collection::vec((proptest::sample::select(names.to_vec()), value), 0..14)
-            .prop_map(|form| form.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
-    }
-
-    proptest! {
-        #[test]
-        fn any_form_is_a_text_exactly_if_it_says_who_texts_whom(form in fields()) {
-            let said = |name| field(&form, name).filter(|value| !value.is_empty());
-            let from = said("From").and_then(|from| Address::new(from).phone().ok());
-            let whole = said("MessageSid").is_some() && said("To").is_some() && from.is_some();
-            let text = read(&form, Timestamp::UNIX_EPOCH);
-            assert_eq!(text.is_ok(), whole);
-            if let Ok(text) = text {
-                assert_eq!(Some(&text.from), from.as_ref());
-                assert_eq!(Some(text.external_id.as_str()), said("MessageSid"));
-                assert!(!text.body.contains('\0') && text.media.len() <= MAX_MEDIA);
-            }
-        }
-    }
 }

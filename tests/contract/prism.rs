@@ -10,6 +10,7 @@ use dialarr::conversation::transcript::{Address, OutboxId};
 use dialarr::http::{Http, install_tls};
 use dialarr::messaging::twilio::{Credentials, Sender, Twilio, TwilioAccount};
 use dialarr::messaging::{Channel, Outgoing, SendError};
+use dialarr::store::callbacks::CallbackWord;
 use http::header::AUTHORIZATION;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
@@ -61,6 +62,7 @@ fn text() -> Outgoing {
         from: Address::new("+15550100000"),
         body: "Added Dune (2021) & more.".to_owned(),
         media: Vec::new(),
+        word: CallbackWord::stored("0123"),
     }
 }
 

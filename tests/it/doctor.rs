@@ -6,6 +6,7 @@ use dialarr::http::Http;
 use dialarr::messaging::fake::Delivery;
 use dialarr::messaging::twilio::Twilio;
 use dialarr::messaging::{Channel, Outgoing};
+use dialarr::store::callbacks::CallbackWord;
 use dialarr::store::db::Db;
 use dialarr::store::memory::facts::{self, Source};
 use dialarr::store::memory::learning;
@@ -254,6 +255,7 @@ async fn texts_that_failed_for_want_of_a_registration_are_told() {
         from: Address::new("+15550100000"),
         body: "Added Dune (2021).".to_owned(),
         media: Vec::new(),
+        word: CallbackWord::stored("0123"),
     };
     carrier.send(&text).await.unwrap();
     street.twilio.status_callback(&street.twilio.sent()[0], Delivery::Undelivered(30034)).unwrap();

@@ -6,10 +6,13 @@ use http::Method;
 use http::header::CONTENT_TYPE;
 
 use crate::harness::model::{Holding, removes_movie, said, says};
-use crate::harness::wire::{Form, TAKEN, TOKEN, seen, through_proxy, to_host, unsigned};
+use crate::harness::wire::{Form, TAKEN, TEXT, TOKEN, seen, through_proxy, to_host, unsigned};
+use crate::harness::world::World;
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const NOTHING: [&str; 0] = [];
+const DELIVERIES: &str =
+    "SELECT state || ' ' || coalesce(delivery, 'untold') AS line FROM outbox ORDER BY id";
 
 /// What status a form gets, and which texts are stored after it.
 async fn check(form: &Form, status: u16, stored: &[&str]) {
@@ -68,7 +71,7 @@ async fn a_public_url_may_have_a_path_that_the_proxy_removes() {
 #[tokio::test]
 async fn both_tokens_are_believed_while_one_replaces_the_other() {
     let app = Setup::default().keyword_brain().tokens(&["the-next-token", TOKEN]).start().await;
-    let next = Form::text().set("MessageSid", "SM2").set("Body", "two").signed_with("the-next-token");
+    let next = Form::text().number(2).set("Body", "two").signed_with("the-next-token");
     for (form, status) in
         [(Form::text(), 200), (next, 200), (Form::text().signed_with("the-last-token"), 403)]
     {
@@ -80,7 +83,7 @@ async fn both_tokens_are_believed_while_one_replaces_the_other() {
 
 #[tokio::test]
 async fn a_form_without_a_needed_field_is_refused() {
-    for field in ["MessageSid", "From", "To"] {
+    for field in ["AccountSid", "MessageSid", "From", "To", "NumMedia"] {
         check(&Form::text().without(field), 400, &NOTHING).await;
         check(&Form::text().set(field, ""), 400, &NOTHING).await;
     }
@@ -106,12 +109,10 @@ async fn junk_is_refused_and_an_unsigned_junk_form_too() {
 
 #[tokio::test]
 async fn bytes_that_are_no_utf_8_are_replaced_whether_raw_or_encoded() {
-    let body = |last: &[u8]| {
-        let start = "MessageSid=SM1&From=%2B15550100002&To=%2B15550100000&Body=caf";
-        [start.as_bytes(), last].concat()
-    };
-    let signed =
-        Form::of(&[("MessageSid", "SM1"), ("From", ANN), ("To", "+15550100000"), ("Body", "caf\u{fffd}")]);
+    let others: Vec<_> = TEXT.into_iter().filter(|(name, _)| *name != "Body").collect();
+    let others = serde_urlencoded::to_string(others).unwrap();
+    let body = |last: &[u8]| [others.as_bytes(), b"&Body=caf", last].concat();
+    let signed = Form::text().set("Body", "caf\u{fffd}");
     for bytes in [body(b"\xe9"), body(b"%E9")] {
         let app = TestApp::start_without_model().await;
         assert_eq!(app.status_of(signed.with_body(bytes)).await, 200);
@@ -125,8 +126,8 @@ async fn the_signature_decides_and_not_the_content_type() {
     let app = TestApp::start_without_model().await;
     for (form, content_type) in [
         (Form::text(), "application/octet-stream"),
-        (Form::text().set("MessageSid", "SM2"), "application/x-www-form-urlencoded; charset=latin1"),
-        (Form::text().set("MessageSid", "SM3"), "???"),
+        (Form::text().number(2), "application/x-www-form-urlencoded; charset=latin1"),
+        (Form::text().number(3), "???"),
     ] {
         let mut request = form.request();
         request.headers_mut().insert(CONTENT_TYPE, content_type.parse().unwrap());
@@ -189,7 +190,7 @@ async fn a_nul_does_not_end_a_text() {
 #[tokio::test]
 async fn nul_bytes_in_names_and_addresses_do_no_harm() {
     check(&Form::text().set("From", "+1555\x000100002"), 400, &NOTHING).await;
-    check(&Form::text().set("MessageSid", "SM\0"), 200, &["hello"]).await;
+    check(&Form::text().set("MessageSid", "SM\0"), 400, &NOTHING).await;
 }
 
 #[tokio::test]
@@ -374,28 +375,45 @@ async fn a_failed_delivery_keeps_its_code() {
     assert_eq!(app.reports().await, ["undelivered 30003"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn reports_that_overtake_our_own_answer_count_whatever_their_order() {
-    let twin = TestApp::start_without_model().await;
-    twin.sms("?").await;
-    let sid = twin.twilio().sent()[0].sid.clone();
-    let app = TestApp::start_without_model().await;
-    for status in ["delivered", "queued", "sent"] {
-        app.pass(1);
-        assert_eq!(app.report_of(&sid, status, "out=1&n=1").await, 204);
+    let world = World::start().await;
+    world.model_plays([says("Hello.")]);
+    world.twilio().lose_next_answer();
+    world.texts("hi").await;
+    world.passes(2).await;
+    let sent = world.twilio().sent()[0].clone();
+    assert_eq!(world.lines(DELIVERIES).await, ["attempting untold"]);
+    for delivery in [Delivery::Delivered, Delivery::Queued, Delivery::Sent] {
+        let callback = world.twilio().status_callback(&sent, delivery).unwrap().unwrap();
+        assert_eq!(world.bring(callback).await, 204);
     }
-    app.sms("?").await;
-    assert_eq!(app.twilio().sent()[0].sid, sid);
-    assert_eq!(app.deliveries().await, ["delivered"]);
+    assert_eq!(world.lines(DELIVERIES).await, ["accepted delivered"]);
 }
 
 #[tokio::test]
-async fn a_report_about_a_text_that_nobody_knows_is_kept() {
+async fn report_without_a_message_of_ours_changes_nothing() {
     let app = TestApp::start_without_model().await;
-    assert_eq!(app.report_of("SM1", "delivered", "").await, 204);
-    assert_eq!(app.report_of("SM2", "sent", "out=99&n=x").await, 204);
-    assert_eq!(app.report_of("SM3", "teleported", "out=1").await, 204);
-    assert_eq!(app.reports().await, ["delivered", "sent", "teleported"]);
+    app.sms("?").await;
+    let sent = app.twilio().sent()[0].clone();
+    let query = sent.callback.as_deref().and_then(|url| url.split_once('?')).unwrap().1.to_owned();
+    let (address, word) = query.rsplit_once('=').unwrap();
+    let zeros = "0".repeat(word.len());
+    let others = [
+        (sent.sid.as_str(), String::new()),
+        (sent.sid.as_str(), "out=1&n=1".to_owned()),
+        (sent.sid.as_str(), format!("{address}={zeros}")),
+        (sent.sid.as_str(), query.replace("out=1", "out=99")),
+        (sent.sid.as_str(), query.replace("n=1", "n=2")),
+        ("SM00000000000000000000000000000099", query.clone()),
+    ];
+    for (sid, query) in others {
+        assert_eq!(app.report_of(sid, "undelivered", &query).await, 204, "{query}");
+        assert_eq!(app.deliveries().await, ["untold"]);
+    }
+    assert_eq!(app.reports().await, NOTHING);
+    assert_eq!(app.report_of(&sent.sid, "undelivered", &query).await, 204);
+    assert_eq!(app.deliveries().await, ["undelivered"]);
 }
 
 #[tokio::test]

@@ -53,6 +53,7 @@ mod scriptless;
 mod setup;
 mod shelf;
 mod spend;
+mod splits;
 mod stream;
 mod texts;
 mod threads;

@@ -18,7 +18,9 @@ use crate::app::App;
 use crate::clock::Clock;
 use crate::conversation::prompt::{Message, ModelRequest};
 use crate::conversation::spending::Prices;
-use crate::conversation::transcript::{Address, ChannelKind, MediaKind, PhoneNumber, Received, Via};
+use crate::conversation::transcript::{
+    Address, ChannelKind, FieldAuthority, MediaKind, PhoneNumber, Received, Via,
+};
 use crate::engine::{Codes, SmsReactions};
 use crate::llm::Model;
 use crate::llm::scripted::Scripted;
@@ -230,6 +232,7 @@ fn received(from: &PhoneNumber, text: &TextEntry, number: usize, at: Timestamp) 
         body: text.text.clone(),
         media: Vec::new(),
         via: Via::Webhook,
+        authority: FieldAuthority::Certain,
         carrier_word: None,
         provider_at: at,
         received_at: at,

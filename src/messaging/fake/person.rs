@@ -51,7 +51,7 @@ impl InboundForm {
         self
     }
 
-    /// How long the message list does not show it yet.
+    /// How long neither the message list nor the message itself shows it yet.
     pub fn listed_after(mut self, time: SignedDuration) -> Self {
         self.listed_after = time;
         self

@@ -169,8 +169,9 @@ impl FakeTwilio {
 
     fn one(&self, path: &str) -> Result<(u16, Value), Refusal> {
         let sid = path.strip_prefix("Messages/").and_then(|path| path.strip_suffix(".json"));
-        let state = self.state();
-        let found = state.messages.iter().find(|message| Some(message.sid.as_str()) == sid);
+        let (state, now) = (self.state(), self.clock.now());
+        let is_shown = |message: &&Message| message.listed_at <= now;
+        let found = state.messages.iter().filter(is_shown).find(|message| Some(message.sid.as_str()) == sid);
         found.map(|message| (200, self.resource(message))).ok_or((404, 20404))
     }
 

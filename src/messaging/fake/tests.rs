@@ -14,6 +14,7 @@ use crate::http::Http;
 use crate::messaging::signature::{Body, Claim, SIGNATURE_HEADER, Verifier, signed_url};
 use crate::messaging::twilio::{Sender, Twilio};
 use crate::messaging::{Accepted, Channel, Outgoing, SendError};
+use crate::store::callbacks::CallbackWord;
 
 const OURS: &str = "+15550100000";
 const ADA: &str = "+15550100001";
@@ -47,6 +48,7 @@ fn outgoing(id: i64, body: &str) -> Outgoing {
         from: Address::new(OURS),
         body: body.into(),
         media: vec![],
+        word: CallbackWord::stored("0123"),
     }
 }
 
@@ -93,7 +95,7 @@ async fn a_text_is_taken_kept_and_announced() {
         from: Address::new(OURS),
         body: "Added Dune.".into(),
         media: vec![],
-        callback: Some("https://sms.example/webhook/twilio/status?out=7&n=1".into()),
+        callback: Some("https://sms.example/webhook/twilio/status?out=7&n=1&word=0123".into()),
         accepted_at: at,
     };
     assert_eq!(announced.recv().await.unwrap(), sent);
@@ -281,7 +283,7 @@ async fn a_status_callback_is_signed_and_moves_the_message_on() {
     for delivery in [Delivery::Sent, Delivery::Undelivered(30003)] {
         let request = world.carrier.status_callback(&sent, delivery).unwrap().unwrap();
         check_signed(&request);
-        assert_eq!(request.uri(), "https://sms.example/webhook/twilio/status?out=7&n=1");
+        assert_eq!(request.uri(), "https://sms.example/webhook/twilio/status?out=7&n=1&word=0123");
     }
     let resource = get(&world, &format!("Messages/{sid}.json")).await;
     assert_eq!(

@@ -14,8 +14,8 @@ use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
 use crate::conversation::spending::{Charge, Tokens};
 use crate::conversation::stream::Part;
 use crate::conversation::transcript::{
-    Address, Arguments, Brain, CallFailure, CallResult, CallState, ChannelKind, ConversationId, Media,
-    MediaKind, PhoneNumber, Received, Stop, Tier, TurnId, UserId, Via,
+    Address, Arguments, Brain, CallFailure, CallResult, CallState, ChannelKind, ConversationId,
+    FieldAuthority, Media, MediaKind, PhoneNumber, Received, Stop, Tier, TurnId, UserId, Via,
 };
 use crate::conversation::turn::Failure;
 use crate::store::agenda::{self, Todo};
@@ -118,6 +118,7 @@ fn texts(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, crate::conversa
         body: "find the walrus".into(),
         media: vec![Media { url: "https://walrus.invalid".into(), content_type: "image/png".into() }],
         via: Via::Webhook,
+        authority: FieldAuthority::Certain,
         provider_at: now,
         received_at: now,
         carrier_word: None,

@@ -20,7 +20,7 @@ use super::users::Person;
 use super::{unavailable, users};
 use crate::conversation::lifecycle;
 use crate::conversation::transcript::{
-    Address, ChannelKind, EventId, Received, Status, TurnId, User, UserId, Via,
+    Address, ChannelKind, EventId, FieldAuthority, Received, Status, TurnId, User, UserId, Via,
 };
 use crate::conversation::triage::Wants;
 use crate::store::answers::{self, Answer, Did, Progress};
@@ -259,6 +259,7 @@ async fn take_in(console: &Console, caller: Caller, user: &User, new: New) -> Re
         body: new.text,
         media: Vec::new(),
         via: Via::Local,
+        authority: FieldAuthority::Certain,
         carrier_word: None,
         provider_at: now,
         received_at: now,

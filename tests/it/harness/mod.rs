@@ -30,7 +30,7 @@ use dialarr::conversation::lifecycle::Lifecycle;
 use dialarr::conversation::naming::Name;
 use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::transcript::{
-    Address, ChannelKind, PhoneNumber, Received, Rights, Role, Status, Via,
+    Address, ChannelKind, FieldAuthority, PhoneNumber, Received, Rights, Role, Status, Via,
 };
 use dialarr::engine;
 use dialarr::engine::Settings;
@@ -40,7 +40,7 @@ use dialarr::llm::scripted::{Line, Scripted};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::messaging::signature::Verifier;
 use dialarr::response_budget::ResponseBudget;
-use dialarr::simulation::Peers;
+use dialarr::simulation::{ACCOUNT, Peers};
 use dialarr::store::audit::By;
 use dialarr::store::db::Db;
 use dialarr::store::users::{self, Newcomer};
@@ -203,6 +203,7 @@ impl TestApp {
             body: body.to_owned(),
             media: Vec::new(),
             via: Via::Local,
+            authority: FieldAuthority::Certain,
             carrier_word: None,
             provider_at: now,
             received_at: now,
@@ -356,7 +357,11 @@ impl World {
         }
         if let Some(tokens) = &setup.tokens {
             let verifier = Verifier { tokens: tokens.clone(), shared_keys: BTreeMap::new() };
-            blueprint.trust = Some(Arc::new(web::Trust { verifier, public_url: setup.public_url.clone() }));
+            blueprint.trust = Some(Arc::new(web::Trust {
+                verifier,
+                public_url: setup.public_url.clone(),
+                account_sid: ACCOUNT.to_owned(),
+            }));
         }
         if let Some(four_k) = &setup.four_k {
             let client = Radarr::new(

@@ -6,6 +6,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use dialarr::messaging::fake::{Delivery, SentText};
 use dialarr::messaging::signature::{SIGNATURE_HEADER, sign};
+use dialarr::simulation::ACCOUNT;
 use dialarr::web;
 use futures_util::StreamExt;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST};
@@ -29,12 +30,21 @@ pub(crate) struct Form {
     signed_for: String,
 }
 
-/// The fields of a text by Ann.
-pub(crate) const TEXT: [(&str, &str); 4] = [
-    ("MessageSid", "SM00000000000000000000000000000001"),
-    ("From", super::ANN),
-    ("To", "+15550100000"),
+const SID: &str = "SM00000000000000000000000000000001";
+
+/// The fields that are in every text, as Ann sends it.
+pub(crate) const TEXT: [(&str, &str); 11] = [
+    ("AccountSid", ACCOUNT),
+    ("ApiVersion", "2010-04-01"),
     ("Body", "hello"),
+    ("From", super::ANN),
+    ("MessageSid", SID),
+    ("NumMedia", "0"),
+    ("NumSegments", "1"),
+    ("SmsMessageSid", SID),
+    ("SmsSid", SID),
+    ("SmsStatus", "received"),
+    ("To", "+15550100000"),
 ];
 
 impl Form {
@@ -57,6 +67,12 @@ impl Form {
         self = self.without(field);
         self.fields.push((field.to_owned(), value.to_owned()));
         self
+    }
+
+    /// Another text, by its number.
+    pub(crate) fn number(self, number: u32) -> Self {
+        let sid = format!("SM{number:032x}");
+        ["MessageSid", "SmsMessageSid", "SmsSid"].iter().fold(self, |form, name| form.set(name, &sid))
     }
 
     pub(crate) fn signed_with(self, token: &'static str) -> Self {
@@ -122,11 +138,20 @@ impl TestApp {
         self.status_of(self.twilio().status_callback(text, delivery).unwrap().unwrap()).await
     }
 
-    /// A signed report for any SID.
+    /// A signed report of a text to Ann, by the id and to the address of one's choice.
     pub(crate) async fn report_of(&self, sid: &str, status: &str, query: &str) -> u16 {
         let target = format!("/webhook/twilio/status?{query}");
-        let form = Form::of(&[("MessageSid", sid), ("MessageStatus", status)])
-            .signed_for(&format!("{PUBLIC_URL}{target}"));
+        let fields = [
+            ("AccountSid", ACCOUNT),
+            ("ApiVersion", "2010-04-01"),
+            ("From", "+15550100000"),
+            ("MessageSid", sid),
+            ("MessageStatus", status),
+            ("SmsSid", sid),
+            ("SmsStatus", status),
+            ("To", super::ANN),
+        ];
+        let form = Form::of(&fields).signed_for(&format!("{PUBLIC_URL}{target}"));
         let mut request = form.request();
         *request.uri_mut() = target.parse().unwrap();
         self.status_of(request).await

@@ -1,0 +1,83 @@
+//! Comparison of an ambiguous text with the carrier's own record of it.
+
+use super::transcript::{Address, FieldAuthority};
+
+/// The fields of a text by which it may act.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextFields {
+    pub from: Address,
+    pub to: Address,
+    pub body: String,
+    pub media_count: usize,
+}
+
+impl TextFields {
+    /// Whether both are the same text. Blanks around the body do not count: they change no meaning.
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        self.from.is_same_party(&other.from)
+            && self.to.is_same_party(&other.to)
+            && self.body.trim() == other.body.trim()
+            && self.media_count == other.media_count
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerificationOutcome {
+    /// The record agrees.
+    Agreed,
+    /// The record is of another text: the fields were put together anew.
+    Differed,
+    /// The carrier has no text with this id.
+    NotFound,
+    /// The record could not be read.
+    Failed,
+}
+
+impl VerificationOutcome {
+    pub fn authority(self) -> FieldAuthority {
+        match self {
+            Self::Agreed => FieldAuthority::Verified,
+            Self::Differed | Self::NotFound | Self::Failed => FieldAuthority::Unverified,
+        }
+    }
+
+    /// The label of the outcome in metrics.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Agreed => "agreed",
+            Self::Differed => "differed",
+            Self::NotFound => "not_found",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields() -> TextFields {
+        TextFields {
+            from: Address::new("+15550100002"),
+            to: Address::new("+15550100000"),
+            body: "yes".into(),
+            media_count: 0,
+        }
+    }
+
+    #[test]
+    fn a_record_agrees_in_sender_recipient_body_and_media_count() {
+        let same =
+            TextFields { from: Address::new("whatsapp:+15550100002"), body: " yes\n".into(), ..fields() };
+        assert!(fields().agrees_with(&same));
+        let others = [
+            TextFields { from: Address::new("+15550100003"), ..fields() },
+            TextFields { to: Address::new("+15550100009"), ..fields() },
+            TextFields { body: "yesno".into(), ..fields() },
+            TextFields { media_count: 1, ..fields() },
+        ];
+        for other in others {
+            assert!(!fields().agrees_with(&other), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Verification of an ambiguous text by the carrier's own record, before the text may act.
+
+use std::time::Duration;
+
+use super::Engine;
+use crate::conversation::transcript::EventId;
+use crate::conversation::verification::{TextFields, VerificationOutcome};
+use crate::messaging::{Channel, LookError};
+use crate::store::db::DbError;
+use crate::store::ledger;
+
+/// Pause before a record that is missing is asked for once more: it may be younger than the request to us.
+const SECOND_LOOK: Duration = Duration::from_secs(2);
+
+impl Engine {
+    /// Compares a text with the carrier's record and commits the outcome. Nothing acts upon it before.
+    pub(super) async fn verify(&self, event: EventId) -> Result<(), DbError> {
+        let parts = &self.0.parts;
+        let claimed = parts.db.read(move |conn| ledger::claimed_fields(conn, event)).await?;
+        let Some((id, fields)) = claimed else { return Ok(()) };
+        let outcome = match &parts.carrier {
+            Some(carrier) => self.compare(carrier.as_ref(), &id, &fields).await,
+            None => VerificationOutcome::Failed,
+        };
+        let now = self.now();
+        parts.db.write(move |conn| ledger::settle_authority(conn, event, outcome, now)).await?;
+        parts.metrics.text_verified(outcome);
+        tracing::info!(%event, ?outcome, "an ambiguous text was compared with the carrier's record");
+        Ok(())
+    }
+
+    async fn compare(&self, carrier: &dyn Channel, id: &str, fields: &TextFields) -> VerificationOutcome {
+        match self.fetch_record(carrier, id).await {
+            Ok(Some(record)) if fields.agrees_with(&record) => VerificationOutcome::Agreed,
+            Ok(Some(_)) => VerificationOutcome::Differed,
+            Ok(None) => VerificationOutcome::NotFound,
+            Err(error) => {
+                tracing::warn!(%error, "the carrier's record of a text could not be read");
+                VerificationOutcome::Failed
+            }
+        }
+    }
+
+    async fn fetch_record(&self, carrier: &dyn Channel, id: &str) -> Result<Option<TextFields>, LookError> {
+        let record = carrier.fetch_received(id).await?;
+        if record.is_some() {
+            return Ok(record);
+        }
+        self.0.parts.clock.sleep(SECOND_LOOK).await;
+        carrier.fetch_received(id).await
+    }
+}

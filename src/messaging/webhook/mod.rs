@@ -1,0 +1,15 @@
+//! Twilio's requests as typed values. The signature covers names and values written one after the other, not where one
+//! ends and the next begins: the same signature holds for every other split of the same characters. So each name and
+//! value is checked against Twilio's documentation before anything is read.
+
+mod fields;
+mod report;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use fields::is_sid;
+pub use fields::{Form, FormFault};
+pub use report::{CallbackQuery, parse_report};
+pub use text::parse_text;

@@ -1,0 +1,79 @@
+//! A status callback: what Twilio reports of a message that it took from us.
+
+use std::str::FromStr;
+
+use super::fields::FieldShape::{Address as AddressOf, Digits, Sid, Text, Version, Word};
+use super::fields::{CheckedFields, DocumentedField, Form, FormFault, always, sometimes};
+use crate::conversation::transcript::{Address, OutboxId};
+use crate::store::callbacks::{CallbackKey, CallbackWord};
+use crate::store::deliveries::Report;
+
+/// What Twilio documents of a status callback:
+/// <https://www.twilio.com/docs/messaging/guides/track-outbound-message-status>, with the fields of channels.
+pub(super) const REPORT_FIELDS: [DocumentedField; 16] = [
+    always("AccountSid", Sid),
+    always("ApiVersion", Version),
+    always("MessageSid", Sid),
+    always("MessageStatus", Word),
+    always("SmsSid", Sid),
+    always("SmsStatus", Word),
+    always("To", AddressOf),
+    sometimes("ChannelInstallSid", Sid),
+    sometimes("ChannelPrefix", Text),
+    sometimes("ChannelStatusMessage", Text),
+    sometimes("ChannelToAddress", Text),
+    sometimes("ErrorCode", Digits),
+    sometimes("EventType", Word),
+    sometimes("From", AddressOf),
+    sometimes("MessagingServiceSid", Sid),
+    sometimes("RawDlrDoneDate", Digits),
+];
+
+/// The query of a callback's address: which attempt at which message it is for, and the random word of that message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallbackQuery(Option<CallbackKey>);
+
+impl CallbackQuery {
+    /// Parses a query as we write it into the address, and in no other form: the border between the address and the
+    /// fields is not signed either.
+    pub fn from_query(query: &str) -> Self {
+        Self(parse_key(query).filter(|key| key.to_query() == query))
+    }
+}
+
+fn parse_key(query: &str) -> Option<CallbackKey> {
+    let mut pairs = query.split('&').map(|pair| pair.split_once('='));
+    let mut value =
+        |name: &str| pairs.next().flatten().filter(|(key, _)| *key == name).map(|(_, value)| value);
+    Some(CallbackKey {
+        outbox: OutboxId(parse_number(value("out")?)?),
+        attempt: parse_number(value("n")?)?,
+        word: CallbackWord::stored(value("word")?),
+    })
+}
+
+fn parse_number<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+/// Parses a status callback that came to an address with this query.
+pub fn parse_report(form: &Form, query: CallbackQuery, account_sid: &str) -> Result<Report, FormFault> {
+    let fields = CheckedFields::from_form(form, &REPORT_FIELDS, account_sid)?;
+    if fields.has("NumMedia") || fields.has("Body") {
+        return Err(FormFault::WrongRoute);
+    }
+    let hides = |text: &str| text != "ErrorCode" && text.contains("ErrorCode");
+    if fields.iter().any(|(name, value)| hides(name) || value.contains("ErrorCode")) {
+        return Err(FormFault::HiddenField);
+    }
+    let (sid, status) = (fields.required("MessageSid")?, fields.required("MessageStatus")?);
+    fields.check_equal("SmsSid", sid)?;
+    fields.check_equal("SmsStatus", status)?;
+    Ok(Report {
+        sid: sid.to_owned(),
+        status: status.to_owned(),
+        key: query.0,
+        to: Address::new(fields.required("To")?),
+        error_code: fields.get("ErrorCode").and_then(parse_number),
+    })
+}

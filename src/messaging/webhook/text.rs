@@ -1,0 +1,164 @@
+//! A person's text, from the request by which Twilio brings it.
+
+use jiff::Timestamp;
+
+use super::fields::FieldShape::{Address as AddressOf, Count, Digits, OneOf, Sid, Text, Url, Version, Word};
+use super::fields::{CheckedFields, DocumentedField, FieldPresence, Form, FormFault, always, sometimes};
+use crate::conversation::transcript::{Address, ChannelKind, FieldAuthority, Media, OptWord, Received, Via};
+
+/// Twilio brings at most this many.
+pub(super) const MAX_MEDIA: usize = 10;
+/// Of each medium there is one field of either name, with its number behind it.
+const MEDIA_NAMES: [&str; 2] = ["MediaUrl", "MediaContentType"];
+
+/// What Twilio documents of an inbound message:
+/// <https://www.twilio.com/docs/messaging/guides/webhook-request>, with the fields of WhatsApp, Advanced Opt-Out and
+/// the fallback address. The media fields, which have numbers, are apart.
+pub(super) const TEXT_FIELDS: [DocumentedField; 57] = [
+    always("AccountSid", Sid),
+    always("ApiVersion", Version),
+    always("Body", Text),
+    always("From", AddressOf),
+    always("MessageSid", Sid),
+    always("NumMedia", Count),
+    always("NumSegments", Count),
+    always("SmsMessageSid", Sid),
+    always("SmsSid", Sid),
+    always("SmsStatus", OneOf(&["received", "receiving"])),
+    always("To", AddressOf),
+    sometimes("AddOns", Text),
+    sometimes("Address", Text),
+    sometimes("ButtonPayload", Text),
+    sometimes("ButtonText", Text),
+    sometimes("ButtonType", Text),
+    sometimes("ChannelInstallSid", Sid),
+    sometimes("ChannelMetadata", Text),
+    sometimes("ChannelPrefix", Text),
+    sometimes("ChannelToAddress", Text),
+    sometimes("ErrorCode", Digits),
+    sometimes("ErrorUrl", Url),
+    sometimes("EventType", Word),
+    sometimes("ExternalUserId", Text),
+    sometimes("Forwarded", OneOf(&["true", "false"])),
+    sometimes("FrequentlyForwarded", OneOf(&["true", "false"])),
+    sometimes("FromCity", Text),
+    sometimes("FromCountry", Text),
+    sometimes("FromState", Text),
+    sometimes("FromZip", Text),
+    sometimes("InteractiveData", Text),
+    sometimes("Label", Text),
+    sometimes("Latitude", Text),
+    sometimes("ListId", Text),
+    sometimes("ListTitle", Text),
+    sometimes("Longitude", Text),
+    sometimes("MessageType", Word),
+    sometimes("MessagingServiceSid", Sid),
+    sometimes("OptOutType", OneOf(&["STOP", "START", "HELP"])),
+    sometimes("OriginalRepliedMessageSender", AddressOf),
+    sometimes("OriginalRepliedMessageSid", Sid),
+    sometimes("ProfileName", Text),
+    sometimes("ReferralBody", Text),
+    sometimes("ReferralCtwaClid", Text),
+    sometimes("ReferralHeadline", Text),
+    sometimes("ReferralMediaContentType", Text),
+    sometimes("ReferralMediaId", Text),
+    sometimes("ReferralMediaUrl", Text),
+    sometimes("ReferralNumMedia", Count),
+    sometimes("ReferralSourceId", Text),
+    sometimes("ReferralSourceType", Text),
+    sometimes("ReferralSourceUrl", Text),
+    sometimes("ToCity", Text),
+    sometimes("ToCountry", Text),
+    sometimes("ToState", Text),
+    sometimes("ToZip", Text),
+    sometimes("WaId", Text),
+];
+
+/// Parses the form of a text to us. `now` is the time of its arrival.
+pub fn parse_text(form: &Form, account_sid: &str, now: Timestamp) -> Result<Received, FormFault> {
+    let fields = CheckedFields::from_form(form, &TEXT_FIELDS, account_sid)?;
+    if fields.has("MessageStatus") {
+        return Err(FormFault::WrongRoute);
+    }
+    let external_id = fields.required("MessageSid")?;
+    for name in ["SmsMessageSid", "SmsSid"] {
+        fields.check_equal(name, external_id)?;
+    }
+    let from = Address::new(fields.required("From")?);
+    let media = parse_media(&fields)?;
+    // Twilio says what went wrong with the first URL only when it calls the second.
+    let by_fallback = fields.has("ErrorUrl") || fields.has("ErrorCode");
+    Ok(Received {
+        channel: ChannelKind::Twilio,
+        external_id: external_id.to_owned(),
+        from: from.phone().map_err(|_| FormFault::WrongShape)?,
+        to: Address::new(fields.required("To")?),
+        // SQLite and C libraries around it end a text at a NUL.
+        body: fields.get("Body").unwrap_or_default().replace('\0', "\u{fffd}"),
+        media,
+        via: if by_fallback { Via::Fallback } else { Via::Webhook },
+        carrier_word: parse_opt_out_type(&fields),
+        authority: if is_ambiguous(&fields) { FieldAuthority::Ambiguous } else { FieldAuthority::Certain },
+        provider_at: now,
+        received_at: now,
+    })
+}
+
+/// Whether the same characters could have been signed as other fields that Twilio documents: if so, the carrier's own
+/// record decides before the text may act.
+fn is_ambiguous(fields: &CheckedFields<'_>) -> bool {
+    let undocumented = fields.iter().any(|(name, _)| !is_documented(name));
+    let hides_a_name = fields.iter().any(|(_, value)| contains_documented_name(value));
+    let mut constant = TEXT_FIELDS.iter().filter(|field| field.presence == FieldPresence::Always);
+    let lacks_a_constant = constant.any(|field| !fields.has(field.name));
+    // What stands between the body and the next field of every text may be the end of the body.
+    let cuts_the_body = fields.iter().any(|(name, _)| "Body" < name && name < "From");
+    undocumented || hides_a_name || lacks_a_constant || cuts_the_body
+}
+
+fn is_documented(name: &str) -> bool {
+    TEXT_FIELDS.iter().any(|field| field.name == name) || media_index(name).is_some()
+}
+
+fn contains_documented_name(value: &str) -> bool {
+    let names = TEXT_FIELDS.iter().map(|field| field.name).chain(MEDIA_NAMES);
+    // The shortest name has two characters.
+    value.len() > 1 && names.into_iter().any(|name| value.contains(name))
+}
+
+/// Which medium a field is about, if it is about one.
+fn media_index(name: &str) -> Option<usize> {
+    let number = MEDIA_NAMES.iter().find_map(|stem| name.strip_prefix(stem))?;
+    let one_digit = matches!(number.as_bytes(), [b'0'..=b'9']);
+    if one_digit { number.parse().ok() } else { None }
+}
+
+/// The media of a text: exactly as many as it announces.
+fn parse_media(fields: &CheckedFields<'_>) -> Result<Vec<Media>, FormFault> {
+    let count = fields.required("NumMedia")?.parse().map_err(|_| FormFault::WrongShape)?;
+    let named = fields.iter().filter(|(name, _)| media_index(name).is_some()).count();
+    if count > MAX_MEDIA || named != MEDIA_NAMES.len() * count {
+        return Err(FormFault::WrongMedia);
+    }
+    (0..count)
+        .map(|index| {
+            let url = fields.get(&format!("MediaUrl{index}")).ok_or(FormFault::WrongMedia)?;
+            let content_type = fields.get(&format!("MediaContentType{index}")).unwrap_or_default();
+            if !Url.matches(url) {
+                return Err(FormFault::WrongShape);
+            }
+            Ok(Media { url: url.to_owned(), content_type: content_type.to_owned() })
+        })
+        .collect()
+}
+
+/// What Twilio took the text for, in any language: told by numbers with its Advanced Opt-Out
+/// (<https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out>).
+fn parse_opt_out_type(fields: &CheckedFields<'_>) -> Option<OptWord> {
+    match fields.get("OptOutType")? {
+        "STOP" => Some(OptWord::Out),
+        "START" => Some(OptWord::In),
+        "HELP" => Some(OptWord::Help),
+        _ => None,
+    }
+}
