@@ -5,6 +5,7 @@
 #![cfg(test)]
 
 mod checker;
+mod forgeries;
 mod mind;
 mod people;
 mod plan;

@@ -53,6 +53,8 @@ pub(crate) enum Act {
     LosesRights(&'static str),
     /// A title gets another size behind everyone's back.
     Grows,
+    /// Somebody's recorded text is brought as one of the admin's that says this.
+    Forged(&'static str),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +105,7 @@ impl Plan {
         plan.add_crashes(&mut rng, end);
         plan.add_changes(&mut rng, end, people);
         plan.add_household(&mut Rng::of(seed, "household"), end);
+        plan.add_forgeries(&mut Rng::of(seed, "forgeries"), end);
         plan.acts.sort_by_key(|(at, _)| *at);
         plan
     }
@@ -144,6 +147,16 @@ impl Plan {
 }
 
 impl Plan {
+    /// Recorded texts, put together anew. From a source of its own too.
+    fn add_forgeries(&mut self, rng: &mut Rng, end: u64) {
+        if rng.percent(30) {
+            for _ in 0..rng.within(1, 4) {
+                let body = rng.one_of(&["yes", "YES 47", "yes", "approve 0000", "pause", "STOP", "START"]);
+                self.acts.push((rng.within(1_000, end + 20_000), Act::Forged(body)));
+            }
+        }
+    }
+
     /// Strangers, wishes and pauses. From a source of its own, so that older schedules stay what they were besides.
     fn add_household(&mut self, rng: &mut Rng, end: u64) {
         let says = |plan: &mut Self, at: u64, from, body: &str| {

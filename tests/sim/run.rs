@@ -10,6 +10,7 @@ use dialarr::store::audit::By;
 use dialarr::store::household;
 
 use crate::checker;
+use crate::forgeries;
 use crate::people;
 use crate::plan::{ANN, Act, Plan, Stop, Way};
 use crate::records::{Records, word};
@@ -131,6 +132,7 @@ impl Stage {
                     self.lost_rights.push((who, self.world.now().as_millisecond()));
                 }
             }
+            Act::Forged(body) => forgeries::bring(&self.world, body),
             Act::Grows => self.world.peers.radarr.edit(1, |dune| dune.size_bytes = 30_000_000_000),
         }
     }

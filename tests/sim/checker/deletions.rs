@@ -88,6 +88,8 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
     let received = number(&yes, "received_at");
     evidence.expect(number(&yes, "user_id") == user, || format!("I4 another's yes: {yes} for {call}"));
     evidence.expect(word(&yes, "via") == "webhook", || format!("I4 a yes that does not count: {yes}"));
+    let certain = matches!(word(&yes, "authority"), "certain" | "verified");
+    evidence.expect(certain, || format!("I4 a yes that could be another text: {yes}"));
     let to_user = |text: &&Value| number(text, "user_id") == user;
     let said = |text: &&Value| !matches!(word(text, "state"), "failed" | "suppressed");
     let prompts =

@@ -58,6 +58,7 @@ pub(crate) fn check(
     let seen = world.seen.lock().unwrap().clone();
     let mut evidence = Evidence { records, seen: &seen, lost_rights, broken: Vec::new() };
     admissions(&mut evidence, world);
+    forgeries(&mut evidence, world);
     outcomes(&mut evidence);
     turns(&mut evidence);
     model(&mut evidence, world);
@@ -71,7 +72,9 @@ pub(crate) fn check(
     let secrets = format!("{records:?}").contains(SECRET);
     evidence.expect(!secrets, || "I13 a row holds a secret".to_owned());
     let broken = evidence.broken;
-    (broken, tally(records, &seen))
+    let mut tally = tally(records, &seen);
+    tally.0.push(("forged", forged(records, world).count()));
+    (broken, tally)
 }
 
 /// I1: every text that the carrier took is admitted, once.
@@ -84,6 +87,33 @@ fn admissions(evidence: &mut Evidence<'_>, world: &World) {
     for sid in world.acknowledged.lock().unwrap().iter() {
         let known = records.events.iter().any(|event| word(event, "external_id") == sid);
         evidence.expect(known, || format!("I1 {sid} was acknowledged and not kept"));
+    }
+}
+
+/// Texts that came by the webhook and that nobody sent.
+fn forged<'a>(records: &'a Records, world: &World) -> impl Iterator<Item = &'a Value> {
+    let sent_in = world.sent_in.lock().unwrap().clone();
+    let by_webhook = |event: &&Value| matches!(word(event, "via"), "webhook" | "fallback");
+    let unsent = move |event: &&Value| !sent_in.contains(word(event, "external_id"));
+    records.events.iter().filter(by_webhook).filter(unsent)
+}
+
+/// I16: a recorded text that is put together anew confirms nothing, orders nothing, and changes no opt-out.
+fn forgeries(evidence: &mut Evidence<'_>, world: &World) {
+    let records = evidence.records;
+    for event in forged(records, world) {
+        let unknown = matches!(word(event, "authority"), "ambiguous" | "unverified");
+        evidence.expect(unknown, || format!("I16 a forged text counts: {event}"));
+        let confirms = records.calls.iter().any(|call| call["confirmed_by"] == event["id"]);
+        evidence.expect(!confirms, || format!("I16 a forged text confirms: {event}"));
+        let opts = matches!(word(event, "outcome_reason"), "opt_out" | "opted_in");
+        evidence.expect(!opts, || format!("I16 a forged text changes an opt-out: {event}"));
+        let turn = records.turns.iter().find(|turn| turn["id"] == event["turn_id"]);
+        let orders = turn.is_some_and(|turn| {
+            records.pauses.iter().any(|pause| pause["begun_at"] == turn["created_at"])
+                || records.approvals.iter().any(|asked| asked["settled_at"] == turn["created_at"])
+        });
+        evidence.expect(!orders, || format!("I16 a forged text orders: {event}"));
     }
 }
 
