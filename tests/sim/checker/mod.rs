@@ -98,22 +98,22 @@ fn forged<'a>(records: &'a Records, world: &World) -> impl Iterator<Item = &'a V
     records.events.iter().filter(by_webhook).filter(unsent)
 }
 
-/// I16: a recorded text that is put together anew confirms nothing, orders nothing, and changes no opt-out.
+/// I17: a recorded text that is put together anew confirms nothing, orders nothing, and changes no opt-out.
 fn forgeries(evidence: &mut Evidence<'_>, world: &World) {
     let records = evidence.records;
     for event in forged(records, world) {
         let unknown = matches!(word(event, "authority"), "ambiguous" | "unverified");
-        evidence.expect(unknown, || format!("I16 a forged text counts: {event}"));
+        evidence.expect(unknown, || format!("I17 a forged text counts: {event}"));
         let confirms = records.calls.iter().any(|call| call["confirmed_by"] == event["id"]);
-        evidence.expect(!confirms, || format!("I16 a forged text confirms: {event}"));
+        evidence.expect(!confirms, || format!("I17 a forged text confirms: {event}"));
         let opts = matches!(word(event, "outcome_reason"), "opt_out" | "opted_in");
-        evidence.expect(!opts, || format!("I16 a forged text changes an opt-out: {event}"));
+        evidence.expect(!opts, || format!("I17 a forged text changes an opt-out: {event}"));
         let turn = records.turns.iter().find(|turn| turn["id"] == event["turn_id"]);
         let orders = turn.is_some_and(|turn| {
             records.pauses.iter().any(|pause| pause["begun_at"] == turn["created_at"])
                 || records.approvals.iter().any(|asked| asked["settled_at"] == turn["created_at"])
         });
-        evidence.expect(!orders, || format!("I16 a forged text orders: {event}"));
+        evidence.expect(!orders, || format!("I17 a forged text orders: {event}"));
     }
 }
 
