@@ -51,6 +51,8 @@ impl Refusal {
         match self {
             Self::NoAccount => "no_account",
             Self::TooLarge => "too_large",
+            Self::TooSlow => "too_slow",
+            Self::Displaced => "displaced",
             Self::Unsigned => "unsigned",
             Self::NoForm => "no_form",
             Self::Malformed(fault) => fault.label(),

@@ -32,7 +32,7 @@ use crate::store::{Conn, calls, conversations as talks, ended_question, history,
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
-const EVERYWHERE: [&str; 29] = [
+const EVERYWHERE: [&str; 30] = [
     "agent_responses.keywords",
     "agent_responses.response_text",
     "agent_responses.summary",
