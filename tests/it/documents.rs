@@ -7,6 +7,7 @@ use std::path::Path;
 
 use dialarr::conversation::spending::Tokens;
 use dialarr::conversation::transcript::{Brain, ChannelKind};
+use dialarr::conversation::verification::VerificationOutcome;
 use dialarr::conversation::way::Way;
 use dialarr::metrics::Metrics;
 use dialarr::store::account::{Account, CallEnd, Ended};
@@ -105,6 +106,8 @@ fn samples() -> BTreeMap<String, BTreeSet<String>> {
     metrics.model_answered(Brain::Model, Some(Tokens { input: 1, cached: 1, output: 1 }));
     metrics.model_tried_again();
     metrics.webhook_answered("/health".to_owned(), 200);
+    metrics.webhook_refused("texts", "odd_name");
+    metrics.text_verified(VerificationOutcome::Agreed);
     let none = Queue { length: 0, oldest: None };
     let backlog = Backlog { waiting: none, unsent: none, live: 0, assistant: Assistant::AtWork };
     let told = metrics.render(&backlog, now).unwrap();

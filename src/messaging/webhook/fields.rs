@@ -55,7 +55,7 @@ pub(super) enum FieldShape {
     Sid,
     /// A number or the name of a sender, perhaps after a channel: `whatsapp:+15550100123`.
     Address,
-    /// A whole number of one or two digits, without a leading zero.
+    /// A whole number of at most four digits, without a leading zero.
     Count,
     /// Digits alone: an error code, a time of a carrier.
     Digits,
@@ -188,7 +188,7 @@ fn is_address(value: &str) -> bool {
 }
 
 fn is_count(value: &str) -> bool {
-    let digits = matches!(value.len(), 1 | 2) && value.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = (1..=4).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_digit());
     digits && (value == "0" || !value.starts_with('0'))
 }
 
