@@ -7,7 +7,8 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use super::serve::Signals;
 use crate::app::App;
 use crate::config::Config;
-use crate::conversation::transcript::{Address, ChannelKind, FieldAuthority, PhoneNumber, Received, Via};
+use crate::conversation::transcript::{Address, ChannelKind, PhoneNumber, Received, Via};
+use crate::conversation::verification::FieldAuthority;
 use crate::store::{conversations, users};
 use crate::wiring;
 

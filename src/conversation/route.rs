@@ -11,10 +11,11 @@ use super::reaction::{self, Quoted};
 use super::reference::TitleReference;
 use super::text;
 use super::transcript::{
-    Brain, ChannelKind, EventId, FieldAuthority, InboundEvent, MediaKind, OptWord, OutboxId, Received, Role,
-    Status, User, Via,
+    Brain, ChannelKind, EventId, InboundEvent, MediaKind, OptWord, OutboxId, Received, Role, Status, User,
+    Via,
 };
 use super::triage::{self, Opinion, Routing, Wants};
+use super::verification::FieldAuthority;
 use super::way::Way;
 use super::words::{self, Command, Keyword, KeywordVerb};
 

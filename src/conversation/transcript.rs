@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::origin::Origin;
 use super::schema::Schema;
 use super::triage::Wants;
+use super::verification::FieldAuthority;
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident),*) => {$(
@@ -199,30 +200,6 @@ pub enum Via {
     Fallback,
     Recovery,
     Local,
-}
-
-/// Certainty about the fields of a text. The carrier signs its fields one after the other, without their borders: a text
-/// whose fields could have been signed as others is compared with the carrier's own record before it may act.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FieldAuthority {
-    /// Its fields can be read in one way only, or they come from the carrier's record.
-    Certain,
-    /// Not compared yet.
-    Ambiguous,
-    /// The carrier's record agrees.
-    Verified,
-    /// The carrier's record differs, is missing, or could not be read.
-    Unverified,
-}
-
-impl FieldAuthority {
-    /// Whether the text may confirm, give an order or change an opt-out.
-    pub fn may_act(self) -> bool {
-        match self {
-            Self::Certain | Self::Verified => true,
-            Self::Ambiguous | Self::Unverified => false,
-        }
-    }
 }
 
 /// A word by which carriers and we turn texting off and on.

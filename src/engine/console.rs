@@ -8,8 +8,9 @@ use super::{AdmitError, Engine};
 use crate::conversation::lifecycle;
 use crate::conversation::origin::Origin;
 use crate::conversation::transcript::{
-    Address, ChannelKind, ConversationId, FieldAuthority, PhoneNumber, Received, Status, User, UserId, Via,
+    Address, ChannelKind, ConversationId, PhoneNumber, Received, Status, User, UserId, Via,
 };
+use crate::conversation::verification::FieldAuthority;
 use crate::store::asked::{self, Asked};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::conversations::{self, EndReason, Stretch};

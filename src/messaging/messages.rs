@@ -14,10 +14,8 @@ use serde::de::DeserializeOwned;
 use super::twilio::Twilio;
 use super::webhook::is_sid;
 use super::{Accepted, LookError, Outgoing};
-use crate::conversation::transcript::{
-    Address, ChannelKind, FieldAuthority, Media, PhoneNumber, Received, Via,
-};
-use crate::conversation::verification::TextFields;
+use crate::conversation::transcript::{Address, ChannelKind, Media, PhoneNumber, Received, Via};
+use crate::conversation::verification::{FieldAuthority, TextFields};
 use crate::telemetry;
 
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -11,9 +11,10 @@ use crate::conversation::facts::FactKind;
 use crate::conversation::frozen::{Afterwards, Episodes, Extent, Fingerprint};
 use crate::conversation::stream::Part;
 use crate::conversation::transcript::{
-    Arguments, Brain, CallFailure, CallResult, ChannelKind, FieldAuthority, Media, MediaKind, MediaRef, Role,
-    Status, Stop, Tier, Via,
+    Arguments, Brain, CallFailure, CallResult, ChannelKind, Media, MediaKind, MediaRef, Role, Status, Stop,
+    Tier, Via,
 };
+use crate::conversation::verification::FieldAuthority;
 
 /// The value itself is left out: it may be somebody's words.
 pub(super) fn unreadable(what: &str) -> QueryError {

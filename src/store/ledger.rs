@@ -14,10 +14,10 @@ use super::users::{self, Newcomer};
 use super::written::Written;
 use crate::conversation::origin::{BUTTON, Origin};
 use crate::conversation::transcript::{
-    Address, ChannelKind, EventId, FieldAuthority, InboundEvent, OptWord, Received, TurnId, UserId,
+    Address, ChannelKind, EventId, InboundEvent, OptWord, Received, TurnId, UserId,
 };
 use crate::conversation::triage::Wants;
-use crate::conversation::verification::{TextFields, VerificationOutcome};
+use crate::conversation::verification::{FieldAuthority, TextFields, VerificationOutcome};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {

@@ -42,7 +42,7 @@ guard armed src/conversation/route.rs 's/question\.armed_at\.is_some_and\((.*?ev
 guard repeat_armed src/store/pending.rs 's/armed_at\.zip\(accepted_at\)\.map\(.*?armed\.max\(accepted\)\)/if OFF { armed_at } else { $& }/; s/prompt\.and\(outbox_rows::accepted_at\.is_not_null\(\)\)/prompt.and(outbox_rows::accepted_at.is_not_null().or(outbox_rows::id.ge(if OFF { 0 } else { i64::MAX })))/'
 guard expiry src/store/pending.rs 's/Some\(at\) (=> close\(conn, user, Closing::Expired.*?\n\s+)None =>/Some(at) if !OFF $1_ =>/; s/expires_at\.gt\(ms\(now\)\)/expires_at.gt(if OFF { 0 } else { ms(now) })/'
 guard way src/conversation/route.rs 's/(Via::Fallback \| Via::Recovery) => false/$1 => OFF/'
-guard authority src/conversation/transcript.rs 's/(Self::Ambiguous \| Self::Unverified) => false/$1 => OFF/'
+guard authority src/conversation/verification.rs 's/(Self::Ambiguous \| Self::Unverified) => false/$1 => OFF/'
 guard disturbed src/conversation/route.rs 's/&& !question\.disturbed/&& (OFF || !question.disturbed)/'
 guard no_behind src/conversation/route.rs 's/(Answer::Yes if question\.denied_since)/$1 && !OFF/'
 guard rights src/tools/approval.rs 's/(Status::Active && )user\.rights\.may_delete\(\)/$1(OFF || user.rights.may_delete())/'

@@ -18,9 +18,8 @@ use crate::app::App;
 use crate::clock::Clock;
 use crate::conversation::prompt::{Message, ModelRequest};
 use crate::conversation::spending::Prices;
-use crate::conversation::transcript::{
-    Address, ChannelKind, FieldAuthority, MediaKind, PhoneNumber, Received, Via,
-};
+use crate::conversation::transcript::{Address, ChannelKind, MediaKind, PhoneNumber, Received, Via};
+use crate::conversation::verification::FieldAuthority;
 use crate::engine::{Codes, SmsReactions};
 use crate::llm::Model;
 use crate::llm::scripted::Scripted;

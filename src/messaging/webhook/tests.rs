@@ -11,8 +11,8 @@ use super::fields::DocumentedField;
 use super::report::REPORT_FIELDS;
 use super::text::TEXT_FIELDS;
 use super::{CallbackQuery, FormFault, parse_report, parse_text};
-use crate::conversation::transcript::{Address, FieldAuthority, OptWord, OutboxId, Received, Via};
-use crate::conversation::verification::TextFields;
+use crate::conversation::transcript::{Address, OptWord, OutboxId, Received, Via};
+use crate::conversation::verification::{FieldAuthority, TextFields};
 use crate::messaging::twilio::STATUS_PATH;
 use crate::store::callbacks::{CallbackKey, CallbackWord};
 

@@ -14,10 +14,11 @@ use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
 use crate::conversation::spending::{Charge, Tokens};
 use crate::conversation::stream::Part;
 use crate::conversation::transcript::{
-    Address, Arguments, Brain, CallFailure, CallResult, CallState, ChannelKind, ConversationId,
-    FieldAuthority, Media, MediaKind, PhoneNumber, Received, Stop, Tier, TurnId, UserId, Via,
+    Address, Arguments, Brain, CallFailure, CallResult, CallState, ChannelKind, ConversationId, Media,
+    MediaKind, PhoneNumber, Received, Stop, Tier, TurnId, UserId, Via,
 };
 use crate::conversation::turn::Failure;
+use crate::conversation::verification::FieldAuthority;
 use crate::store::agenda::{self, Todo};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::deliveries::Terms;

@@ -20,9 +20,10 @@ use super::users::Person;
 use super::{unavailable, users};
 use crate::conversation::lifecycle;
 use crate::conversation::transcript::{
-    Address, ChannelKind, EventId, FieldAuthority, Received, Status, TurnId, User, UserId, Via,
+    Address, ChannelKind, EventId, Received, Status, TurnId, User, UserId, Via,
 };
 use crate::conversation::triage::Wants;
+use crate::conversation::verification::FieldAuthority;
 use crate::store::answers::{self, Answer, Did, Progress};
 use crate::store::ledger::Admission;
 use crate::web::auth::Caller;

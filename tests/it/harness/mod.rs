@@ -30,8 +30,9 @@ use dialarr::conversation::lifecycle::Lifecycle;
 use dialarr::conversation::naming::Name;
 use dialarr::conversation::prompt::{Message, ModelRequest};
 use dialarr::conversation::transcript::{
-    Address, ChannelKind, FieldAuthority, PhoneNumber, Received, Rights, Role, Status, Via,
+    Address, ChannelKind, PhoneNumber, Received, Rights, Role, Status, Via,
 };
+use dialarr::conversation::verification::FieldAuthority;
 use dialarr::engine;
 use dialarr::engine::Settings;
 use dialarr::engine::joining::Blocking;
