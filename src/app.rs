@@ -9,10 +9,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::clock_watch::ClockWatch;
 use crate::config::Config;
 use crate::conversation::transcript::{Address, PhoneNumber, Received};
 use crate::doctor::checkup::Checkup;
 pub(crate) use crate::engine::Pictures;
+use crate::engine::clock_step::follow_clock_step;
 use crate::engine::{Engine, Parts, Settings};
 use crate::failpoint;
 use crate::llm::Model;
@@ -23,11 +25,12 @@ use crate::messaging::recovery::{Inbox, Next};
 use crate::messaging::twilio::Twilio;
 use crate::metrics::Metrics;
 use crate::pace::Pace;
+use crate::store::boot::{self, Downtime};
 use crate::store::db::{Db, DbError};
 use crate::store::deliveries::Terms;
 use crate::store::file_watch::log_displaced_files;
 use crate::store::users::{self, Newcomer};
-use crate::store::{Conn, QueryResult, boot};
+use crate::store::{Conn, QueryResult};
 use crate::tools::Tool;
 use crate::tools::actions::React;
 use crate::tools::details::MediaDetails;
@@ -120,6 +123,7 @@ struct Tasks {
     retries: JoinHandle<()>,
     learning: JoinHandle<()>,
     files: JoinHandle<()>,
+    watch: JoinHandle<()>,
 }
 
 impl Tasks {
@@ -131,6 +135,8 @@ impl Tasks {
         upkeep: &Upkeep,
     ) -> Result<Self, DbError> {
         let Upkeep { db, clock, stop, .. } = upkeep;
+        let watch = ClockWatch { engine: engine.clone(), db: db.clone(), clock: clock.clone() };
+        let watch = tokio::spawn(watch.run(stop.clone()));
         let relay = tokio::spawn({
             let (relay, stop) = (relay.clone(), stop.clone());
             async move { relay.run(stop).await }
@@ -142,14 +148,15 @@ impl Tasks {
             }
             Some(Missed { twilio, number }) => {
                 let too_young = pace.too_young;
-                let inbox = Inbox { twilio, number, db: db.clone(), clock: clock.clone(), too_young };
+                let (db, clock, left_waiting) = (db.clone(), clock.clone(), Arc::default());
+                let inbox = Inbox { twilio, number, db, clock, too_young, left_waiting };
                 Some(tokio::spawn(fetch_missed(inbox, engine.clone(), pace, stop.clone())))
             }
         };
         let retries = tokio::spawn(engine.clone().retry(stop.clone()));
         let learning = tokio::spawn(engine.clone().learn(stop.clone()));
         let files = tokio::spawn(log_displaced_files(db.clone(), stop.clone()));
-        Ok(Self { relay, inbox, upkeep: tokio::spawn(upkeep.clone().run()), retries, learning, files })
+        Ok(Self { relay, inbox, upkeep: tokio::spawn(upkeep.clone().run()), retries, learning, watch, files })
     }
 }
 
@@ -168,12 +175,19 @@ impl App {
         let Blueprint { db, clock, settings, embedder, admin, members, missed, .. } = blueprint;
         let checkup = Checkup::new(blueprint.config, &blueprint.library, embedder.clone(), settings.floor);
         let library = Arc::new(blueprint.library);
+        // A program that starts knows the wall clock alone.
+        clock.adopt_step();
         let now = clock.now();
         let pace = settings.pace;
         let tools = tools(&library, settings.pictures);
         let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
         let terms = Terms { confirm_for: blueprint.confirm_for, zone: settings.zone.clone() };
-        db.write(move |conn| begin(conn, admin.as_ref(), &members, now)).await?;
+        let people = settings.clone();
+        let begun = db.write(move |conn| begin(conn, (admin.as_ref(), &members), &people, now)).await?;
+        if let Downtime::Uncertain(step) = begun {
+            let behind = step.unsigned_abs().as_secs();
+            tracing::warn!(seconds = behind, "wall clock is behind the last run, time between is unknown");
+        }
         let access = Arc::new(Access::prepare(blueprint.console, &db, now).await?);
         let doorbell = Doorbell::default();
         let engine = Engine::new(Parts {
@@ -251,8 +265,8 @@ impl App {
             task.abort();
             let _ = task.await;
         }
-        // What it is at is stored as not done; the other only reads.
-        for task in [tasks.learning, tasks.files] {
+        // What each is at is stored as not done, or found by the next start; the last only reads.
+        for task in [tasks.watch, tasks.learning, tasks.files] {
             task.abort();
             let _ = task.await;
         }
@@ -285,17 +299,21 @@ impl App {
 /// The people of the configuration are known, and a run begins.
 fn begin(
     conn: &mut Conn,
-    admin: Option<&PhoneNumber>,
-    members: &[PhoneNumber],
+    (admin, members): (Option<&PhoneNumber>, &[PhoneNumber]),
+    settings: &Settings,
     now: Timestamp,
-) -> QueryResult<()> {
+) -> QueryResult<Downtime> {
     if let Some(phone) = admin {
         users::ensure(conn, phone, Newcomer::Admin, now)?;
     }
     for phone in members {
         users::ensure(conn, phone, Newcomer::Member, now)?;
     }
-    boot::begin(conn, now)
+    let downtime = boot::begin(conn, now)?;
+    if let Downtime::Uncertain(step) = downtime {
+        follow_clock_step(conn, settings, step, now)?;
+    }
+    Ok(downtime)
 }
 
 /// Admits what the list holds and we do not.
@@ -362,8 +380,8 @@ impl App {
 
     /// Stops where it stands, as a kill would, and leaves the database as it is: for crash tests.
     pub async fn kill(self) {
-        let Tasks { relay, inbox, upkeep, retries, learning, files } = self.tasks;
-        for task in [relay, upkeep, retries, learning, files].into_iter().chain(inbox) {
+        let Tasks { relay, inbox, upkeep, retries, learning, watch, files } = self.tasks;
+        for task in [relay, upkeep, retries, learning, watch, files].into_iter().chain(inbox) {
             task.abort();
             // An aborted task ends with an error that says so.
             let _ = task.await;

@@ -4,17 +4,77 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+/// Smallest difference between the wall clock and the time that has passed which counts as a step. Below it, the wall
+/// clock is followed at once.
+pub const SMALLEST_STEP: SignedDuration = SignedDuration::from_secs(2);
 
 #[derive(Debug, Clone)]
 pub enum Clock {
     System,
     /// Stands still until told otherwise; waiting moves it forward, so nothing really waits.
     Manual(Arc<Mutex<Timestamp>>),
-    /// Follows the runtime's clock, which a simulation pauses.
-    Runtime {
+    /// Goes on evenly, and follows a step of the wall clock only through [`Clock::adopt_step`].
+    Steady(Arc<SteadyClock>),
+}
+
+/// The time of a running program: the wall clock as it was at `anchor`, and what the monotonic clock counted since.
+#[derive(Debug)]
+pub struct SteadyClock {
+    wall: WallClock,
+    anchor: Mutex<Anchor>,
+}
+
+#[derive(Debug)]
+enum WallClock {
+    System,
+    /// Goes with the runtime's clock, which a simulation pauses, from `start` on; `offset` is what it was set by since.
+    Simulated {
         start: Timestamp,
-        since: tokio::time::Instant,
+        since: Instant,
+        offset: Mutex<SignedDuration>,
     },
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Anchor {
+    wall: Timestamp,
+    at: Instant,
+}
+
+impl WallClock {
+    fn now(&self) -> Timestamp {
+        match self {
+            Self::System => Timestamp::now(),
+            Self::Simulated { start, since, offset } => {
+                let offset = *offset.lock().unwrap_or_else(PoisonError::into_inner);
+                later(later(*start, since.elapsed()), offset)
+            }
+        }
+    }
+}
+
+impl SteadyClock {
+    fn new(wall: WallClock) -> Self {
+        let anchor = Anchor { wall: wall.now(), at: Instant::now() };
+        Self { wall, anchor: Mutex::new(anchor) }
+    }
+
+    fn now(&self) -> Timestamp {
+        let Anchor { wall, at } = *self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        later(wall, at.elapsed())
+    }
+
+    fn follow_wall(&self) {
+        let anchor = Anchor { wall: self.wall.now(), at: Instant::now() };
+        *self.anchor.lock().unwrap_or_else(PoisonError::into_inner) = anchor;
+    }
+}
+
+/// `from` and so much time after it, as far as timestamps reach.
+fn later(from: Timestamp, passed: impl TryInto<SignedDuration>) -> Timestamp {
+    from.saturating_add(passed.try_into().unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX)
 }
 
 impl Clock {
@@ -22,9 +82,16 @@ impl Clock {
         Self::Manual(Arc::new(Mutex::new(start)))
     }
 
+    /// The clock of a service: the system's, whose steps are adopted one at a time.
+    pub fn service() -> Self {
+        Self::Steady(Arc::new(SteadyClock::new(WallClock::System)))
+    }
+
     /// `start`, and from there as the runtime's clock goes.
     pub fn runtime(start: Timestamp) -> Self {
-        Self::Runtime { start, since: tokio::time::Instant::now() }
+        let offset = Mutex::new(SignedDuration::ZERO);
+        let wall = WallClock::Simulated { start, since: Instant::now(), offset };
+        Self::Steady(Arc::new(SteadyClock::new(wall)))
     }
 
     /// Now, in whole milliseconds: what is stored and what is decided upon are the same instant.
@@ -32,17 +99,52 @@ impl Clock {
         let now = match self {
             Self::System => Timestamp::now(),
             Self::Manual(now) => *now.lock().unwrap_or_else(PoisonError::into_inner),
-            Self::Runtime { start, since } => {
-                let passed = SignedDuration::try_from(since.elapsed()).unwrap_or(SignedDuration::MAX);
-                start.saturating_add(passed).unwrap_or(Timestamp::MAX)
-            }
+            Self::Steady(clock) => clock.now(),
         };
         Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
     }
 
+    /// The step of the wall clock that was not adopted yet. A difference below [`SMALLEST_STEP`] is none: it is followed
+    /// here.
+    pub fn pending_step(&self) -> Option<SignedDuration> {
+        let Self::Steady(clock) = self else { return None };
+        let step = clock.wall.now().duration_since(clock.now());
+        if step.abs() >= SMALLEST_STEP {
+            return Some(step);
+        }
+        clock.follow_wall();
+        None
+    }
+
+    /// Follows the wall clock from here on; returns by how much `now` has changed.
+    pub fn adopt_step(&self) -> SignedDuration {
+        let Self::Steady(clock) = self else { return SignedDuration::ZERO };
+        let before = self.now();
+        clock.follow_wall();
+        self.now().duration_since(before)
+    }
+
+    /// Takes an adopted step back, so that it is pending again.
+    pub fn take_back_step(&self, step: SignedDuration) {
+        if let Self::Steady(clock) = self {
+            let mut anchor = clock.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+            anchor.wall = later(anchor.wall, -step);
+        }
+    }
+
+    /// Sets a simulated wall clock forward or back, as an operator or a time server does it.
+    pub fn set_wall(&self, by: SignedDuration) {
+        if let Self::Steady(clock) = self
+            && let WallClock::Simulated { offset, .. } = &clock.wall
+        {
+            let mut offset = offset.lock().unwrap_or_else(PoisonError::into_inner);
+            *offset = offset.saturating_add(by);
+        }
+    }
+
     pub async fn sleep(&self, duration: Duration) {
         match self {
-            Self::System | Self::Runtime { .. } => tokio::time::sleep(duration).await,
+            Self::System | Self::Steady(_) => tokio::time::sleep(duration).await,
             Self::Manual(_) => {
                 self.advance(duration);
                 tokio::task::yield_now().await;
@@ -64,5 +166,37 @@ impl Clock {
             let mut now = now.lock().unwrap_or_else(PoisonError::into_inner);
             *now = (*now).max(to);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn steady_clock_follows_a_step_only_when_it_is_adopted() {
+        let clock = Clock::runtime(Timestamp::UNIX_EPOCH);
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert_eq!((clock.now(), clock.pending_step()), (at(10), None));
+
+        let hour_back = SignedDuration::from_hours(-1);
+        clock.set_wall(hour_back);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!((clock.now(), clock.pending_step()), (at(15), Some(hour_back)));
+
+        assert_eq!(clock.adopt_step(), hour_back);
+        assert_eq!((clock.now(), clock.pending_step()), (at(15 - 3600), None));
+        clock.take_back_step(hour_back);
+        assert_eq!((clock.now(), clock.pending_step()), (at(15), Some(hour_back)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn small_difference_is_followed_without_a_step() {
+        let clock = Clock::runtime(Timestamp::UNIX_EPOCH);
+        clock.set_wall(SignedDuration::from_millis(1_500));
+        assert_eq!(clock.now(), Timestamp::UNIX_EPOCH);
+        assert_eq!(clock.pending_step(), None);
+        assert_eq!(clock.now().as_millisecond(), 1_500);
     }
 }

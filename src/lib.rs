@@ -4,6 +4,7 @@ pub mod app;
 pub mod arr;
 pub mod cli;
 pub mod clock;
+mod clock_watch;
 pub mod config;
 pub mod conversation;
 pub mod doctor;

@@ -45,7 +45,7 @@ pub(crate) fn blueprint(config: &Config) -> anyhow::Result<Blueprint> {
     let database = config.database.to_str().context("use a database path that is not UTF-8")?;
     Ok(Blueprint {
         db: Db::open(database)?,
-        clock: Clock::System,
+        clock: Clock::service(),
         settings: settings(config)?,
         confirm_for: SignedDuration::try_from(config.conversation.confirm)?,
         retention: SignedDuration::from_hours(24 * i64::from(config.retention_days)),

@@ -2,6 +2,7 @@ ALTER TABLE users DROP COLUMN code_misses_day;
 ALTER TABLE users DROP COLUMN code_misses;
 ALTER TABLE outbox DROP COLUMN callback_word;
 ALTER TABLE inbound_events DROP COLUMN authority;
+ALTER TABLE instance DROP COLUMN seen_at;
 PRAGMA application_id = 0;
 
 DROP INDEX ix_audit_begun;

@@ -20,3 +20,5 @@ ALTER TABLE inbound_events ADD COLUMN authority TEXT NOT NULL DEFAULT 'certain'
 
 -- The random word in the address of a message's status callbacks. A message attempted before has none.
 ALTER TABLE outbox ADD COLUMN callback_word TEXT;
+-- The last time at which a run of the program was known to be alive: no later start is before it.
+ALTER TABLE instance ADD COLUMN seen_at INTEGER;

@@ -159,9 +159,10 @@ pub enum Leave {
     At(Timestamp),
 }
 
-/// `lately` is when the notices of the last hour were made.
+/// `lately` is when the notices of the last hour were made. One that is ahead of `now` does not count: the clock was set
+/// back since.
 pub fn leave(quiet: Option<Quiet>, lately: &[Timestamp], now: Timestamp, zone: &TimeZone) -> Leave {
-    let mut lately = lately.to_vec();
+    let mut lately: Vec<Timestamp> = lately.iter().copied().filter(|at| *at <= now).collect();
     lately.sort_unstable();
     let over = lately.len().checked_sub(PER_HOUR).and_then(|place| lately.get(place));
     let at = over.map_or(now, |oldest| (*oldest + HOUR).max(now));

@@ -189,8 +189,9 @@ pub fn next(stranger: &Stranger, room: WaitingRoom, text: &str, now: Timestamp) 
     if !stranger.waits && room.taken >= PLACES {
         return Move::Silent;
     }
-    let may_answer =
-        stranger.answered_at.is_none_or(|at| now.duration_since(at) >= DAY) && room.answers < ANSWERS_A_DAY;
+    // An answer that is ahead of the clock is of one that was set back since.
+    let is_old = |at: Timestamp| at > now || now.duration_since(at) >= DAY;
+    let may_answer = stranger.answered_at.is_none_or(is_old) && room.answers < ANSWERS_A_DAY;
     match (&stranger.name, stranger.asked) {
         (Some(_), _) if stranger.asking_is_open || stranger.askings >= MOST_ASKINGS => Move::Silent,
         (Some(_), _) => Move::AskAdminsAgain,

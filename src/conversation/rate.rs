@@ -82,7 +82,9 @@ impl Rate {
     pub fn excess(&self, mut counted: Vec<Timestamp>, texts: &[Timestamp]) -> Vec<bool> {
         let most = usize::try_from(self.most).unwrap_or(usize::MAX);
         let is_over = |at: &Timestamp| {
-            let over = counted.iter().filter(|other| **other > *at - self.within).count() >= most;
+            // A time that is further ahead is of a clock that was set back since.
+            let near = |other: &&Timestamp| other.duration_since(*at).abs() < self.within;
+            let over = counted.iter().filter(near).count() >= most;
             if !over {
                 counted.push(*at);
             }
@@ -97,7 +99,9 @@ impl Rate {
             return Room::Never;
         }
         let begin = now - self.within;
-        let live: Vec<(Timestamp, u32)> = counted.iter().copied().filter(|(at, _)| *at > begin).collect();
+        // What is ahead of the clock is of one that was set back since, and nobody can tell how long ago it was.
+        let lately = |at: &Timestamp| *at > begin && *at <= now;
+        let live: Vec<(Timestamp, u32)> = counted.iter().copied().filter(|(at, _)| lately(at)).collect();
         let used = live.iter().fold(0_u32, |sum, (_, amount)| sum.saturating_add(*amount));
         let mut over = used.saturating_add(more).saturating_sub(self.most);
         if over == 0 {
@@ -154,6 +158,14 @@ mod tests {
         let rate = Rate { most: 2, within: SignedDuration::from_mins(10) };
         let texts = [minute(5), minute(6), minute(9), minute(11), minute(16)];
         assert_eq!(rate.excess(vec![minute(0)], &texts), [false, true, true, false, false]);
+    }
+
+    #[test]
+    fn times_ahead_of_a_clock_that_was_set_back_lock_nobody_out() {
+        let rate = Rate { most: 1, within: SignedDuration::from_mins(10) };
+        assert_eq!(rate.excess(vec![minute(120)], &[minute(60), minute(61)]), [false, true]);
+        assert_eq!(rate.excess(vec![minute(65)], &[minute(60)]), [true], "texts can overtake each other");
+        assert_eq!(rate.room(&[(minute(120), 1)], 1, minute(60)), Room::Free);
     }
 
     #[test]

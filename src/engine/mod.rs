@@ -7,6 +7,7 @@ mod asking;
 mod begin;
 mod calling;
 mod change_record;
+pub(crate) mod clock_step;
 mod code_guesses;
 mod codes;
 pub mod console;

@@ -83,7 +83,8 @@ impl Engine {
                 Err(_) => "it panicked".to_owned(),
             };
             tracing::error!(request = id, error = failure, "a queued addition could not be tried");
-            self.0.parts.db.write(move |conn| requests::look_at(conn, id, now + PAUSE)).await?;
+            let at = self.now() + PAUSE;
+            self.0.parts.db.write(move |conn| requests::look_at(conn, id, at)).await?;
         }
     }
 
@@ -162,12 +163,16 @@ impl Engine {
     }
 
     async fn record_try(&self, scene: &Scene, open: Open, outcome: Outcome) -> anyhow::Result<()> {
-        let (id, now) = (open.id, self.now());
+        let id = open.id;
+        // The clock may have been set during the try, and what waits with it.
+        let current = self.0.parts.db.read(move |conn| requests::open(conn, id)).await?;
+        let now = self.now();
+        let asked_at = current.map_or(open.asked_at, |current| current.asked_at);
         let tries = match open.trying {
             Trying::Waiting => open.tries + 1,
             Trying::UnderWay => open.tries,
         };
-        let next = words::next_try(open.asked_at, tries, now);
+        let next = words::next_try(asked_at, tries, now);
         let write = match (outcome, next) {
             (Outcome::Ran(ran), _) => return self.end_as_added(scene, &open, ran).await,
             (Outcome::Refused(failure), _) => {

@@ -167,6 +167,8 @@ impl Telling<'_> {
             for share in &shares {
                 let beginning = format!("episode:{}:{}:", news.instance, news.show.catalog_id);
                 let last = notices::last_about(self.conn, share.user, &beginning)?;
+                // One that is ahead of the clock says nothing of how long ago it was.
+                let last = last.filter(|last| *last <= self.now);
                 again = again.max(last.map(|last| last + EPISODES_EVERY));
             }
             if let Some(at) = again.filter(|at| *at > self.now) {

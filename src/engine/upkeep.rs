@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::ending::WayBack;
 use super::{Engine, Settings};
 use crate::conversation::deletion;
-use crate::store::approvals::{self, Matter};
+use crate::store::approvals::{self, Approval, Matter};
 use crate::store::db::DbError;
 use crate::store::{Conn, QueryResult, conversations, joining, outbox, users};
 
@@ -26,7 +26,18 @@ impl Engine {
 
 /// A member whose wish nobody has answered hears that it is over.
 pub(super) fn expire_approvals(conn: &mut Conn, settings: &Settings, now: Timestamp) -> QueryResult<()> {
-    for expired in approvals::expire(conn, now)? {
+    let expired = approvals::expire(conn, now)?;
+    report_expired(conn, settings, &expired, now)
+}
+
+/// Tells each member of a wish that has expired.
+pub(super) fn report_expired(
+    conn: &mut Conn,
+    settings: &Settings,
+    expired: &[Approval],
+    now: Timestamp,
+) -> QueryResult<()> {
+    for expired in expired {
         let Matter::Delete(item) = &expired.matter else { continue };
         let member = users::get(conn, expired.user)?;
         let key = format!("approval:{}:expired", expired.id);

@@ -203,7 +203,6 @@ impl Relay {
 
     /// Finds out whether a text was taken, before anything is sent again.
     async fn look_for(&self, id: OutboxId) -> Result<(), DbError> {
-        let now = self.parts.clock.now();
         let Some(sought) = self.parts.db.read(move |conn| outbox::sought(conn, id)).await? else {
             return Ok(());
         };
@@ -222,7 +221,7 @@ impl Relay {
                 match first.and_then(|first| candidates.into_iter().nth(first)) {
                     Some(candidate) => self.record(id, attempt, Ok(candidate)).await,
                     None => {
-                        let enough = self.parts.waits.looks.len();
+                        let (enough, now) = (self.parts.waits.looks.len(), self.parts.clock.now());
                         let count = move |conn: &mut _| {
                             outbox::not_found(conn, id, Looks { before: looks, enough }, now)
                         };
@@ -234,6 +233,7 @@ impl Relay {
             }
             Err(error) => {
                 tracing::warn!(outbox = %id, %error, "a text's fate could not be looked up");
+                let now = self.parts.clock.now();
                 let at = now + LOOK_PAUSE;
                 self.parts.db.write(move |conn| outbox::look_later(conn, id, at, now)).await
             }

@@ -1,6 +1,7 @@
 //! Texts that never reached our webhook: found in the carrier's list and admitted like any other.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -23,6 +24,9 @@ pub struct Inbox {
     pub clock: Clock,
     /// The webhook of a text this young may still be under way.
     pub too_young: SignedDuration,
+    /// Ids of the texts that the last reading found too young. By the next one they are old enough, whatever our clock
+    /// says of them.
+    pub left_waiting: Arc<Mutex<HashSet<String>>>,
 }
 
 /// What a reading of the list gave.
@@ -58,13 +62,23 @@ impl Inbox {
             // What was sent before the first start was not sent to this program.
             return Ok(Reading { texts: Vec::new(), next: Next::Later, cursor: now });
         };
+        // A cursor ahead of us was left by a clock that was set back since.
+        let cursor = cursor.min(now);
         let listed = self.twilio.received_since(&self.number, cursor - OVERLAP, now).await?;
-        let (texts, young): (Vec<_>, Vec<_>) =
-            listed.into_iter().partition(|text| text.provider_at <= now - self.too_young);
+        let (texts, young) = self.split_off_young(listed, now);
         let cursor = texts.iter().map(|text| text.provider_at).fold(cursor, Ord::max);
         // Most of what is listed came by the webhook long ago: one look at the ledger spares a write for each.
         let texts = self.db.read(move |conn| ledger::unknown(conn, texts)).await?;
         Ok(Reading { texts, next: if young.is_empty() { Next::Later } else { Next::Soon }, cursor })
+    }
+
+    fn split_off_young(&self, listed: Vec<Received>, now: Timestamp) -> (Vec<Received>, Vec<Received>) {
+        let mut waiting = self.left_waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let (texts, young): (Vec<_>, Vec<_>) = listed.into_iter().partition(|text| {
+            text.provider_at <= now - self.too_young || waiting.contains(&text.external_id)
+        });
+        *waiting = young.iter().map(|text| text.external_id.clone()).collect();
+        (texts, young)
     }
 
     /// Moves the cursor past a reading; only once every text of it is admitted.

@@ -1,23 +1,41 @@
 //! The start of the program: which start it is, and what the last one left running.
 
 use diesel::prelude::*;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::codec::ms;
 use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
-use super::{Conn, outbox as sending, spend, steps};
+use super::{Conn, clock_step, outbox as sending, spend, steps};
+
+/// Whether the time between two runs of the program is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Downtime {
+    /// What the wall clock says.
+    Known,
+    /// The clock is behind what the last run stored, by this much: a negative step.
+    Uncertain(SignedDuration),
+}
 
 /// Counts this start and turns whatever was under way into what is known about it: reads and model steps run again,
 /// writes, deletions and texts have an unknown outcome.
-pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
     let stopped_at = stopped_at(conn)?;
+    let last = clock_step::last_stored_time(conn)?.map(|last| now.duration_since(last));
+    let downtime = match last {
+        Some(step) if step.is_negative() => Downtime::Uncertain(step),
+        Some(_) | None => Downtime::Known,
+    };
     diesel::insert_into(instance::table)
-        .values((instance::id.eq(1), instance::epoch.eq(1), instance::started_at.eq(ms(now))))
+        .values((
+            (instance::id.eq(1), instance::epoch.eq(1)),
+            (instance::started_at.eq(ms(now)), instance::seen_at.eq(ms(now))),
+        ))
         .on_conflict(instance::id)
         .do_update()
         .set((
             instance::epoch.eq(instance::epoch + 1),
             instance::started_at.eq(ms(now)),
+            instance::seen_at.eq(ms(now)),
             instance::clean_shutdown_at.eq(None::<i64>),
         ))
         .execute(conn)?;
@@ -55,7 +73,12 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
             ))
             .execute(conn)?;
     }
-    Ok(())
+    Ok(downtime)
+}
+
+/// Notes that this run is alive; the next start is not before it.
+pub fn note_alive(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    diesel::update(instance::table).set(instance::seen_at.eq(ms(now))).execute(conn).map(drop)
 }
 
 /// The last sign of life of the start before.
@@ -64,7 +87,10 @@ fn stopped_at(conn: &mut Conn) -> QueryResult<Option<i64>> {
 }
 
 pub fn end(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    diesel::update(instance::table).set(instance::clean_shutdown_at.eq(ms(now))).execute(conn).map(drop)
+    diesel::update(instance::table)
+        .set((instance::clean_shutdown_at.eq(ms(now)), instance::seen_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
 }
 
 /// Which start of the program this is.

@@ -1,7 +1,7 @@
 //! One writer thread with group commit and a few readers. Nobody can await inside a transaction: work comes as sync closures.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::database_lock::{DatabaseHandle, LockOutcome, LockedConnection, companion_path};
 use super::file_watch::{DisplacedFile, FileWatch};
+use super::simulated_queue::SimulatedQueue;
 use super::stream::watch::{Announcer, Watch, Watched};
 use super::upgrade::{self, UpgradeError};
 use super::{Conn, examine};
@@ -26,8 +27,6 @@ const QUEUE: usize = 1024;
 const READERS: u32 = 4;
 /// Of them for those who only watch.
 const ASIDES: usize = 2;
-/// Longest wait of a simulated database around a piece of work.
-const LONGEST_WAIT_MS: u64 = 4;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
@@ -105,26 +104,13 @@ enum Writer {
         thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     },
     /// The caller, for a simulation: a paused clock waits for no thread.
-    Caller { pen: Arc<Mutex<Pen>>, waits: Arc<Waits> },
+    Caller { pen: Arc<Mutex<Pen>>, queue: Arc<SimulatedQueue> },
 }
 
 /// What writes need.
 struct Pen {
     conn: LockedConnection,
     announcer: Announcer,
-}
-
-/// Short waits before and after each piece of work, so that a kill can fall on either side of a commit. The same
-/// number gives the same waits.
-#[derive(Debug)]
-struct Waits(AtomicU64);
-
-impl Waits {
-    async fn pass(&self) {
-        let mixed =
-            self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        tokio::time::sleep(Duration::from_millis((mixed >> 33) % LONGEST_WAIT_MS)).await;
-    }
 }
 
 #[derive(Clone)]
@@ -167,9 +153,8 @@ impl Db {
         let (conn, readers, files) = prepare(path)?;
         let watched = Watched::default();
         let pen = Pen { conn, announcer: Announcer::new(watched.clone()) };
-        let waits = Arc::new(Waits(AtomicU64::new(seed)));
-        let writer = Writer::Caller { pen: Arc::new(Mutex::new(pen)), waits };
-        Ok(Self { writer, readers, watched, files })
+        let (pen, queue) = (Arc::new(Mutex::new(pen)), Arc::new(SimulatedQueue::new(seed)));
+        Ok(Self { writer: Writer::Caller { pen, queue }, readers, watched, files })
     }
 
     /// Whether the files are still at their paths: two calls of the system, a few microseconds.
@@ -192,12 +177,40 @@ impl Db {
         let (job, answer) = job(work);
         match &self.writer {
             Writer::Thread { jobs, .. } => jobs.send(job).await.map_err(|_| DbError::Closed)?,
-            Writer::Caller { pen, waits, .. } => {
-                waits.pass().await;
+            Writer::Caller { pen, queue, .. } => {
+                let queued = queue.join();
+                queue.wait().await;
+                drop(queued);
                 pen.lock().unwrap_or_else(PoisonError::into_inner).commit(&mut vec![job]);
-                waits.pass().await;
+                queue.wait().await;
             }
         }
+        answer.await.map_err(|_| DbError::Closed)?
+    }
+
+    /// Runs `prepare` at the moment at which `work` gets its place: writes that were asked for before run before, those
+    /// that are asked for after it run after.
+    pub async fn write_in_order<P: Send + 'static, R: Send + 'static>(
+        &self,
+        prepare: impl FnOnce() -> P,
+        work: impl FnOnce(&mut Conn, P) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let answer = match &self.writer {
+            Writer::Thread { jobs, .. } => {
+                let place = jobs.reserve().await.map_err(|_| DbError::Closed)?;
+                let prepared = prepare();
+                let (job, answer) = job(|conn| work(conn, prepared));
+                place.send(job);
+                answer
+            }
+            Writer::Caller { pen, queue, .. } => {
+                queue.empty().await;
+                let prepared = prepare();
+                let (job, answer) = job(|conn| work(conn, prepared));
+                pen.lock().unwrap_or_else(PoisonError::into_inner).commit(&mut vec![job]);
+                answer
+            }
+        };
         answer.await.map_err(|_| DbError::Closed)?
     }
 
@@ -244,8 +257,8 @@ impl Db {
         };
         match &self.writer {
             Writer::Thread { .. } => tokio::task::spawn_blocking(work).await.map_err(|_| DbError::Closed)?,
-            Writer::Caller { waits, .. } => {
-                waits.pass().await;
+            Writer::Caller { queue, .. } => {
+                queue.wait().await;
                 work()
             }
         }

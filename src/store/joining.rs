@@ -40,7 +40,9 @@ pub fn waiting_room(conn: &mut Conn, now: Timestamp) -> QueryResult<WaitingRoom>
     Ok(WaitingRoom {
         taken: users::table.filter(WAITS).select(count_star()).first(conn)?,
         answers: users::table
-            .filter(WAS_ANSWERED.and(users::answered_at.gt(ms(now - DAY))))
+            .filter(
+                WAS_ANSWERED.and(users::answered_at.gt(ms(now - DAY))).and(users::answered_at.le(ms(now))),
+            )
             .select(count_star())
             .first(conn)?,
     })

@@ -199,6 +199,7 @@ diesel::table! {
         epoch -> BigInt,
         started_at -> BigInt,
         clean_shutdown_at -> Nullable<BigInt>,
+        seen_at -> Nullable<BigInt>,
     }
 }
 

@@ -10,6 +10,7 @@ mod asks;
 mod authors;
 mod ci;
 mod cli;
+mod clock_steps;
 mod code_guesses;
 mod confirmation;
 mod copies;

@@ -13,6 +13,7 @@ mod prefix;
 mod records;
 mod rng;
 mod run;
+mod timeline;
 mod weather;
 mod world;
 

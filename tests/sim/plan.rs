@@ -1,5 +1,7 @@
 //! What happens in a schedule and when, from its seed alone.
 
+use jiff::SignedDuration;
+
 use crate::rng::Rng;
 
 pub(crate) const ANN: &str = "+15550100002";
@@ -55,6 +57,8 @@ pub(crate) enum Act {
     Grows,
     /// Somebody's recorded text is brought as one of the admin's that says this.
     Forged(&'static str),
+    /// The wall clock of the program is set forward or back.
+    SetClock(SignedDuration),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +110,7 @@ impl Plan {
         plan.add_changes(&mut rng, end, people);
         plan.add_household(&mut Rng::of(seed, "household"), end);
         plan.add_forgeries(&mut Rng::of(seed, "forgeries"), end);
+        plan.add_clock_steps(&mut Rng::of(seed, "clock"), end);
         plan.acts.sort_by_key(|(at, _)| *at);
         plan
     }
@@ -180,6 +185,32 @@ impl Plan {
             let at = rng.within(500, end);
             says(self, at, ANN, "pause");
             says(self, at + rng.within(5_000, 900_000), ANN, "resume");
+        }
+    }
+}
+
+impl Plan {
+    /// The clock is set by up to a day in both directions, also while the program is down. From a source of its own.
+    fn add_clock_steps(&mut self, rng: &mut Rng, end: u64) {
+        if !rng.percent(35) {
+            return;
+        }
+        let stops: Vec<u64> =
+            self.acts.iter().filter_map(|(at, act)| matches!(act, Act::Stop { .. }).then_some(*at)).collect();
+        let moments: Vec<u64> = self.acts.iter().map(|(at, _)| *at).collect();
+        for _ in 0..rng.within(1, 3) {
+            let at = match rng.below(4) {
+                0 => rng.within(500, end + 20_000),
+                1 if !stops.is_empty() => rng.one_of(&stops) + rng.within(0, 1_500),
+                _ => rng.one_of(&moments) + rng.within(0, 15_000),
+            };
+            let by = match rng.below(4) {
+                0 => rng.within(3_000, 600_000),
+                1 => rng.within(600_000, 10_800_000),
+                _ => rng.within(10_800_000, 86_400_000),
+            };
+            let by = SignedDuration::from_millis(i64::try_from(by).unwrap());
+            self.acts.push((at, Act::SetClock(if rng.percent(60) { -by } else { by })));
         }
     }
 }

@@ -26,6 +26,11 @@ pub(crate) struct Records {
 }
 
 impl Records {
+    pub(crate) fn tables(&mut self) -> [&mut Vec<Value>; 9] {
+        let Self { turns, events, steps, calls, items, outbox, approvals, requests, reports, .. } = self;
+        [turns, events, steps, calls, items, outbox, approvals, requests, reports]
+    }
+
     pub(crate) fn of(database: &Path) -> Self {
         let mut conn = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
         let mut rows = |table| rows(&mut conn, table);

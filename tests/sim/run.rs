@@ -62,7 +62,7 @@ async fn play(plan: &Plan, database: &Path) -> Verdict {
     let app = world.start().await;
     world.introduce_people(&app).await;
     let mut stage = Stage { world: world.clone(), app: Some(app), seed: plan.seed, lost_rights: Vec::new() };
-    let (start, begun) = (tokio::time::Instant::now(), world.now());
+    let (start, begun) = (tokio::time::Instant::now(), world.true_clock.now());
     for (at, act) in &plan.acts {
         tokio::time::sleep_until(start + Duration::from_millis(*at)).await;
         stage.perform(act).await;
@@ -129,10 +129,11 @@ impl Stage {
                 if let Some(app) = &self.app {
                     self.world.give_rights(&app.db, who, Role::Member, false).await;
                     self.world.journal.note(format!("{who} may not delete any more"));
-                    self.lost_rights.push((who, self.world.now().as_millisecond()));
+                    self.lost_rights.push((who, self.world.true_clock.now().as_millisecond()));
                 }
             }
             Act::Forged(body) => forgeries::bring(&self.world, body),
+            Act::SetClock(by) => self.world.set_clock(*by),
             Act::Grows => self.world.peers.radarr.edit(1, |dune| dune.size_bytes = 30_000_000_000),
         }
     }

@@ -35,6 +35,8 @@ pub(crate) struct Seen {
 pub(crate) struct Weather {
     pub name: &'static str,
     pub clock: Clock,
+    /// Which nobody sets.
+    pub true_clock: Clock,
     pub storm: u64,
     pub brisk: bool,
     pub calm: Arc<AtomicBool>,
@@ -128,7 +130,7 @@ impl Weather {
         let mut seen = self.seen.lock().unwrap();
         seen.push(Seen {
             peer: self.name,
-            asked_at: self.clock.now(),
+            asked_at: self.true_clock.now(),
             what: format!("{} {path}", request.method()),
             body: String::from_utf8_lossy(request.body()).into_owned(),
             done: None,
@@ -144,7 +146,7 @@ impl Weather {
         if !entry.what.starts_with("GET") {
             self.journal.note(format!("{} {} {} -> {status} ({fate:?})", self.name, entry.what, entry.body));
         }
-        entry.done = Some((self.clock.now(), status, body));
+        entry.done = Some((self.true_clock.now(), status, body));
     }
 
     /// The list as a reader sees it who is a little behind.
@@ -152,11 +154,13 @@ impl Weather {
         let lag = self.rng.lock().unwrap().below(LIST_LAG_MS);
         let behind = !self.calm.load(Ordering::SeqCst) && self.storm > 0;
         let Ok(mut list) = serde_json::from_slice::<Value>(response.body()) else { return response.clone() };
-        let newest = self.clock.now() - SignedDuration::from_millis(if behind { lag as i64 } else { 0 });
+        // What is ahead of the clock is of before it was set back.
+        let now = self.clock.now();
+        let newest = now - SignedDuration::from_millis(if behind { lag as i64 } else { 0 });
         if let Some(messages) = list["messages"].as_array_mut() {
             messages.retain(|message| {
                 let date = message["date_created"].as_str().unwrap_or_default();
-                DateTimeParser::new().parse_timestamp(date).is_ok_and(|at| at <= newest)
+                DateTimeParser::new().parse_timestamp(date).is_ok_and(|at| at <= newest || at > now)
             });
         }
         Response::new(Bytes::from(list.to_string()))

@@ -36,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 use crate::mind::Mind;
 use crate::plan::{ANN, BOB, PEOPLE, Plan};
 use crate::rng::Rng;
+use crate::timeline::Timeline;
 use crate::weather::{Seen, Weather};
 
 const PUBLIC_URL: &str = "https://sms.example.org";
@@ -78,6 +79,10 @@ pub(crate) struct World {
     pub peers: Peers,
     pub mind: Arc<Mind>,
     pub journal: Journal,
+    /// The time that nobody sets.
+    pub true_clock: Clock,
+    /// What the clock of the program showed when.
+    pub timeline: Arc<Mutex<Timeline>>,
     pub seen: Arc<Mutex<Vec<Seen>>>,
     /// SIDs of the texts that people sent, and of those that were acknowledged.
     pub sent_in: Arc<Mutex<BTreeSet<String>>>,
@@ -95,7 +100,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(plan: &Plan, database: PathBuf) -> Self {
         let start: Timestamp = "2026-11-20T21:04:00Z".parse().unwrap();
-        let clock = Clock::runtime(start);
+        let (clock, true_clock) = (Clock::runtime(start), Clock::runtime(start));
         let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock.clone()));
         radarr.add(movie("Dune").year(2021).tmdb(438_631).size_gb(21.4));
         radarr.add(movie("Heat").year(1995).tmdb(949).size_gb(18.2));
@@ -111,7 +116,9 @@ impl World {
         Self {
             peers: Peers::new(clock.clone(), radarr, sonarr, PUBLIC_URL),
             mind: Arc::new(Mind::new(plan)),
-            journal: Journal { clock, lines: Arc::default() },
+            journal: Journal { clock: true_clock.clone(), lines: Arc::default() },
+            true_clock,
+            timeline: Arc::new(Mutex::new(Timeline::new(start.as_millisecond()))),
             seen: Arc::default(),
             sent_in: Arc::default(),
             acknowledged: Arc::default(),
@@ -137,6 +144,21 @@ impl World {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.peers.clock.now()
+    }
+
+    /// Sets the wall clock forward or back, and notes from when on the program goes by it.
+    pub(crate) fn set_clock(&self, by: SignedDuration) {
+        self.journal.note(format!("the clock is set by {by}"));
+        self.peers.clock.set_wall(by);
+        let (clock, true_clock, timeline) =
+            (self.peers.clock.clone(), self.true_clock.clone(), self.timeline.clone());
+        tokio::spawn(async move {
+            while clock.pending_step().is_some() {
+                pass(Duration::from_millis(100)).await;
+            }
+            let moment = true_clock.now().as_millisecond();
+            timeline.lock().unwrap().note(moment, clock.now().as_millisecond() - moment);
+        });
     }
 
     /// Nothing goes wrong from here on.
@@ -218,6 +240,7 @@ impl World {
         Weather {
             name,
             clock: self.peers.clock.clone(),
+            true_clock: self.true_clock.clone(),
             storm,
             brisk: self.plan.brisk,
             calm: self.calm.clone(),

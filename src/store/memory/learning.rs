@@ -20,7 +20,7 @@ const PAUSE: SignedDuration = SignedDuration::from_mins(5);
 /// Tries of a row's vectors, with errors that another try cannot mend by itself.
 const MAX_EMBED_ATTEMPTS: i64 = 3;
 
-const PENDING: Written = Written("agent_responses.state = 'pending'");
+pub(in crate::store) const PENDING: Written = Written("agent_responses.state = 'pending'");
 const DONE: Written = Written("agent_responses.state = 'done'");
 
 /// An answer that is being worked on.

@@ -191,6 +191,12 @@ impl World {
         tokio::time::sleep_until(end).await;
     }
 
+    /// Sets the wall clock forward or back, and leaves the program a moment to notice it, if it runs.
+    pub(crate) async fn sets_clock(&self, by: SignedDuration) {
+        self.peers.clock.set_wall(by);
+        self.passes_ms(1_500).await;
+    }
+
     pub(crate) fn radarr(&self) -> &FakeRadarr {
         &self.peers.radarr
     }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::Evidence;
 use crate::plan::{ANN, BOB};
 use crate::records::{by_id, number, word};
+use crate::timeline::Times;
 use crate::weather::Seen;
 
 /// How long a question may be answered.
@@ -34,7 +35,7 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
                 .map_or(i64::MAX, |turn| number(turn, "created_at"))
         };
         let asked = confirmed.clone().any(|item| began(item) <= at);
-        evidence.expect(asked, || format!("I4 a deletion that nobody confirmed: {seen:?}"));
+        evidence.expect_in_time(asked, || format!("I4 a deletion that nobody confirmed: {seen:?}"));
         let starts: i64 = confirmed.by_ref().map(|item| number(item, "attempts")).sum();
         let times = deletions.iter().filter(|other| deletion(other) == Some(target)).count() as i64;
         evidence.expect(times <= starts, || {
@@ -68,7 +69,7 @@ fn approved(evidence: &mut Evidence<'_>, call: &Value, asked: &Value) {
     let begun = number(&ran_in, "created_at");
     let in_time =
         begun <= number(asked, "expires_at") && number(asked, "created_at") <= number(&yes, "received_at");
-    evidence.expect(in_time, || format!("I4 an approval out of its time: {yes} for {asked}"));
+    evidence.expect_in_time(in_time, || format!("I4 an approval out of its time: {yes} for {asked}"));
     let items: Vec<&Value> = records.items.iter().filter(|item| item["tool_call_id"] == call["id"]).collect();
     let same = |item: &Value| {
         (&item["kind"], &item["item_id"], &item["fingerprint"])
@@ -90,6 +91,9 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
     evidence.expect(word(&yes, "via") == "webhook", || format!("I4 a yes that does not count: {yes}"));
     let certain = matches!(word(&yes, "authority"), "certain" | "verified");
     evidence.expect(certain, || format!("I4 a yes that could be another text: {yes}"));
+    if evidence.times == Times::Ambiguous {
+        return;
+    }
     let to_user = |text: &&Value| number(text, "user_id") == user;
     let said = |text: &&Value| !matches!(word(text, "state"), "failed" | "suppressed");
     let prompts =
@@ -147,7 +151,9 @@ fn rights(evidence: &mut Evidence<'_>, user: i64, items: &[&Value]) {
             .lost_rights
             .iter()
             .any(|(who, since)| *who == phone && number(item, "started_at") > since + 50);
-        evidence.expect(!lost && phone != BOB, || format!("I4 {phone} may not delete: {item}"));
+        let ambiguous = evidence.times == Times::Ambiguous;
+        evidence
+            .expect((!lost || ambiguous) && phone != BOB, || format!("I4 {phone} may not delete: {item}"));
     }
 }
 
@@ -176,7 +182,9 @@ fn truths(evidence: &mut Evidence<'_>) {
             "failed" | "not_permitted" | "changed" => !gone || wanted_by_others(evidence, item),
             _ => true,
         };
-        evidence.expect(so, || format!("T1 {target:?} was told to be {told}, and gone is {gone}: {item}"));
+        evidence.expect_in_time(so, || {
+            format!("T1 {target:?} was told to be {told}, and gone is {gone}: {item}")
+        });
     }
 }
 

@@ -32,7 +32,7 @@ fn asking(evidence: &mut Evidence<'_>, asked: &Value) {
     // The one admin may be one no more.
     let since = evidence.lost_rights.iter().find(|(who, _)| *who == ANN).map(|(_, since)| *since);
     let expected = usize::from(since.is_none_or(|since| number(asked, "created_at") < since));
-    evidence.expect(count == expected && (all_admins || since.is_some()), || {
+    evidence.expect_in_time(count == expected && (all_admins || since.is_some()), || {
         format!("H1 asked {count} times of the one admin: {asked}")
     });
 }
@@ -68,8 +68,8 @@ fn strangers(evidence: &mut Evidence<'_>) {
     let before = |at: i64| let_in.is_none_or(|since| at < since);
     let turns = records.turns.iter().filter(|turn| number(turn, "user_id") == id);
     let early = turns.filter(|turn| before(number(turn, "created_at"))).count();
-    evidence.expect(early == 0, || format!("H3 {early} turns for a stranger: {eve}"));
+    evidence.expect_in_time(early == 0, || format!("H3 {early} turns for a stranger: {eve}"));
     let answers = records.outbox.iter().filter(|text| number(text, "user_id") == id);
     let answers = answers.filter(|text| before(number(text, "created_at"))).count();
-    evidence.expect(answers <= 2, || format!("H3 {answers} texts to a stranger: {eve}"));
+    evidence.expect_in_time(answers <= 2, || format!("H3 {answers} texts to a stranger: {eve}"));
 }

@@ -111,8 +111,9 @@ fn opted_out(evidence: &mut Evidence<'_>, sent: &[Sent]) {
                     && (number(event, "received_at") >= stopped
                         || number(event, "provider_at") >= number(stop, "provider_at"))
             });
-            evidence
-                .expect(back, || format!("I7 text {} was sent to {phone}, who opted out: {stop}", text.row));
+            evidence.expect_in_time(back, || {
+                format!("I7 text {} was sent to {phone}, who opted out: {stop}", text.row)
+            });
         }
     }
 }

@@ -1,0 +1,46 @@
+//! The watch over the wall clock: a step of it is adopted within a second, and that this run is alive is noted every
+//! minute, as the lower bound of the time at the next start.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::engine::Engine;
+use crate::store::boot;
+use crate::store::db::{Db, DbError};
+
+const EVERY: Duration = Duration::from_secs(1);
+/// Looks at the clock between two notes that this run is alive.
+const LOOKS_PER_NOTE: u32 = 60;
+
+pub(crate) struct ClockWatch {
+    pub engine: Engine,
+    pub db: Db,
+    pub clock: Clock,
+}
+
+impl ClockWatch {
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        for look in 1_u32.. {
+            tokio::select! {
+                () = tokio::time::sleep(EVERY) => {}
+                () = stop.cancelled() => return,
+            }
+            if let Err(error) = self.look(look).await {
+                tracing::error!(%error, "failed to follow the clock");
+            }
+        }
+    }
+
+    async fn look(&self, look: u32) -> Result<(), DbError> {
+        if self.clock.pending_step().is_some() {
+            let step = self.engine.adopt_clock_step().await?;
+            tracing::warn!(seconds = step.as_secs(), "wall clock stepped, waits moved along");
+        }
+        if !look.is_multiple_of(LOOKS_PER_NOTE) {
+            return Ok(());
+        }
+        self.db.write_in_order(|| self.clock.now(), boot::note_alive).await
+    }
+}

@@ -1,0 +1,65 @@
+//! A step of the wall clock: waits go along with it, and what the clock can no longer vouch for ends.
+
+use std::sync::PoisonError;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::telling::leaves_at;
+use super::upkeep::report_expired;
+use super::{Engine, Settings};
+use crate::store::db::DbError;
+use crate::store::{Conn, QueryResult, approvals, boot, clock_step};
+
+impl Engine {
+    /// Adopts a step of the wall clock and moves along everything that waits, then wakes the workers. Writes that were
+    /// asked for before the step have run by then. If the commit fails, the step is pending again.
+    pub(crate) async fn adopt_clock_step(&self) -> Result<SignedDuration, DbError> {
+        let (clock, settings) = (&self.0.parts.clock, self.0.parts.settings.clone());
+        let mut adopted = None;
+        let adopt = || {
+            let step = *adopted.insert(clock.adopt_step());
+            (step, clock.now())
+        };
+        let follow = move |conn: &mut _, (step, now)| {
+            follow_clock_step(conn, &settings, step, now)?;
+            boot::note_alive(conn, now)
+        };
+        let followed = self.0.parts.db.write_in_order(adopt, follow).await;
+        let step = adopted.unwrap_or_default();
+        if let Err(error) = followed {
+            clock.take_back_step(step);
+            return Err(error);
+        }
+        if let Some(until) = self.0.model_off_until.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            *until = until.saturating_add(step).unwrap_or(Timestamp::MAX);
+        }
+        self.0.parts.outbox.ring();
+        self.0.retries.notify_one();
+        self.0.reported.notify_one();
+        if self.0.open.is_cancelled() {
+            self.recover().await?;
+        }
+        Ok(step)
+    }
+}
+
+/// What a step does to everything stored. A notice that waits for an hour of the day does not wait for time to pass: when
+/// it leaves is decided by the clock as it is.
+pub(crate) fn follow_clock_step(
+    conn: &mut Conn,
+    settings: &Settings,
+    step: SignedDuration,
+    now: Timestamp,
+) -> QueryResult<()> {
+    clock_step::rebase_waits(conn, step)?;
+    if step.is_negative() {
+        clock_step::end_what_must_not_last(conn, step, now)?;
+        let expired = approvals::expire_all(conn, now)?;
+        report_expired(conn, settings, &expired, now)?;
+    }
+    for (notice, user) in clock_step::waiting_notices(conn)? {
+        let at = leaves_at(conn, user, settings, now)?;
+        clock_step::reschedule_notice(conn, notice, at, now)?;
+    }
+    Ok(())
+}

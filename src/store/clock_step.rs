@@ -1,0 +1,257 @@
+//! What a step of the wall clock does to stored times. What waits for a retry goes along with the clock, so that it waits
+//! as long as it would have. What must not last longer than it was given ends where the clock went back.
+
+use diesel::dsl::max;
+use diesel::prelude::*;
+use jiff::{SignedDuration, Timestamp};
+
+use super::approvals::OPEN as OPEN_APPROVAL;
+use super::codec::{ms, time};
+use super::memory::learning::PENDING as TO_INDEX;
+use super::outbox::{OPEN, SEND_WITHIN};
+use super::pending::{self, Closing};
+use super::schema::{
+    additions, agent_responses, approvals, arr_events, inbound_events, instance, outbox, pending_actions,
+    requests, sessions, sign_in_links, turns, users,
+};
+use super::{Conn, ledger};
+use crate::conversation::transcript::{OutboxId, UserId};
+
+/// The latest time that an earlier run has stored, by what is quickly read. `None` before the first run.
+pub fn last_stored_time(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
+    let run: Option<(i64, Option<i64>)> =
+        instance::table.select((instance::started_at, instance::seen_at)).first(conn).optional()?;
+    let Some((started_at, seen_at)) = run else { return Ok(None) };
+    // Few rows each, and none of them outlives the start that finds it ahead of the clock.
+    let ahead: [Option<i64>; 6] = [
+        outbox::table.filter(OPEN).select(max(outbox::updated_at)).first(conn)?,
+        inbound_events::table.filter(ledger::PENDING).select(max(inbound_events::received_at)).first(conn)?,
+        pending_actions::table.select(max(pending_actions::armed_at)).first(conn)?,
+        approvals::table.filter(OPEN_APPROVAL).select(max(approvals::created_at)).first(conn)?,
+        sessions::table.select(max(sessions::last_seen_at)).first(conn)?,
+        sign_in_links::table.select(max(sign_in_links::created_at)).first(conn)?,
+    ];
+    let last = ahead.into_iter().chain([seen_at]).flatten().fold(started_at, i64::max);
+    time(last).map(Some)
+}
+
+/// Moves along what waits, by the step that the clock has made.
+pub fn rebase_waits(conn: &mut Conn, step: SignedDuration) -> QueryResult<()> {
+    let by = i64::try_from(step.as_millis()).unwrap_or(0);
+    rebase_outbox(conn, by)?;
+    rebase_received_texts(conn, by)?;
+    diesel::update(requests::table.filter(requests::next_try_at.is_not_null()))
+        .set((
+            requests::next_try_at.eq(requests::next_try_at + by),
+            // Its day begins when it was asked for.
+            requests::created_at.eq(requests::created_at + by),
+        ))
+        .execute(conn)?;
+    diesel::update(turns::table.filter(turns::finished_at.is_null()))
+        .set((
+            turns::deadline_at.eq(turns::deadline_at + by),
+            // Downtime counts from here.
+            turns::updated_at.eq(turns::updated_at + by),
+        ))
+        .execute(conn)?;
+    diesel::update(arr_events::table.filter(arr_events::handled_at.is_null()))
+        .set(arr_events::received_at.eq(arr_events::received_at + by))
+        .execute(conn)?;
+    diesel::update(agent_responses::table.filter(TO_INDEX))
+        .set(agent_responses::not_before.eq(agent_responses::not_before + by))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Texts of ours that are to be sent again or looked for, and the age at which they are given up.
+fn rebase_outbox(conn: &mut Conn, by: i64) -> QueryResult<()> {
+    diesel::update(outbox::table.filter(OPEN))
+        .set((
+            outbox::deadline_at.eq(outbox::deadline_at + by),
+            outbox::unknown_at.eq(outbox::unknown_at + by),
+            // None stays ahead of the clock.
+            outbox::updated_at.eq(outbox::updated_at + by),
+        ))
+        .execute(conn)?;
+    let was_tried = outbox::attempts.gt(0).and(outbox::not_before.gt(0));
+    diesel::update(outbox::table.filter(OPEN.and(was_tried)))
+        .set(outbox::not_before.eq(outbox::not_before + by))
+        .execute(conn)?;
+    if by < 0 {
+        // By the carrier's time it is no younger than this.
+        diesel::update(outbox::table.filter(OPEN.and(outbox::attempts.gt(0))))
+            .set(outbox::created_at.eq(outbox::created_at + by))
+            .execute(conn)?;
+    }
+    Ok(())
+}
+
+/// Texts that no turn has taken up. Those received before the clock went back stay before those received after it.
+fn rebase_received_texts(conn: &mut Conn, by: i64) -> QueryResult<()> {
+    diesel::update(inbound_events::table.filter(ledger::PENDING))
+        .set((
+            inbound_events::not_before.eq(inbound_events::not_before + by),
+            inbound_events::received_at.eq(inbound_events::received_at + by),
+        ))
+        .execute(conn)?;
+    // Those from the carrier's list have the carrier's time.
+    diesel::update(inbound_events::table.filter(ledger::PENDING.and(inbound_events::via.ne("recovery"))))
+        .set(inbound_events::provider_at.eq(inbound_events::provider_at + by))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Ends what must not last longer than it was given, after the clock went back by `step`: open questions, sessions and
+/// sign-in links. Approvals end with [`super::approvals::expire_all`], which returns whom to tell. Words of consent that
+/// are ahead of the clock count as said by now, so that the next one is later.
+pub fn end_what_must_not_last(conn: &mut Conn, step: SignedDuration, now: Timestamp) -> QueryResult<()> {
+    let open: Vec<(i64, Option<i64>)> = pending_actions::table
+        .filter(pending_actions::expires_at.is_not_null())
+        .select((pending_actions::user_id, pending_actions::expires_at))
+        .load(conn)?;
+    for (user, expires_at) in open {
+        let at = expires_at.map(time).transpose()?.unwrap_or(now);
+        pending::close(conn, UserId(user), Closing::Expired, at)?;
+    }
+    diesel::delete(sessions::table).execute(conn)?;
+    diesel::delete(sign_in_links::table).execute(conn)?;
+    let by = i64::try_from(step.as_millis()).unwrap_or(0);
+    diesel::update(additions::table).set(additions::at.eq(additions::at + by)).execute(conn)?;
+    diesel::update(users::table.filter(users::opt_word_at.gt(ms(now))))
+        .set(users::opt_word_at.eq(ms(now)))
+        .execute(conn)?;
+    diesel::update(users::table.filter(users::waiting_since.gt(ms(now))))
+        .set(users::waiting_since.eq(ms(now)))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Notices that wait for an hour of the day, or for room in the hour, with whom they are for.
+pub fn waiting_notices(conn: &mut Conn) -> QueryResult<Vec<(OutboxId, UserId)>> {
+    let rows: Vec<(i64, i64)> = outbox::table
+        .filter(OPEN.and(outbox::kind.eq("notice")).and(outbox::state.eq("queued")))
+        .filter(outbox::attempts.eq(0).and(outbox::not_before.gt(0)))
+        .order(outbox::id)
+        .select((outbox::id, outbox::user_id))
+        .load(conn)?;
+    Ok(rows.into_iter().map(|(id, user)| (OutboxId(id), UserId(user))).collect())
+}
+
+/// A notice waits for `at` instead. Its age counts from there.
+pub fn reschedule_notice(conn: &mut Conn, id: OutboxId, at: Timestamp, now: Timestamp) -> QueryResult<()> {
+    diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("queued")))
+        .set((
+            outbox::not_before.eq(if at > now { ms(at) } else { 0 }),
+            outbox::deadline_at.eq(ms(at.max(now) + SEND_WITHIN)),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::orders::FourDigits;
+    use crate::conversation::transcript::{Address, PhoneNumber};
+    use crate::store::access::{self, LinkUse, TokenHash};
+    use crate::store::approvals::{self, Matter, NewApproval};
+    use crate::store::boot::{self, Downtime};
+    use crate::store::outbox::{Claim, NewText, TextKind};
+    use crate::store::users::{self as people, Newcomer, OptChange};
+    use crate::store::{agenda, outbox as texts, scratch};
+
+    const HOUR: SignedDuration = SignedDuration::from_hours(1);
+    const DAY: SignedDuration = SignedDuration::from_hours(24);
+    const SECOND: SignedDuration = SignedDuration::from_secs(1);
+
+    fn noon() -> Timestamp {
+        "2026-11-20T12:00:00Z".parse().unwrap()
+    }
+
+    fn ann(conn: &mut Conn) -> UserId {
+        let phone = PhoneNumber::parse("+15550100001").unwrap();
+        people::ensure(conn, &phone, Newcomer::Member, noon()).unwrap()
+    }
+
+    /// A text that was tried at noon and is to be tried again ten seconds later.
+    fn text_to_try_again(conn: &mut Conn) -> OutboxId {
+        let text = NewText {
+            key: "turn:1:reply".into(),
+            user: ann(conn),
+            turn: None,
+            kind: TextKind::Reply,
+            to: Address::new("+15550100001"),
+            from: Address::new("+15550100000"),
+            body: "Hello.".into(),
+            media: None,
+            segments: 1,
+        };
+        let id = texts::queue(conn, &text, noon()).unwrap();
+        assert!(matches!(texts::claim(conn, id, noon()).unwrap(), Claim::Send(_)));
+        texts::later(conn, id, noon() + 10 * SECOND, "busy", noon()).unwrap();
+        id
+    }
+
+    #[test]
+    fn retry_waits_as_long_as_before_whichever_way_the_clock_goes() {
+        for step in [-DAY, -HOUR, HOUR, DAY] {
+            let mut conn = scratch();
+            let id = text_to_try_again(&mut conn);
+            rebase_waits(&mut conn, step).unwrap();
+            let due = |conn: &mut Conn, at| agenda::of(conn, &[], at).unwrap().due.len();
+            let moved = noon() + step;
+            assert_eq!([9, 10].map(|after| due(&mut conn, moved + after * SECOND)), [0, 1], "{step}");
+            let claimed = texts::claim(&mut conn, id, moved + 6 * HOUR).unwrap();
+            assert!(matches!(claimed, Claim::Send(_)), "{step}: its six hours are not over");
+        }
+    }
+
+    #[test]
+    fn clock_behind_the_last_run_makes_downtime_uncertain() {
+        let mut conn = scratch();
+        assert_eq!(boot::begin(&mut conn, noon()), Ok(Downtime::Known));
+        boot::note_alive(&mut conn, noon() + HOUR).unwrap();
+        assert_eq!(boot::begin(&mut conn, noon() + 2 * HOUR), Ok(Downtime::Known));
+        assert_eq!(boot::begin(&mut conn, noon() - HOUR), Ok(Downtime::Uncertain(-3 * HOUR)));
+        assert_eq!(boot::begin(&mut conn, noon()), Ok(Downtime::Known), "the next start goes by this one");
+    }
+
+    #[test]
+    fn session_ahead_of_the_clock_makes_downtime_uncertain() {
+        let mut conn = scratch();
+        boot::begin(&mut conn, noon()).unwrap();
+        access::open_session(&mut conn, TokenHash([1; 32]), noon() + HOUR, noon() + DAY).unwrap();
+        assert_eq!(boot::begin(&mut conn, noon() + SECOND), Ok(Downtime::Uncertain(SECOND - HOUR)));
+    }
+
+    #[test]
+    fn session_link_and_code_end_where_the_clock_went_back() {
+        let mut conn = scratch();
+        let (session, link) = (TokenHash([1; 32]), TokenHash([2; 32]));
+        access::open_session(&mut conn, session, noon(), noon() + DAY).unwrap();
+        access::offer_link(&mut conn, link, noon(), noon() + HOUR).unwrap();
+        let new = NewApproval { user: ann(&mut conn), matter: &Matter::Join, call: None };
+        let code = FourDigits::new(4821).unwrap();
+        approvals::ask(&mut conn, &new, &mut || code.clone(), noon()).unwrap();
+
+        let now = noon() - HOUR;
+        end_what_must_not_last(&mut conn, -HOUR, now).unwrap();
+        assert_eq!(approvals::expire_all(&mut conn, now).unwrap().len(), 1);
+        assert_eq!(access::session_seen(&mut conn, session, now), Ok(None));
+        assert_eq!(access::use_link(&mut conn, link, now), Ok(LinkUse::Dead));
+        let found = approvals::find(&mut conn, &code, now).unwrap();
+        assert_eq!(found, approvals::Found::Ended(approvals::End::Expired, None));
+    }
+
+    #[test]
+    fn stop_after_the_clock_went_back_is_later_than_a_start_before() {
+        let mut conn = scratch();
+        let ann = ann(&mut conn);
+        people::opt_in(&mut conn, ann, noon(), noon()).unwrap();
+        let now = noon() - HOUR;
+        assert_eq!(people::opt_out(&mut conn, ann, now, now), Ok(OptChange::Overtaken));
+        end_what_must_not_last(&mut conn, -HOUR, now).unwrap();
+        assert_eq!(people::opt_out(&mut conn, ann, now + SECOND, now + SECOND), Ok(OptChange::Done));
+    }
+}

@@ -1,0 +1,155 @@
+//! The wall clock is set forward or back while texts, additions and questions wait, or while the program is down.
+
+use dialarr::arr::fake::item::movie;
+use jiff::SignedDuration;
+
+use crate::harness::model::{adds_movie, removes_movie, says};
+use crate::harness::world::World;
+
+const HOUR: SignedDuration = SignedDuration::from_hours(1);
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+const DUNE: i64 = 438_631;
+const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
+const EXPIRED: &str = "That question has expired. Dune (2021) is kept. Ask again to delete.";
+
+/// An answer to Ann that the carrier has put off for some seconds.
+async fn world_with_text_put_off() -> World {
+    let world = World::start().await;
+    for _ in 0..3 {
+        world.twilio().fail_next(429, 20429);
+    }
+    world.model_plays([says("Hello.")]);
+    world.texts("hi").await;
+    world.passes(10).await;
+    assert!(world.said().is_empty(), "{:?}", world.said());
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn text_put_off_leaves_on_time_when_the_clock_is_set_back() {
+    for step in [-HOUR, -DAY] {
+        let world = world_with_text_put_off().await;
+        world.sets_clock(step).await;
+        world.passes(15).await;
+        assert_eq!(world.said(), ["Hello."], "{step}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn text_put_off_is_not_too_old_when_the_clock_jumps_a_day() {
+    let world = world_with_text_put_off().await;
+    world.sets_clock(DAY).await;
+    world.passes(15).await;
+    assert_eq!(world.said(), ["Hello."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn text_put_off_is_sent_by_a_start_with_the_clock_a_day_behind() {
+    let mut world = world_with_text_put_off().await;
+    world.is_killed().await;
+    world.sets_clock(-DAY).await;
+    world.is_started().await;
+    world.passes(15).await;
+    assert_eq!(world.said(), ["Hello."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn text_received_before_the_clock_is_set_back_is_answered_at_once() {
+    let world = World::start().await;
+    world.model_plays([says("Hello.")]);
+    world.texts("hi").await;
+    world.sets_clock(-HOUR).await;
+    world.passes(5).await;
+    assert_eq!(world.said(), ["Hello."]);
+}
+
+/// Ann was asked whether Dune is to be deleted.
+async fn world_with_question() -> (World, i64) {
+    let world = World::start().await;
+    let dune = world.radarr().add(movie("Dune").year(2021).tmdb(DUNE).size_gb(21.4));
+    world.model_plays(removes_movie("dune", dune));
+    assert_eq!(world.sms("delete dune").await, [QUESTION]);
+    (world, dune)
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_expires_when_the_clock_is_set_either_way() {
+    for step in [-DAY, -HOUR, HOUR] {
+        let (world, dune) = world_with_question().await;
+        world.sets_clock(step).await;
+        assert_eq!(world.sms("yes").await, [QUESTION, EXPIRED], "{step}");
+
+        world.model_plays(removes_movie("dune", dune));
+        world.sms("delete dune").await;
+        world.sms("yes").await;
+        assert_eq!(world.radarr().removals(), [dune], "{step}: asked again, it is deleted");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_expires_by_a_start_with_the_clock_behind() {
+    let (mut world, _) = world_with_question().await;
+    world.is_killed().await;
+    world.sets_clock(-HOUR).await;
+    world.is_started().await;
+    world.passes(1).await;
+    assert_eq!(world.sms("yes").await, [QUESTION, EXPIRED]);
+    assert_eq!(world.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_addition_is_made_whichever_way_the_clock_is_set() {
+    for step in [-DAY, DAY] {
+        let world = World::start().await;
+        world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+        let [searches, adds] = adds_movie("dune", DUNE);
+        world.model_plays([searches, says("Dune (2021)?"), adds, says("Radarr is down.")]);
+        world.sms("search dune").await;
+        world.radarr().down(true);
+        world.sms("yes, add it").await;
+        world.sets_clock(step).await;
+        world.radarr().down(false);
+        world.passes(120).await;
+        assert_eq!(world.said().pop().unwrap(), "Dune (2021) is added now.", "{step}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn stop_counts_after_a_start_before_the_clock_was_set_back() {
+    let world = World::start().await;
+    world.sms("START").await;
+    world.sets_clock(-HOUR).await;
+    world.sms("STOP").await;
+    let opted_out = "SELECT opted_out_at IS NOT NULL AS line FROM users WHERE phone = '+15550100002'";
+    assert_eq!(world.lines(opted_out).await, ["1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn notice_for_the_morning_leaves_by_the_clock_as_it_is() {
+    let world = World::start().await;
+    world.radarr().add(movie("Dune").year(2021).tmdb(DUNE));
+    // It is nine in the evening.
+    world.sms("quiet 21-7").await;
+    world.gives_notice().await;
+    let heard = world.said();
+    world.sets_clock(-HOUR).await;
+    world.passes(2).await;
+    let told = world.said();
+    assert!(told.len() > heard.len(), "it is eight again, and nobody wants quiet: {told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn missed_text_is_fetched_soon_after_the_clock_is_set_back() {
+    for step in [-HOUR, -DAY] {
+        let world = World::start().await;
+        world.model_plays([says("Found you."), says("And you.")]);
+        world.misses("hello?").await;
+        world.sets_clock(step).await;
+        world.passes(400).await;
+        assert_eq!(world.said(), ["Found you."], "{step}");
+
+        world.misses("me, too").await;
+        world.passes(400).await;
+        assert_eq!(world.said(), ["Found you.", "And you."], "{step}");
+    }
+}
