@@ -22,3 +22,9 @@ ALTER TABLE inbound_events ADD COLUMN authority TEXT NOT NULL DEFAULT 'certain'
 ALTER TABLE outbox ADD COLUMN callback_word TEXT;
 -- The last time at which a run of the program was known to be alive: no later start is before it.
 ALTER TABLE instance ADD COLUMN seen_at INTEGER;
+
+-- Counts what failed in the work on a turn itself, apart from restarts.
+ALTER TABLE turns ADD COLUMN work_failures INTEGER NOT NULL DEFAULT 0;
+
+-- The last start that counted against the turns it took up: quick restarts count once.
+ALTER TABLE instance ADD COLUMN counted_start_at INTEGER;

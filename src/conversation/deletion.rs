@@ -109,6 +109,7 @@ pub fn wish_outcome(item: &FrozenItem, outcome: ItemOutcome) -> String {
         ItemOutcome::Failed | ItemOutcome::NotPermitted | ItemOutcome::Stopped => {
             format!("An admin agreed, but {name} could not be deleted. Please ask again later.")
         }
+        ItemOutcome::StillThere => format!("An admin agreed, but {}", still_there(service(item), &[item])),
         ItemOutcome::Unknown => {
             format!("An admin agreed, but I could not find out whether {name} is deleted.")
         }
@@ -200,6 +201,8 @@ pub enum ItemOutcome {
     Changed,
     /// Sonarr or Radarr would not, or could not be reached.
     Failed,
+    /// Sonarr or Radarr did not carry it out: a check after the last request found the item, or a part of it, in place.
+    StillThere,
     /// The right to delete was taken away since the question.
     NotPermitted,
     /// The turn was taken back before it was begun.
@@ -213,8 +216,11 @@ pub fn report(items: &[(FrozenItem, ItemOutcome)]) -> String {
     let with = |wanted: ItemOutcome| -> Vec<&FrozenItem> {
         items.iter().filter(|(_, outcome)| *outcome == wanted).map(|(item, _)| item).collect()
     };
-    let (refused_movies, refused_series): (Vec<&FrozenItem>, Vec<&FrozenItem>) =
-        with(ItemOutcome::Failed).into_iter().partition(|item| item.kind == MediaKind::Movie);
+    let by_service = |wanted: ItemOutcome| {
+        let (movies, series): (Vec<&FrozenItem>, Vec<&FrozenItem>) =
+            with(wanted).into_iter().partition(|item| item.kind == MediaKind::Movie);
+        [(RADARR, movies), (SONARR, series)]
+    };
     let mut sentences = done(&with(ItemOutcome::Deleted));
     let mut tell = |items: &[&FrozenItem], say: &dyn Fn(&str) -> String| {
         if !items.is_empty() {
@@ -223,8 +229,11 @@ pub fn report(items: &[(FrozenItem, ItemOutcome)]) -> String {
     };
     tell(&with(ItemOutcome::AlreadyGone), &|names| format!("{names}: already gone."));
     tell(&with(ItemOutcome::Changed), &|names| format!("{names} changed since I asked, so I kept it."));
-    for (service, refused) in [("Radarr", refused_movies), ("Sonarr", refused_series)] {
+    for (service, refused) in by_service(ItemOutcome::Failed) {
         tell(&refused, &|names| format!("{service} could not delete {names}. Please try again later."));
+    }
+    for (service, left) in by_service(ItemOutcome::StillThere) {
+        tell(&left, &|_| still_there(service, &left));
     }
     tell(&with(ItemOutcome::NotPermitted), &|names| format!("You may not delete titles, so I kept {names}."));
     tell(&with(ItemOutcome::Stopped), &|names| format!("I was stopped before {names}, so it is kept."));
@@ -232,6 +241,27 @@ pub fn report(items: &[(FrozenItem, ItemOutcome)]) -> String {
         format!("I could not find out whether {names} was deleted. Please have a look.")
     });
     sentences.join(" ")
+}
+
+const RADARR: &str = "Radarr";
+const SONARR: &str = "Sonarr";
+
+fn service(item: &FrozenItem) -> &'static str {
+    match item.kind {
+        MediaKind::Movie => RADARR,
+        MediaKind::Series => SONARR,
+    }
+}
+
+/// `Radarr could not do it. Dune (2021) is still there.` Of several files some may be gone.
+fn still_there(service: &str, items: &[&FrozenItem]) -> String {
+    let names = listed(items);
+    let is_whole = |item: &&FrozenItem| matches!(item.extent, Extent::Whole | Extent::Download(_));
+    if !items.iter().all(is_whole) {
+        return format!("{service} could not do all of it. Please have a look at {names}.");
+    }
+    let are = if items.len() > 1 { "are" } else { "is" };
+    format!("{service} could not do it. {}", begun(&format!("{names} {are} still there.")))
 }
 
 /// What is told of that which went: files with what they freed, then downloads, then what another copy is looked for of.
@@ -294,7 +324,12 @@ pub fn late_answer(ending: Ending, items: &[FrozenItem], outcomes: &[(FrozenItem
             let are = if names.len() > 1 { "are" } else { "is" };
             format!("Already done: {} {are} deleted.", names.join(", "))
         }
-        Ending::Done | Ending::Failed => format!("Already answered: {}", report(outcomes)),
+        Ending::Done => format!("Already answered: {}", report(outcomes)),
+        Ending::Failed => {
+            let can_be_asked = outcomes.iter().any(|(_, outcome)| *outcome == ItemOutcome::StillThere);
+            let ask_again = if can_be_asked { " Ask again to delete." } else { "" };
+            format!("No question is open. {}{ask_again}", report(outcomes))
+        }
         Ending::Denied => format!("{} Ask again to delete.", kept(&names)),
         Ending::Expired => format!("That question has expired. {} Ask again to delete.", kept(&names)),
         Ending::Dropped => format!("That question is closed. {} Ask again to delete.", kept(&names)),
@@ -408,6 +443,30 @@ mod tests {
         assert_eq!(
             report(&[(dune, ItemOutcome::Deleted), (heat, ItemOutcome::Failed)]),
             "Deleted Dune (2021). Freed 21.4 GB. Radarr could not delete Heat (1995). Please try again later."
+        );
+    }
+
+    #[test]
+    fn a_report_names_what_is_still_there_by_its_server() {
+        let left = |item| (item, ItemOutcome::StillThere);
+        let (dune, heat) = (movie("Dune", 2021, 21.4), movie("Heat", 1995, 18.2));
+        assert_eq!(
+            report(&[left(dune.clone()), left(heat), left(series("The Bear", 2022, 3, 18.0))]),
+            "Radarr could not do it. Dune (2021), Heat (1995) are still there. \
+             Sonarr could not do it. The Bear (2022) is still there."
+        );
+        let extent = Extent::Season { number: 2, files: vec![1, 2] };
+        assert_eq!(
+            report(&[left(FrozenItem { extent, ..series("The Bear", 2022, 3, 18.0) })]),
+            "Sonarr could not do all of it. Please have a look at season 2 of The Bear (2022)."
+        );
+        assert_eq!(
+            wish_outcome(&dune, ItemOutcome::StillThere),
+            "An admin agreed, but Radarr could not do it. Dune (2021) is still there."
+        );
+        assert_eq!(
+            late_answer(Ending::Failed, std::slice::from_ref(&dune), &[left(dune.clone())]),
+            "No question is open. Radarr could not do it. Dune (2021) is still there. Ask again to delete."
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Tool calls of a turn: checked, cleared, run with the intent written first, settled when an answer was lost.
+//! Tool calls of a turn: checked, cleared, run with the intent written first.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::store::calls::{self, Start};
 use crate::store::pending::{self, Holding, Question};
 use crate::store::{Conn, QueryResult};
 use crate::tools::approval::{self, Cleared, Decision, Words};
-use crate::tools::{Interrupted, Ran, Settled, Tool, ToolError, Uses};
+use crate::tools::{Ran, Tool, ToolError, Uses};
 
 /// Longest report of a deletion that is put ahead of a question.
 const MAX_BEFORE_QUESTION: usize = 600;
 /// Failure code of a write of which nobody knows whether it was made.
 pub(super) const OUTCOME_UNKNOWN: &str = "outcome_unknown";
-/// Starts of one write before its outcome is given up on.
+/// Starts of one write before it is reported as not done.
 pub(super) const MAX_STARTS: i64 = 3;
 
 impl Engine {
@@ -122,7 +122,11 @@ impl Engine {
         let Some(records) = self.0.parts.db.write(start).await? else { return Ok(Progress::GoesOn) };
         failpoint::reached("call.started");
         let world = self.world_with(scene, records);
-        let ended = tokio::time::timeout(tool.timeout(), tool.run(cleared, &world)).await;
+        let run = tokio::time::timeout(tool.timeout(), tool.run(cleared, &world));
+        let ended = match call.tier {
+            Tier::Read => run.await,
+            Tier::Write | Tier::Destructive => self.with_progress(scene, run).await,
+        };
         failpoint::reached("call.ran");
         let state = match ended {
             Ok(Ok(ran)) => {
@@ -150,40 +154,6 @@ impl Engine {
         };
         let note = change_record::failure(scene, call, &state);
         self.record_noted(scene, row, state, note).await
-    }
-
-    /// A call that was started and has no result: a read runs again, a write is looked into.
-    pub(super) async fn settle_call(&self, scene: &Scene, row: CallRow) -> anyhow::Result<Progress> {
-        let Some(call) = find(scene, row) else { return Ok(Progress::GoesOn) };
-        let state = match (call.tier, self.0.parts.tools.get(&call.name)) {
-            (Tier::Read, _) => CallState::Created,
-            (_, None) => CallState::Failed(outcome_unknown()),
-            (_, Some(tool)) => {
-                self.0.parts.clock.sleep(self.0.parts.settings.pace.grace).await;
-                let world = self.world(scene, call.tier).await?;
-                match tokio::time::timeout(
-                    tool.timeout(),
-                    tool.settle(Interrupted::Call(&call.arguments), &world),
-                )
-                .await
-                {
-                    Ok(Ok(Settled::Done(ran))) => {
-                        let note =
-                            change_record::outcome(scene, row, Evidence::Lookup, &call.name, &ran.result);
-                        return self.record_ran(scene, row, ran, Some(note)).await;
-                    }
-                    Ok(Ok(Settled::NotDone)) => self.again_or_unknown(row).await?,
-                    Ok(Ok(Settled::Unknown) | Err(_)) | Err(_) => CallState::Failed(outcome_unknown()),
-                }
-            }
-        };
-        let note = change_record::failure(scene, call, &state);
-        self.record_noted(scene, row, state, note).await
-    }
-
-    async fn again_or_unknown(&self, row: CallRow) -> anyhow::Result<CallState> {
-        let starts = self.0.parts.db.read(move |conn| calls::attempts(conn, row)).await?;
-        Ok(if starts < MAX_STARTS { CallState::Created } else { CallState::Failed(outcome_unknown()) })
     }
 
     /// A deletion is previewed fresh, and held for the user's yes: asking ends the turn.
@@ -278,7 +248,7 @@ impl Engine {
     }
 
     /// A call that ended well, with what it does to our own records.
-    async fn record_ran(
+    pub(super) async fn record_ran(
         &self,
         scene: &Scene,
         row: CallRow,
@@ -303,7 +273,7 @@ impl Engine {
         Ok(progress)
     }
 
-    async fn record_noted(
+    pub(super) async fn record_noted(
         &self,
         scene: &Scene,
         row: CallRow,
@@ -350,7 +320,7 @@ pub(super) fn entry(scene: &Scene, kind: &'static str, call: CallRow, detail: Va
     Entry { by: By::User(scene.user.id), kind, subject: Subject::Call(call), detail }
 }
 
-fn find(scene: &Scene, row: CallRow) -> Option<&ToolCall> {
+pub(super) fn find(scene: &Scene, row: CallRow) -> Option<&ToolCall> {
     scene.turn.steps.iter().flat_map(|step| &step.calls).find(|call| call.row == row)
 }
 
@@ -366,7 +336,7 @@ fn too_slow() -> CallFailure {
     failure("too_slow", json!({ "error": "too_slow" }), Some("That took too long. Please try again later."))
 }
 
-fn outcome_unknown() -> CallFailure {
+pub(super) fn outcome_unknown() -> CallFailure {
     failure(
         OUTCOME_UNKNOWN,
         json!({ "error": OUTCOME_UNKNOWN, "hint": "it may or may not have happened; say so" }),

@@ -10,6 +10,7 @@ use super::run::Scene;
 use crate::conversation::deletion::{self, ItemOutcome};
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::transcript::{Tier, UserId};
+use crate::conversation::turn::{Limits, Turn};
 use crate::failpoint;
 use crate::store::ledger::Outcome;
 use crate::store::pending::{self, Claimed, Item, ItemState, Start};
@@ -18,41 +19,52 @@ use crate::store::turns::{self, Live};
 use crate::store::{approvals, audit, outbox, users};
 use crate::telemetry;
 use crate::tools::approval::{self, NotPermitted};
-use crate::tools::{Interrupted, Settled, Tool, ToolError};
+use crate::tools::{Interrupted, STILL_THERE, Settled, Tool, ToolError};
+
+/// What happens next to an item that has no outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ItemStep {
+    Start,
+    /// It was started: whether it is gone is looked up.
+    Check,
+    End(ItemOutcome),
+}
+
+/// Whatever was started is checked, however often the program was started since.
+fn next_step(item: &Item, turn: &Turn, limits: &Limits) -> ItemStep {
+    let was_started = item.state == ItemState::Running || item.attempts > 0;
+    if was_started && turn.is_beyond_checking(limits) {
+        ItemStep::End(ItemOutcome::Unknown)
+    } else if item.state == ItemState::Running || (was_started && starts_nothing(turn, limits)) {
+        ItemStep::Check
+    } else if starts_nothing(turn, limits) {
+        ItemStep::End(ItemOutcome::Stopped)
+    } else {
+        ItemStep::Start
+    }
+}
+
+/// Of a turn that was taken back, or that keeps failing under us, nothing more is started.
+fn starts_nothing(turn: &Turn, limits: &Limits) -> bool {
+    turn.cancel_requested || turn.is_given_up(limits)
+}
 
 impl Engine {
     pub(super) async fn run_confirmed(&self, user: UserId, live: Live) -> anyhow::Result<()> {
         loop {
             let (scene, claimed) = self.claimed(user, live).await?;
-            let tired = scene.turn.resumes > self.0.parts.settings.limits.resumes;
             let open = claimed
                 .items()
                 .iter()
                 .find(|item| matches!(item.state, ItemState::Held | ItemState::Running));
-            let Some(item) = open else { return self.report(&scene, claimed, tired).await };
-            if tired {
-                // It keeps failing under us: what was not started is not started again, what was started is not guessed.
-                let outcome = match item.state {
-                    ItemState::Running => ItemOutcome::Unknown,
-                    ItemState::Held | ItemState::Ended(_) | ItemState::Canceled => ItemOutcome::Failed,
-                };
-                self.end_item(&scene, &claimed, item, outcome).await?;
-                continue;
-            }
-            if scene.turn.cancel_requested && item.state == ItemState::Held {
-                // An earlier try whose answer was lost may still take effect.
-                let outcome = if item.attempts == 0 { ItemOutcome::Stopped } else { ItemOutcome::Unknown };
-                self.end_item(&scene, &claimed, item, outcome).await?;
-                continue;
-            }
-            let outcome = match self.0.parts.tools.get(claimed.tool()) {
-                None => Some(ItemOutcome::Failed),
-                Some(tool) => match item.state {
-                    ItemState::Running => self.settle_item(&scene, &claimed, item, tool).await?,
-                    ItemState::Held | ItemState::Ended(_) | ItemState::Canceled => {
-                        self.delete(&scene, &claimed, item, tool).await?
-                    }
-                },
+            let Some(item) = open else { return self.report(&scene, claimed).await };
+            let limits = &self.0.parts.settings.limits;
+            let outcome = match (self.0.parts.tools.get(claimed.tool()), next_step(item, &scene.turn, limits))
+            {
+                (_, ItemStep::End(outcome)) => Some(outcome),
+                (None, ItemStep::Start | ItemStep::Check) => Some(ItemOutcome::Failed),
+                (Some(tool), ItemStep::Start) => self.delete(&scene, &claimed, item, tool).await?,
+                (Some(tool), ItemStep::Check) => self.settle_item(&scene, &claimed, item, tool).await?,
             };
             if let Some(outcome) = outcome {
                 self.end_item(&scene, &claimed, item, outcome).await?;
@@ -111,20 +123,27 @@ impl Engine {
         }
         failpoint::reached("item.started");
         let world = self.world(scene, Tier::Destructive).await?;
-        let ended = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &world)).await;
+        let run = tokio::time::timeout(tool.timeout(), tool.run(&cleared, &world));
+        let ended = self.with_progress(scene, run).await;
         failpoint::reached("item.ran");
+        let tried_before = item.attempts > 0;
         Ok(match ended {
-            Ok(Ok(ran)) if status(&ran.result) == Some("already_gone") => Some(ItemOutcome::AlreadyGone),
+            // Where an earlier start had no answer, it is that start which has done it.
+            Ok(Ok(ran)) if status(&ran.result) == Some("already_gone") && !tried_before => {
+                Some(ItemOutcome::AlreadyGone)
+            }
             Ok(Ok(_)) => Some(ItemOutcome::Deleted),
             Ok(Err(ToolError::TellModel(failure))) if failure.code == "changed" => Some(ItemOutcome::Changed),
             Ok(Err(ToolError::TellModel(failure))) => {
                 tracing::warn!(call = %call, code = failure.code, "a deletion failed");
-                // An earlier try whose answer was lost may still take effect.
-                Some(if item.attempts == 0 { ItemOutcome::Failed } else { ItemOutcome::Unknown })
+                let is_there = failure.code == STILL_THERE;
+                let outcome = if is_there { ItemOutcome::StillThere } else { ItemOutcome::Failed };
+                // An earlier start may still have taken effect, so that the item is checked once more.
+                Some(outcome).filter(|_| !tried_before)
             }
             Ok(Err(ToolError::Fatal(error))) => {
                 tracing::error!(call = %call, error = format!("{error:#}"), "a deletion failed");
-                Some(ItemOutcome::Failed)
+                Some(ItemOutcome::Failed).filter(|_| !tried_before)
             }
             Ok(Err(ToolError::Unknown(_))) | Err(_) => None,
         })
@@ -138,23 +157,32 @@ impl Engine {
         item: &Item,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<Option<ItemOutcome>> {
-        self.0.parts.clock.sleep(self.0.parts.settings.pace.grace).await;
+        match self.with_progress(scene, self.check_item(scene, item, tool)).await? {
+            Settled::Done(_) => return Ok(Some(ItemOutcome::Deleted)),
+            Settled::Unknown => return Ok(Some(ItemOutcome::Unknown)),
+            Settled::NotDone => {}
+        }
+        let is_last = i64::from(item.attempts) >= MAX_STARTS;
+        if is_last || starts_nothing(&scene.turn, &self.0.parts.settings.limits) {
+            return Ok(Some(ItemOutcome::StillThere));
+        }
+        let (call, ord) = (claimed.call(), item.ord);
+        self.0.parts.db.write(move |conn| pending::take_back_item(conn, call, ord)).await?;
+        Ok(None)
+    }
+
+    async fn check_item(&self, scene: &Scene, item: &Item, tool: &Arc<dyn Tool>) -> anyhow::Result<Settled> {
+        self.let_request_arrive(item.started_at).await;
         let world = self.world(scene, Tier::Destructive).await?;
-        let looked =
-            tokio::time::timeout(tool.timeout(), tool.settle(Interrupted::Item(&item.item), &world)).await;
-        Ok(match looked {
-            Ok(Ok(Settled::Done(_))) => Some(ItemOutcome::Deleted),
-            Ok(Ok(Settled::NotDone)) if i64::from(item.attempts) < MAX_STARTS => {
-                let (call, ord) = (claimed.call(), item.ord);
-                self.0.parts.db.write(move |conn| pending::take_back_item(conn, call, ord)).await?;
-                None
-            }
-            Ok(Ok(Settled::NotDone | Settled::Unknown) | Err(_)) | Err(_) => Some(ItemOutcome::Unknown),
+        let check = tool.settle(Interrupted::Item(&item.item), &world);
+        Ok(match tokio::time::timeout(tool.timeout(), check).await {
+            Ok(Ok(settled)) => settled,
+            Ok(Err(_)) | Err(_) => Settled::Unknown,
         })
     }
 
     /// Tells what happened to each item; what had changed is asked about afresh.
-    async fn report(&self, scene: &Scene, claimed: Claimed, tired: bool) -> anyhow::Result<()> {
+    async fn report(&self, scene: &Scene, claimed: Claimed) -> anyhow::Result<()> {
         let outcomes: Vec<(FrozenItem, ItemOutcome)> = claimed
             .items()
             .iter()
@@ -174,7 +202,7 @@ impl Engine {
             .collect();
         // What a member wished for is theirs to ask for again.
         let fresh = match wish {
-            None if !tired && !scene.turn.cancel_requested => {
+            None if !starts_nothing(&scene.turn, &self.0.parts.settings.limits) => {
                 self.previewed(scene, &claimed, &changed).await?
             }
             Some(_) | None => Vec::new(),

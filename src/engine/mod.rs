@@ -21,6 +21,7 @@ pub mod joining;
 pub mod learning;
 mod notices;
 pub mod operator;
+mod progress;
 mod recalling;
 mod reconcile;
 mod reports;
@@ -35,6 +36,7 @@ mod upkeep;
 mod verification;
 mod wishes;
 mod world;
+mod write_recovery;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

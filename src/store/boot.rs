@@ -16,6 +16,9 @@ pub enum Downtime {
     Uncertain(SignedDuration),
 }
 
+/// Starts that follow one that counts within this time count as one with it: they say nothing about the work.
+const STARTS_TOGETHER: SignedDuration = SignedDuration::from_secs(10);
+
 /// Counts this start and turns whatever was under way into what is known about it: reads and model steps run again,
 /// writes, deletions and texts have an unknown outcome.
 pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
@@ -25,6 +28,7 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
         Some(step) if step.is_negative() => Downtime::Uncertain(step),
         Some(_) | None => Downtime::Known,
     };
+    let counts = counts_against_turns(conn, now)?;
     diesel::insert_into(instance::table)
         .values((
             (instance::id.eq(1), instance::epoch.eq(1)),
@@ -69,9 +73,12 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
         diesel::update(turns::table.filter(turns::finished_at.is_null()))
             .set((
                 turns::deadline_at.eq(turns::deadline_at + (ms(now) - stopped_at).max(0)),
-                turns::attempts.eq(turns::attempts + 1),
+                turns::attempts.eq(turns::attempts + i64::from(counts)),
             ))
             .execute(conn)?;
+    }
+    if counts {
+        diesel::update(instance::table).set(instance::counted_start_at.eq(ms(now))).execute(conn)?;
     }
     Ok(downtime)
 }
@@ -79,6 +86,17 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
 /// Notes that this run is alive; the next start is not before it.
 pub fn note_alive(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     diesel::update(instance::table).set(instance::seen_at.eq(ms(now))).execute(conn).map(drop)
+}
+
+/// Whether this start counts as one more for the turns that it takes up. A clock that was set back counts: else turns
+/// that kill the program could go on for ever.
+fn counts_against_turns(conn: &mut Conn, now: Timestamp) -> QueryResult<bool> {
+    let counted: Option<Option<i64>> =
+        instance::table.select(instance::counted_start_at).first(conn).optional()?;
+    Ok(counted.flatten().is_none_or(|at| {
+        let since = SignedDuration::from_millis(ms(now).saturating_sub(at));
+        since.is_negative() || since >= STARTS_TOGETHER
+    }))
 }
 
 /// The last sign of life of the start before.
@@ -96,4 +114,45 @@ pub fn end(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
 /// Which start of the program this is.
 pub(super) fn epoch(conn: &mut Conn) -> QueryResult<i64> {
     Ok(instance::table.select(instance::epoch).first(conn).optional()?.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::transcript::{Brain, PhoneNumber};
+    use crate::store::turns::{Kind, NewTurn, Plan};
+    use crate::store::users::{self, Newcomer};
+    use crate::store::{conversations, scratch};
+
+    /// How often a live turn counts as taken up by starts at these seconds.
+    fn resumes_after(starts: &[i64]) -> i64 {
+        let conn = &mut scratch();
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let phone = PhoneNumber::parse("+15550100001").unwrap();
+        let user = users::ensure(conn, &phone, Newcomer::Member, at(0)).unwrap();
+        let conversation = conversations::begin(conn, user, "Nov 20", at(0)).unwrap();
+        let plan = Plan::by(Brain::Model);
+        let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
+        super::super::turns::create(conn, new, at(0)).unwrap();
+        starts.iter().for_each(|second| begin(conn, at(*second)).unwrap());
+        turns::table.select(turns::attempts).first(conn).unwrap()
+    }
+
+    #[test]
+    fn starts_within_ten_seconds_count_once() {
+        assert_eq!(resumes_after(&[100]), 1);
+        assert_eq!(resumes_after(&[100, 101, 105, 109]), 1);
+        assert_eq!(resumes_after(&[100, 110, 120]), 3);
+    }
+
+    #[test]
+    fn endless_quick_starts_count_every_ten_seconds() {
+        let starts: Vec<i64> = (100..150).collect();
+        assert_eq!(resumes_after(&starts), 5);
+    }
+
+    #[test]
+    fn start_after_clock_was_set_back_counts() {
+        assert_eq!(resumes_after(&[100, 40]), 2);
+    }
 }

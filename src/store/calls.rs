@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Conn;
-use super::codec::{failure_json, ms, result, result_json, to_json};
+use super::codec::{failure_json, ms, result, result_json, time, to_json};
 use super::kept::Keep;
 use super::schema::{tool_calls, turns};
 use crate::conversation::transcript::{
@@ -93,9 +93,17 @@ pub(super) fn cancel_unstarted(conn: &mut Conn, turn: TurnId, now: Timestamp) ->
         .map(drop)
 }
 
-/// How often the call was started.
-pub fn attempts(conn: &mut Conn, call: CallRow) -> QueryResult<i64> {
-    tool_calls::table.find(call.0).select(tool_calls::attempts).first(conn)
+/// Starts of a call so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallStarts {
+    pub count: i64,
+    pub last_at: Option<Timestamp>,
+}
+
+pub fn load_starts(conn: &mut Conn, call: CallRow) -> QueryResult<CallStarts> {
+    let (count, last_at): (i64, Option<i64>) =
+        tool_calls::table.find(call.0).select((tool_calls::attempts, tool_calls::started_at)).first(conn)?;
+    Ok(CallStarts { count, last_at: last_at.map(time).transpose()? })
 }
 
 /// The last call there is; 0 where there is none.

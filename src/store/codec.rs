@@ -70,7 +70,8 @@ words! {
     }
     ItemOutcome: outcome_word, outcome {
         Deleted = "deleted", AlreadyGone = "already_gone", Changed = "changed", Failed = "failed",
-        NotPermitted = "not_permitted", Stopped = "stopped", Unknown = "unknown",
+        NotPermitted = "not_permitted", Stopped = "stopped", StillThere = "still_there",
+        Unknown = "unknown",
     }
     Part: part_word, part { Text = "text", Thinking = "thinking", ToolCall = "tool_call" }
 }

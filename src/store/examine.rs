@@ -127,8 +127,11 @@ mod tests {
         assert_eq!(examine(path.to_str().unwrap(), NOW).unwrap().damage, None);
         let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         // Beyond the pages that the first look reads.
-        let length = file.metadata().unwrap().len();
-        file.seek(SeekFrom::Start(length - 3 * 4096)).unwrap();
+        let root = "(SELECT rootpage FROM sqlite_schema WHERE name = 'ix_outbox_turn')";
+        let root = diesel::dsl::sql::<diesel::sql_types::BigInt>(root);
+        let page: i64 =
+            diesel::select(root).get_result(&mut Conn::establish(path.to_str().unwrap()).unwrap()).unwrap();
+        file.seek(SeekFrom::Start((page.unsigned_abs() - 1) * 4096)).unwrap();
         file.write_all(&[0x5a; 4096]).unwrap();
         assert!(examine(path.to_str().unwrap(), NOW).unwrap().damage.is_some());
     }

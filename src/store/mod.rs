@@ -38,6 +38,7 @@ pub mod offsets;
 pub mod outbox;
 pub mod pending;
 pub mod privacy;
+pub mod progress;
 pub mod quotas;
 pub mod reactions;
 pub mod requests;

@@ -11,7 +11,7 @@ use super::kept::Keep;
 use super::schema::{delivery_events, outbox, pending_actions, users};
 use super::spend::Day;
 use super::written::Written;
-use super::{Conn, agenda, spend};
+use super::{Conn, agenda, progress, spend};
 use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
 use crate::conversation::way::Way;
 
@@ -110,7 +110,7 @@ pub struct Due {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     Send(Due),
-    /// Too old, or its receiver has opted out or was blocked: it will not be sent.
+    /// Too old or outdated, or its receiver has opted out or was blocked: it will not be sent.
     Dropped,
     /// Somebody else has it, or it has to wait.
     Taken,
@@ -131,7 +131,8 @@ pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim
     }
     let (opted_out, status): (Option<i64>, String) =
         users::table.find(user).select((users::opted_out_at, users::status)).first(conn)?;
-    if opted_out.is_some() || status == "blocked" {
+    let is_outdated = kind == "notice" && progress::is_outdated(conn, id)?;
+    if opted_out.is_some() || status == "blocked" || is_outdated {
         suppress(conn, id, now)?;
         return Ok(Claim::Dropped);
     }

@@ -281,6 +281,8 @@ pub struct Item {
     pub item: FrozenItem,
     pub state: ItemState,
     pub attempts: u32,
+    /// The last start.
+    pub started_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -293,7 +295,8 @@ pub enum ItemState {
 }
 
 pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
-    type Row = (i64, String, String, i64, i64, Option<String>, String, String, Option<String>, i64);
+    type Row =
+        (i64, String, String, i64, i64, Option<String>, String, String, Option<String>, i64, Option<i64>);
     let rows: Vec<Row> = tool_call_items::table
         .filter(tool_call_items::tool_call_id.eq(call.0))
         .order(tool_call_items::ord)
@@ -308,10 +311,11 @@ pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
             tool_call_items::state,
             tool_call_items::result,
             tool_call_items::attempts,
+            tool_call_items::started_at,
         ))
         .load(conn)?;
     let read = |row: Row| {
-        let (ord, instance, word, id, delete_files, of_it, print, state, result, attempts) = row;
+        let (ord, instance, word, id, delete_files, of_it, print, state, result, attempts, started_at) = row;
         let state = match state.as_str() {
             "held" => ItemState::Held,
             "running" | "unknown" => ItemState::Running,
@@ -330,7 +334,8 @@ pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
             extent: extent(of_it.as_deref())?,
             fingerprint: fingerprint(&print)?,
         };
-        Ok(Item { ord, item, state, attempts: number(attempts)? })
+        let started_at = started_at.map(time).transpose()?;
+        Ok(Item { ord, item, state, attempts: number(attempts)?, started_at })
     };
     rows.into_iter().map(read).collect()
 }
@@ -406,6 +411,7 @@ pub fn end_item(conn: &mut Conn, call: CallRow, ord: i64, outcome: ItemOutcome) 
         | ItemOutcome::Failed
         | ItemOutcome::NotPermitted
         | ItemOutcome::Stopped
+        | ItemOutcome::StillThere
         | ItemOutcome::Unknown => "error",
     };
     let stored = to_json(&outcome_word(outcome))?;

@@ -58,6 +58,7 @@ pub fn reopen(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<Reop
             turns::state.eq("CREATED"),
             turns::runs.eq(turns::runs + 1),
             turns::attempts.eq(0),
+            turns::work_failures.eq(0),
             turns::deadline_at.eq(ms(now + TURN_TIME)),
             turns::cancel_requested_at.eq(None::<i64>),
             turns::response_text.eq(None::<String>),

@@ -200,6 +200,7 @@ diesel::table! {
         started_at -> BigInt,
         clean_shutdown_at -> Nullable<BigInt>,
         seen_at -> Nullable<BigInt>,
+        counted_start_at -> Nullable<BigInt>,
     }
 }
 
@@ -466,6 +467,7 @@ diesel::table! {
         finished_at -> Nullable<BigInt>,
         triage -> Nullable<Text>,
         runs -> BigInt,
+        work_failures -> BigInt,
     }
 }
 

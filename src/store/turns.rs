@@ -203,13 +203,14 @@ pub struct Loaded {
 
 pub fn load(conn: &mut Conn, live: Live) -> QueryResult<Loaded> {
     let id = live.id;
-    type Row = (String, i64, i64, Option<i64>, Option<String>, i64);
-    let (prompt, deadline, attempts, cancel, triage, runs): Row = turns::table
+    type Row = (String, i64, i64, i64, Option<i64>, Option<String>, i64);
+    let (prompt, deadline, attempts, work_failures, cancel, triage, runs): Row = turns::table
         .find(id.0)
         .select((
             turns::prompt,
             turns::deadline_at,
             turns::attempts,
+            turns::work_failures,
             turns::cancel_requested_at,
             turns::triage,
             turns::runs,
@@ -237,6 +238,7 @@ pub fn load(conn: &mut Conn, live: Live) -> QueryResult<Loaded> {
         failures,
         deadline: time(deadline)?,
         resumes: number(attempts)?,
+        work_failures: number(work_failures)?,
         cancel_requested: cancel.is_some(),
         record: Arc::default(),
     };
@@ -328,7 +330,11 @@ pub fn cancel_requested(conn: &mut Conn, id: TurnId) -> QueryResult<bool> {
 /// Counts a resume after a panic or a failure of our own.
 pub fn count_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<()> {
     diesel::update(turns::table.find(id.0))
-        .set((turns::attempts.eq(turns::attempts + 1), turns::updated_at.eq(ms(now))))
+        .set((
+            turns::attempts.eq(turns::attempts + 1),
+            turns::work_failures.eq(turns::work_failures + 1),
+            turns::updated_at.eq(ms(now)),
+        ))
         .kept()
         .execute(conn)
         .map(drop)

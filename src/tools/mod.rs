@@ -56,6 +56,7 @@ use crate::conversation::transcript::{
     Added, Arguments, CallFailure, CallResult, MediaKind, MediaRef, Rights, ToolSpec,
 };
 use approval::Cleared;
+pub use outcomes::STILL_THERE;
 
 /// Time a tool may take before its caller gives up.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(10);
@@ -88,6 +89,12 @@ pub trait Tool: Send + Sync {
     /// is stored with the call, so that every check sees it.
     fn preferred(&self, _arguments: &Arguments, _facts: &Facts, _rights: Rights) -> Option<Arguments> {
         None
+    }
+
+    /// The report of a write that was not carried out, as a check showed, and is not tried again. `title` is the name
+    /// of its title where earlier results showed one.
+    fn not_done(&self, _title: Option<&str>) -> CallFailure {
+        outcomes::not_done("That did not work. Please try again later.")
     }
 
     /// What became of a run whose answer was lost. Reads need none: they run again.

@@ -17,7 +17,9 @@ use super::library::{Instance, Library, profile_named, usual_profile};
 use super::preference::{in_its_place, profile_wished};
 use super::queueing::tried_later;
 use super::shelf::freshness::Need;
-use super::{Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, asked};
+use super::{
+    Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, asked, outcomes,
+};
 use crate::arr::radarr::Radarr;
 use crate::arr::{Addition, Availability, Movie, MovieScope, NewMovie, Profile};
 use crate::conversation::facts::Facts;
@@ -69,6 +71,10 @@ impl Tool for AddMovie {
     fn preferred(&self, arguments: &Arguments, facts: &Facts, rights: Rights) -> Option<Arguments> {
         let quality = facts.quality(MediaKind::Movie)?;
         in_its_place(arguments, quality, rights, &self.library.movies)
+    }
+
+    fn not_done(&self, title: Option<&str>) -> CallFailure {
+        outcomes::not_added("Radarr", title.unwrap_or("The movie"))
     }
 
     async fn settle(&self, call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {

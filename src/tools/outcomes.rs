@@ -47,13 +47,33 @@ pub(super) fn changed(item: &FrozenItem) -> CallFailure {
     )
 }
 
+/// Code of a deletion that was answered well and left the item in place.
+pub const STILL_THERE: &str = "still_there";
+
 pub(super) fn still_there(item: &FrozenItem) -> CallFailure {
     let Fingerprint { title, year, .. } = &item.fingerprint;
     refusal(
-        "still_there",
+        STILL_THERE,
         json!({ "title": title, "year": year }),
         Some(format!("{} is still there.", named(title, *year))),
     )
+}
+
+/// A write that was checked: it was not carried out.
+pub(super) fn not_done(sentence: &str) -> CallFailure {
+    let hint = "a check showed that it was not done; say so";
+    refusal("not_done", json!({ "hint": hint }), Some(sentence.to_owned()))
+}
+
+/// `Radarr could not do it. Dune (2021) was not added.`
+pub(super) fn not_added(service: &str, title: &str) -> CallFailure {
+    not_done(&format!("{service} could not do it. {title} was not added."))
+}
+
+/// Of several requests some may have been carried out.
+pub(super) fn not_changed(title: Option<&str>) -> CallFailure {
+    let whereabouts = title.map(|title| format!(" at {title}")).unwrap_or_default();
+    not_done(&format!("Not all of that could be done. Please have a look{whereabouts}."))
 }
 
 /// What cannot be measured cannot be named in a question.

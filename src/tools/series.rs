@@ -18,7 +18,9 @@ use super::preference::{in_its_place, profile_wished};
 use super::queueing::tried_later;
 use super::seasons::{NamedSeasons, SPECIALS, Seasons, choose, season_list};
 use super::shelf::freshness::Need;
-use super::{Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, asked};
+use super::{
+    Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, asked, outcomes,
+};
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Addition, NewSeries, Series, WantedEpisodes};
 use crate::conversation::facts::Facts;
@@ -73,6 +75,10 @@ impl Tool for AddSeries {
     fn preferred(&self, arguments: &Arguments, facts: &Facts, rights: Rights) -> Option<Arguments> {
         let quality = facts.quality(MediaKind::Series)?;
         in_its_place(arguments, quality, rights, &self.library.series)
+    }
+
+    fn not_done(&self, title: Option<&str>) -> CallFailure {
+        outcomes::not_added("Sonarr", title.unwrap_or("The show"))
     }
 
     async fn settle(&self, call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {

@@ -202,7 +202,7 @@ async fn a_library_that_is_down_at_the_yes_is_told_and_nothing_is_tried_blindly(
     app.radarr().down(false);
     assert_eq!(
         app.sms("yes").await,
-        "Already answered: Radarr could not delete Dune (2021). Please try again later."
+        "No question is open. Radarr could not delete Dune (2021). Please try again later."
     );
     assert_eq!(app.radarr().posts(), 0);
 }

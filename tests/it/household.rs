@@ -159,7 +159,7 @@ async fn a_deletion_that_cannot_be_written_into_the_audit_log_is_not_done() {
     app.model_plays(removes_movie("dune", dune));
     app.sms("delete dune").await;
     app.refuse_audit().await;
-    assert_eq!(app.sms("yes").await, "Radarr could not delete Dune (2021). Please try again later.");
+    assert_eq!(app.sms("yes").await, "I was stopped before Dune (2021), so it is kept.");
     assert_eq!(app.radarr().removals(), Vec::<i64>::new());
 }
 

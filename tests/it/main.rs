@@ -61,6 +61,7 @@ mod threads;
 mod tidy;
 mod tools;
 mod turns;
+mod unanswered;
 mod upgrade;
 mod users;
 mod ways;

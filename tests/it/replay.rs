@@ -145,7 +145,7 @@ async fn world_with_a_lost_addition() -> World {
 async fn an_addition_whose_answer_was_lost_is_looked_for_and_told_as_made() {
     let world = world_with_a_lost_addition().await;
     world.passes(60).await;
-    assert_eq!(world.said(), ["Arrival is on its way."]);
+    assert_eq!(world.said(), ["Still working on it.", "Arrival is on its way."]);
     assert!(world.model_was_shown().contains("\"added\""), "{}", world.model_was_shown());
     assert_eq!(world.radarr().posts(), 1);
 }
@@ -168,7 +168,7 @@ async fn a_deletion_whose_answer_was_lost_is_looked_for_and_told_as_made() {
     world.radarr().lose_next_write_answer();
     world.sms("yes").await;
     world.passes(60).await;
-    assert_eq!(world.said(), [QUESTION, DELETED]);
+    assert_eq!(world.said(), [QUESTION, "Still working on it.", DELETED]);
     assert_eq!((world.radarr().removals(), world.radarr().posts()), (vec![dune], 1));
 }
 

@@ -111,7 +111,7 @@ async fn a_title_that_changed_since_the_wish_is_kept() {
         app.last_to(BOB),
         "Dune (2021) has changed since you asked, so it was kept. Ask again if it should go."
     );
-    assert_eq!(app.sms("yes").await, "Already answered: Dune (2021) changed since I asked, so I kept it.");
+    assert_eq!(app.sms("yes").await, "No question is open. Dune (2021) changed since I asked, so I kept it.");
     assert_eq!(app.radarr().removals(), Vec::<i64>::new());
 }
 

@@ -137,7 +137,7 @@ fn deletion(stage: &Stage, title: &Title, consent: Consent, told: &[&str]) -> Ve
         })
     };
     let told_gone = says(&["Deleted ", " already gone", " is deleted", " are deleted"]);
-    let told_kept = says(&["kept", "Not deleted", "could not be deleted"]);
+    let told_kept = says(&["kept", "Not deleted", "could not be deleted", "still there"]);
     let told_doubt = says(&["could not find out"]);
     let mut broken = Vec::new();
     if is_gone && !told_gone && !told_doubt {

@@ -111,6 +111,7 @@ impl Plan {
         plan.add_household(&mut Rng::of(seed, "household"), end);
         plan.add_forgeries(&mut Rng::of(seed, "forgeries"), end);
         plan.add_clock_steps(&mut Rng::of(seed, "clock"), end);
+        plan.add_restarts(&mut Rng::of(seed, "restarts"), end);
         plan.acts.sort_by_key(|(at, _)| *at);
         plan
     }
@@ -211,6 +212,28 @@ impl Plan {
             };
             let by = SignedDuration::from_millis(i64::try_from(by).unwrap());
             self.acts.push((at, Act::SetClock(if rng.percent(60) { -by } else { by })));
+        }
+    }
+
+    /// Bursts of quick restarts, as of a program that a supervisor starts again and again. From a source of its own.
+    fn add_restarts(&mut self, rng: &mut Rng, end: u64) {
+        if !rng.percent(25) {
+            return;
+        }
+        let moments: Vec<u64> =
+            self.acts.iter().filter(|(_, act)| matches!(act, Act::Text { .. })).map(|(at, _)| *at).collect();
+        for _ in 0..rng.within(1, 3) {
+            // Most fall into the answer to a question, which follows its text.
+            let mut at = match rng.below(4) {
+                0 => rng.within(500, end + 20_000),
+                _ => rng.one_of(&moments) + rng.within(0, 40_000),
+            };
+            for _ in 0..rng.within(5, 12) {
+                self.acts.push((at, Act::Stop { how: Stop::Kill }));
+                at += rng.within(50, 900);
+                self.acts.push((at, Act::Start { interrupted: false }));
+                at += rng.within(20, 2_500);
+            }
         }
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Seen {
     pub body: String,
     /// When it was carried out, and with which result; `None` where it never was.
     pub done: Option<(Timestamp, u16, String)>,
+    /// When its answer was given back unchanged; `None` where none was.
+    pub answered_at: Option<Timestamp>,
 }
 
 /// The weather before one peer.
@@ -97,6 +99,10 @@ impl Weather {
         match fate {
             Fate::DoneAndLost => None,
             Fate::DoneAndFailed(status) => Some(refusal(status)),
+            Fate::Fair | Fate::Late(_) if !listing => {
+                self.seen.lock().unwrap()[entry].answered_at = Some(self.clock.now());
+                Some(response)
+            }
             _ if listing => Some(self.lagging(&response)),
             _ => Some(response),
         }
@@ -134,6 +140,7 @@ impl Weather {
             what: format!("{} {path}", request.method()),
             body: String::from_utf8_lossy(request.body()).into_owned(),
             done: None,
+            answered_at: None,
         });
         seen.len() - 1
     }

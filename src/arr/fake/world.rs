@@ -294,6 +294,11 @@ impl<D: Clone> Fake<D> {
         self.gate.fail_write(Fault::Status(status));
     }
 
+    /// Never answers the next request that changes something, and does nothing.
+    pub fn hang_next_write(&self) {
+        self.gate.fail_write(Fault::Hang);
+    }
+
     /// Does what the next request that changes something asks for, and answers with this status.
     pub fn do_next_write_but_answer(&self, status: u16) {
         self.gate.fail_write(Fault::DoneBut(status));

@@ -20,6 +20,7 @@ fn turn(texts: &[&str], steps: Vec<ModelStep>) -> Turn {
         failures: Vec::new(),
         deadline: Timestamp::MAX,
         resumes: 0,
+        work_failures: 0,
         cancel_requested: false,
         record: std::sync::Arc::default(),
     }

@@ -36,6 +36,9 @@ impl Limits {
 /// Running time of a turn; time while the program was down does not count.
 pub const TURN_TIME: Duration = Duration::from_secs(60);
 
+/// Running time after which the user is told once that a change is still under way.
+pub const PROGRESS_AFTER: Duration = Duration::from_secs(20);
+
 /// The log of one chat turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
@@ -49,10 +52,31 @@ pub struct Turn {
     /// Attempts since the last completed step that gave nothing.
     pub failures: Vec<Failure>,
     pub deadline: Timestamp,
+    /// Times the turn was taken up again, after a restart or after a failure of our own.
     pub resumes: u32,
+    /// Those of `resumes` in which the work itself panicked or failed.
+    pub work_failures: u32,
     pub cancel_requested: bool,
     /// What tools and code reported of earlier turns, newest first: a claim about them is compared with it.
     pub record: Arc<[String]>,
+}
+
+impl Turn {
+    /// Whether nothing of the turn is started any more: its work ends without a result too often.
+    pub fn is_given_up(&self, limits: &Limits) -> bool {
+        self.resumes > limits.resumes
+    }
+
+    /// Whether even the check of a started change keeps failing under us. Restarts do not count: they say nothing
+    /// against the check.
+    pub fn is_beyond_checking(&self, limits: &Limits) -> bool {
+        self.work_failures > 2 * limits.resumes
+    }
+
+    /// When the user is told that a change is still under way. The deadline leaves out the time of a restart.
+    pub fn progress_at(&self) -> Timestamp {
+        self.deadline - (TURN_TIME - PROGRESS_AFTER)
+    }
 }
 
 /// One attempt at a model step that gave no response.

@@ -28,7 +28,7 @@ impl Turn {
         if self.cancel_requested {
             return Step::Stop;
         }
-        if self.resumes > limits.resumes {
+        if self.is_given_up(limits) {
             return self.close(Excuse::WentWrong);
         }
         match self.steps.last() {
@@ -48,18 +48,16 @@ impl Turn {
         // A question ends the turn, so whatever needs none comes first.
         open.sort_by_key(|call| call.tier == Tier::Destructive);
         let first = open.first()?;
-        let tired = self.resumes > limits.resumes;
         if first.state == CallState::Running {
             // What was begun is looked into even by a turn that is given up, so that its end tells the truth; only
             // what keeps failing beyond that is not.
-            let hopeless = self.resumes > 2 * limits.resumes;
-            return Some(if hopeless {
+            return Some(if self.is_beyond_checking(limits) {
                 Step::AnswerCall(first.row, outcome_unknown())
             } else {
                 Step::SettleCall(first.row)
             });
         }
-        if tired || now >= self.deadline {
+        if self.is_given_up(limits) || now >= self.deadline {
             return Some(Step::AnswerCall(first.row, refused("limit", "the time for this is over")));
         }
         if self.cancel_requested {

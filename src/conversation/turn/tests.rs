@@ -23,6 +23,7 @@ fn turn() -> Turn {
         failures: Vec::new(),
         deadline: NOW + TURN_TIME,
         resumes: 0,
+        work_failures: 0,
         cancel_requested: false,
         record: Arc::default(),
     }
@@ -349,7 +350,9 @@ fn out_of_time_or_of_resumes_no_call_is_started_any_more() {
     running.steps[0].calls[0].state = CallState::Running;
     assert_eq!(running.next(NOW + TURN_TIME, &LIMITS), Step::SettleCall(CallRow(0)));
     assert_eq!(Turn { resumes: 5, ..running.clone() }.next(NOW, &LIMITS), Step::SettleCall(CallRow(0)));
-    let tired = Turn { resumes: 9, ..running }.next(NOW, &LIMITS);
+    let many_restarts = Turn { resumes: 50, ..running.clone() };
+    assert_eq!(many_restarts.next(NOW, &LIMITS), Step::SettleCall(CallRow(0)));
+    let tired = Turn { resumes: 9, work_failures: 9, ..running }.next(NOW, &LIMITS);
     assert!(matches!(tired, Step::AnswerCall(CallRow(0), CallState::Failed(_))), "{tired:?}");
 }
 

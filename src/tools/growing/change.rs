@@ -26,7 +26,7 @@ use crate::tools::arguments::{BadArgument, cleared, read, schema};
 use crate::tools::library::{Instance, Library, profile_named};
 use crate::tools::removal::unknown;
 use crate::tools::seasons::{MAX_SEASONS_UNASKED, asks_for_many, which_seasons};
-use crate::tools::{Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use crate::tools::{Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, outcomes};
 
 const ANIME: &str = "anime";
 const STANDARD: &str = "standard";
@@ -80,6 +80,10 @@ impl Tool for ChangeMedia {
             MediaKind::Movie => change_movie(self.library.movie_instance(name)?, &args, world).await,
             MediaKind::Series => change_series(self.library.series_instance(name)?, &args, world).await,
         }
+    }
+
+    fn not_done(&self, title: Option<&str>) -> CallFailure {
+        outcomes::not_changed(title)
     }
 
     /// What was looked for before cannot be told any more, so an interrupted change counts nothing.

@@ -29,7 +29,7 @@ use crate::tools::library::{Instance, Library};
 use crate::tools::removal::unknown;
 use crate::tools::seasons::{MAX_SEASONS_UNASKED, asks_for_many, season_list, which_seasons};
 use crate::tools::series::remembered;
-use crate::tools::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use crate::tools::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, outcomes};
 
 /// What was searched for within this time is not searched for again on behalf of a call whose answer was lost.
 const LATELY: SignedDuration = SignedDuration::from_mins(10);
@@ -88,6 +88,10 @@ impl Tool for GetMore {
             MediaKind::Movie => films::look_again(self.library.movie_instance(name)?, args.id, world).await,
             MediaKind::Series => more(self.library.series_instance(name)?, &args, world).await,
         }
+    }
+
+    fn not_done(&self, title: Option<&str>) -> CallFailure {
+        outcomes::not_changed(title)
     }
 
     async fn settle(&self, call: Interrupted<'_>, world: &World) -> Result<Settled, ToolError> {

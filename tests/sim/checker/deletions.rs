@@ -8,6 +8,8 @@ use crate::records::{by_id, number, word};
 use crate::timeline::Times;
 use crate::weather::Seen;
 
+/// A read that took longer may have been given up on.
+const LONGEST_READ_MS: i64 = 9_000;
 /// How long a question may be answered.
 const OPEN_MS: i64 = 5 * 60 * 1000;
 
@@ -43,6 +45,30 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
         });
     }
     truths(evidence);
+    for item in records.items.iter().filter(|item| word(item, "result").contains("unknown")) {
+        known_where_answered(evidence, item);
+    }
+}
+
+/// T3: a started deletion ends unknown only where a check of the item went without a usable answer.
+fn known_where_answered(evidence: &mut Evidence<'_>, item: &Value) {
+    let ended = by_id(&evidence.records.calls, number(item, "tool_call_id"))
+        .map_or(0, |call| number(call, "finished_at"));
+    let time = number(item, "started_at")..=ended;
+    let path = format!("GET /api/v3/{}/{}", word(item, "kind"), number(item, "item_id"));
+    let is_usable = |seen: &&Seen| {
+        let status = seen.done.as_ref().map_or(0, |(_, status, _)| *status);
+        let in_time = seen
+            .answered_at
+            .is_some_and(|at| at.as_millisecond() - seen.asked_at.as_millisecond() < LONGEST_READ_MS);
+        in_time && ((200..300).contains(&status) || status == 404)
+    };
+    let mut checks = evidence
+        .seen
+        .iter()
+        .filter(|seen| seen.what == path && time.contains(&seen.asked_at.as_millisecond()));
+    let unanswered = checks.any(|seen| !is_usable(&seen));
+    evidence.expect(unanswered, || format!("T3 ended unknown though every check was answered: {item}"));
 }
 
 /// The kind and id that a request deletes.
@@ -179,7 +205,9 @@ fn truths(evidence: &mut Evidence<'_>) {
         let so = match told.trim_matches('"') {
             "deleted" | "already_gone" => gone,
             // Where two people asked for the same, the other's yes may have done it.
-            "failed" | "not_permitted" | "changed" => !gone || wanted_by_others(evidence, item),
+            "failed" | "not_permitted" | "changed" | "stopped" | "still_there" => {
+                !gone || wanted_by_others(evidence, item)
+            }
             _ => true,
         };
         evidence.expect_in_time(so, || {

@@ -74,9 +74,9 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
     evidence.expect(fine, || format!("I7 taken as {taken:?}: {row}"));
 }
 
-/// What is not true any more is not sent: that there is a pause.
+/// What is not true any more is not sent: that there is a pause, or that a turn is still at work.
 fn withdrawn(row: &Value) -> bool {
-    word(row, "dedupe_key").starts_with("pause:")
+    word(row, "dedupe_key").starts_with("pause:") || word(row, "dedupe_key").ends_with(":progress")
 }
 
 fn order(evidence: &mut Evidence<'_>, sent: &[Sent]) {

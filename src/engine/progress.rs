@@ -1,0 +1,44 @@
+//! The one text that tells a person that a change takes longer than usual.
+
+use std::time::Duration;
+
+use super::Engine;
+use super::ending::WayBack;
+use super::run::Scene;
+use crate::store::progress;
+use crate::telemetry;
+
+const STILL_WORKING: &str = "Still working on it.";
+/// A change that begins late in its turn gets this long before anything is said: most take less.
+const AT_LEAST: Duration = Duration::from_secs(3);
+
+impl Engine {
+    /// Waits for a change of a library, or the check of one, and tells the person once if the turn takes long.
+    pub(super) async fn with_progress<T>(&self, scene: &Scene, change: impl Future<Output = T>) -> T {
+        let due = scene.turn.progress_at().duration_since(self.now());
+        let wait = Duration::try_from(due).unwrap_or_default().max(AT_LEAST);
+        tokio::pin!(change);
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep(wait) => {}
+            done = &mut change => return done,
+        }
+        tokio::join!(change, self.send_progress(scene)).0
+    }
+
+    /// A courtesy: where it cannot be stored, the change goes on all the same.
+    async fn send_progress(&self, scene: &Scene) {
+        let (user, turn, now) = (scene.user.clone(), scene.live.id, self.now());
+        let number = self.0.parts.settings.number.clone();
+        let queue = move |conn: &mut _| {
+            let text = WayBack::to_user(conn, &user, number.as_ref())?.notice("", STILL_WORKING);
+            progress::queue(conn, turn, text, now)
+        };
+        match self.0.parts.db.write(queue).await {
+            Ok(()) => self.0.parts.outbox.ring(),
+            Err(error) => {
+                tracing::warn!(%turn, error = telemetry::chain(&error), "failed to queue a progress text");
+            }
+        }
+    }
+}

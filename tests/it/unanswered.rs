@@ -1,0 +1,166 @@
+//! Changes that Sonarr or Radarr do not carry out or do not answer, and programs that are started again during one.
+
+use dialarr::arr::fake::item::movie;
+use serde_json::json;
+
+use crate::harness::TestApp;
+use crate::harness::model::{adds_movie, finds, removes, removes_movie};
+use crate::harness::world::World;
+
+const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
+const DELETED: &str = "Deleted Dune (2021). Freed 21.4 GB.";
+const STILL_THERE: &str = "Radarr could not do it. Dune (2021) is still there.";
+const STILL_WORKING: &str = "Still working on it.";
+
+/// A world in which Ann was asked whether Dune is to be deleted.
+async fn world_with_question() -> (World, i64) {
+    let world = World::start().await;
+    let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    world.model_plays(removes_movie("dune", dune));
+    assert_eq!(world.sms("delete dune").await, [QUESTION]);
+    (world, dune)
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_deletion_is_reported_as_not_done_and_can_be_asked_again() {
+    let (world, dune) = world_with_question().await;
+    (0..3).for_each(|_| world.radarr().fail_next_write(500));
+    world.texts("yes").await;
+    world.passes(30).await;
+    assert_eq!(world.said(), [QUESTION, STILL_THERE]);
+    assert_eq!(world.radarr().posts(), 3);
+
+    let late = format!("No question is open. {STILL_THERE} Ask again to delete.");
+    assert_eq!(world.sms("yes").await.last(), Some(&late));
+    assert_eq!(world.radarr().posts(), 3);
+
+    world.model_plays(removes_movie("dune", dune));
+    assert_eq!(world.sms("delete dune").await.last().unwrap(), QUESTION);
+    assert_eq!(world.sms("yes").await.last().unwrap(), DELETED);
+    assert_eq!(world.radarr().removals(), [dune]);
+}
+
+#[tokio::test]
+async fn refused_addition_is_reported_as_not_done_and_can_be_asked_again() {
+    let app = TestApp::start_without_model().await;
+    let heat = app.radarr().catalog(movie("Heat").year(1995));
+    (0..3).for_each(|_| app.radarr().fail_next_write(500));
+    assert_eq!(app.sms("add heat").await, "Radarr could not do it. Heat (1995) was not added.");
+    assert_eq!((app.radarr().additions(), app.radarr().posts()), (vec![], 3));
+    assert_eq!(app.sms("add heat").await, "Added Heat (1995).");
+    assert_eq!(app.radarr().additions(), [heat]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletion_without_a_response_is_announced_once_and_its_outcome_stated() {
+    let (mut world, _) = world_with_question().await;
+    (0..3).for_each(|_| world.radarr().hang_next_write());
+    world.texts("yes").await;
+    world.passes(19).await;
+    assert_eq!(world.said(), [QUESTION]);
+    world.passes(6).await;
+    assert_eq!(world.said(), [QUESTION, STILL_WORKING]);
+    world.is_killed().await;
+    world.is_started().await;
+    world.passes(90).await;
+    assert_eq!(world.said(), [QUESTION, STILL_WORKING, STILL_THERE]);
+    assert_eq!(world.radarr().posts(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn addition_without_a_response_is_announced_and_disturbs_no_question() {
+    let world = World::start().await;
+    let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    let heat = world.radarr().catalog(movie("Heat").year(1995));
+    let [searches, adds] = adds_movie("heat", heat);
+    world.model_plays([searches, adds, finds("dune"), removes(&json!([{ "type": "movie", "id": dune }]))]);
+    world.radarr().hang_next_write();
+    world.texts("add heat and delete dune").await;
+    world.passes(40).await;
+    assert_eq!(world.said(), [STILL_WORKING, &format!("Added Heat (1995). {QUESTION}")]);
+    assert_eq!(world.sms("yes").await.last().unwrap(), DELETED);
+    assert_eq!(world.radarr().removals(), [dune]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_carrier_is_sent_no_progress_after_the_answer() {
+    let (world, _) = world_with_question().await;
+    world.radarr().lose_next_write_answer();
+    world.passes(1).await;
+    // The first attempt at the progress text is refused, and by the second the answer is stored.
+    world.twilio().fail_next(429, 20429);
+    world.texts("yes").await;
+    world.passes(60).await;
+    let said = world.said();
+    assert_eq!(said.last().unwrap(), DELETED);
+    assert_eq!(said.iter().filter(|text| *text == DELETED).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletion_through_seven_quick_restarts_is_reported_as_done() {
+    let (mut world, dune) = world_with_question().await;
+    world.radarr().lose_next_write_answer();
+    world.texts("yes").await;
+    world.passes_ms(100).await;
+    for _ in 0..7 {
+        world.is_killed().await;
+        world.is_started().await;
+    }
+    world.passes(60).await;
+    assert_eq!(world.said(), [QUESTION, DELETED]);
+    assert_eq!((world.radarr().removals(), world.radarr().posts()), (vec![dune], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn started_deletion_is_checked_after_any_number_of_restarts() {
+    let (mut world, dune) = world_with_question().await;
+    world.radarr().lose_next_write_answer();
+    world.texts("yes").await;
+    world.passes_ms(100).await;
+    for _ in 0..12 {
+        world.is_killed().await;
+        world.passes(15).await;
+        world.is_started().await;
+    }
+    world.passes(60).await;
+    assert_eq!(world.said(), [QUESTION, DELETED]);
+    assert_eq!((world.radarr().removals(), world.radarr().posts()), (vec![dune], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn started_addition_is_checked_after_any_number_of_restarts() {
+    let mut world = World::start().await;
+    let heat = world.radarr().catalog(movie("Heat").year(1995));
+    world.model_plays(adds_movie("heat", heat));
+    world.radarr().lose_next_write_answer();
+    world.texts("add heat").await;
+    world.passes(5).await;
+    for _ in 0..12 {
+        world.is_killed().await;
+        world.passes(15).await;
+        world.is_started().await;
+    }
+    world.passes(60).await;
+    assert_eq!(world.said(), ["Added Heat (1995)."]);
+    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![heat], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletion_that_never_began_is_kept_after_many_restarts() {
+    let (mut world, _) = world_with_question().await;
+    world.radarr().hang_next();
+    world.texts("yes").await;
+    world.passes_ms(100).await;
+    for _ in 0..12 {
+        world.radarr().hang_next();
+        world.is_killed().await;
+        world.passes(15).await;
+        world.is_started().await;
+        world.passes_ms(100).await;
+    }
+    world.is_killed().await;
+    world.is_started().await;
+    world.passes(60).await;
+    assert_eq!(world.said(), [QUESTION, STILL_THERE]);
+    assert_eq!(world.radarr().posts(), 0);
+}
