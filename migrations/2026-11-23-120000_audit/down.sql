@@ -5,6 +5,7 @@ ALTER TABLE inbound_events DROP COLUMN authority;
 ALTER TABLE instance DROP COLUMN seen_at;
 -- The program before does not know this outcome of a deletion.
 UPDATE tool_call_items SET result = '"failed"' WHERE result = '"still_there"';
+ALTER TABLE outbox DROP COLUMN lookups_left;
 ALTER TABLE turns DROP COLUMN work_failures;
 ALTER TABLE instance DROP COLUMN counted_start_at;
 PRAGMA application_id = 0;

@@ -28,3 +28,7 @@ ALTER TABLE turns ADD COLUMN work_failures INTEGER NOT NULL DEFAULT 0;
 
 -- The last start that counted against the turns it took up: quick restarts count once.
 ALTER TABLE instance ADD COLUMN counted_start_at INTEGER;
+
+-- Readings of the carrier's list that a text still gets before it may be sent: it may have been sent by a run which
+-- this database, restored from a copy, does not know of.
+ALTER TABLE outbox ADD COLUMN lookups_left INTEGER NOT NULL DEFAULT 0;

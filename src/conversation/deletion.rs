@@ -227,7 +227,9 @@ pub fn report(items: &[(FrozenItem, ItemOutcome)]) -> String {
             sentences.push(begun(&say(&listed(items))));
         }
     };
-    tell(&with(ItemOutcome::AlreadyGone), &|names| format!("{names}: already gone."));
+    let gone_before = with(ItemOutcome::AlreadyGone);
+    let were = if gone_before.len() > 1 { "were" } else { "was" };
+    tell(&gone_before, &|names| format!("{names} {were} already gone."));
     tell(&with(ItemOutcome::Changed), &|names| format!("{names} changed since I asked, so I kept it."));
     for (service, refused) in by_service(ItemOutcome::Failed) {
         tell(&refused, &|names| format!("{service} could not delete {names}. Please try again later."));

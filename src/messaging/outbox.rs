@@ -19,7 +19,8 @@ use crate::metrics::Metrics;
 use crate::store::agenda::{self, Agenda, Todo};
 use crate::store::db::{Db, DbError};
 use crate::store::deliveries::Terms;
-use crate::store::outbox::{self, Claim, Due, Failed, Looks, Taken};
+use crate::store::lookups::{self, Looks, Sought};
+use crate::store::outbox::{self, Claim, Due, Failed, Taken};
 
 /// Texts on their way at the same time.
 const PARALLEL: usize = 16;
@@ -27,6 +28,8 @@ const PARALLEL: usize = 16;
 const SEND_PACE: Pace = Pace { first: Duration::from_secs(2), factor: 2, longest: Duration::from_secs(300) };
 /// Pause before the carrier's list is asked again when it did not answer.
 const LOOK_PAUSE: Duration = Duration::from_secs(30);
+/// Time that the carrier's list gets for a text from before the start.
+const LIST_TIME: Duration = Duration::from_secs(10);
 /// The relay looks by itself this often, should a wake-up be lost.
 const SWEEP: Duration = Duration::from_secs(30);
 
@@ -41,6 +44,15 @@ impl Doorbell {
     pub fn ring(&self) {
         self.0.notify_one();
     }
+}
+
+/// A text could not be compared with the carrier's list.
+#[derive(Debug, thiserror::Error)]
+enum ListError {
+    #[error(transparent)]
+    Look(#[from] LookError),
+    #[error(transparent)]
+    Db(#[from] DbError),
 }
 
 /// Where texts go.
@@ -179,6 +191,7 @@ impl Relay {
     async fn see_to(&self, id: OutboxId, todo: Todo) -> Result<(), DbError> {
         match todo {
             Todo::Send => self.send(id).await,
+            Todo::LookFirst => self.look_before_sending(id).await,
             Todo::Look => self.look_for(id).await,
         }
     }
@@ -201,41 +214,64 @@ impl Relay {
         Ok(())
     }
 
+    /// Finds out whether a text from before this start was sent by a run that the database does not know of.
+    async fn look_before_sending(&self, id: OutboxId) -> Result<(), DbError> {
+        let now = self.parts.clock.now();
+        let begin = move |conn: &mut _| lookups::begin_before_sending(conn, id, now);
+        let Some(sought) = self.parts.db.write(begin).await? else { return Ok(()) };
+        match tokio::time::timeout(LIST_TIME, self.listed(&sought)).await {
+            Ok(Ok(Some(listed))) => {
+                tracing::info!(outbox = %id, "a text from before the start had been sent");
+                self.record(id, sought.due.attempt, Ok(listed)).await
+            }
+            Ok(Ok(None)) => self.parts.db.write(move |conn| lookups::allow_sending(conn, id, now)).await,
+            Ok(Err(ListError::Db(error))) => Err(error),
+            Ok(Err(ListError::Look(error))) => {
+                tracing::warn!(outbox = %id, %error, "failed to look up a text from before the start");
+                Ok(())
+            }
+            Err(_) => {
+                tracing::warn!(outbox = %id, "timed out looking up a text from before the start");
+                Ok(())
+            }
+        }
+    }
+
+    /// The entry of the carrier's list that is this text and no other that is known.
+    async fn listed(&self, sought: &Sought) -> Result<Option<Accepted>, ListError> {
+        let channel = self.channel(&sought.due.from);
+        let channel = channel.ok_or_else(|| LookError("no account is configured".to_owned()))?;
+        let candidates = channel.find(&outgoing(&sought.due), sought.since).await?;
+        let sids: Vec<String> = candidates.iter().map(|candidate| candidate.sid.clone()).collect();
+        let first = self.parts.db.read(move |conn| outbox::unclaimed(conn, &sids)).await?;
+        Ok(first.and_then(|first| candidates.into_iter().nth(first)))
+    }
+
     /// Finds out whether a text was taken, before anything is sent again.
     async fn look_for(&self, id: OutboxId) -> Result<(), DbError> {
-        let Some(sought) = self.parts.db.read(move |conn| outbox::sought(conn, id)).await? else {
+        let Some(sought) = self.parts.db.read(move |conn| lookups::sought(conn, id)).await? else {
             return Ok(());
         };
         let (attempt, looks) = (sought.due.attempt, sought.looks);
         if let Some(sid) = sought.reported {
             return self.record(id, attempt, Ok(Accepted { sid, created_at: None })).await;
         }
-        let found = match self.channel(&sought.due.from) {
-            Some(channel) => channel.find(&outgoing(&sought.due), sought.since).await,
-            None => Err(LookError("no account is configured".to_owned())),
-        };
-        match found {
-            Ok(candidates) => {
-                let sids: Vec<String> = candidates.iter().map(|candidate| candidate.sid.clone()).collect();
-                let first = self.parts.db.read(move |conn| outbox::unclaimed(conn, &sids)).await?;
-                match first.and_then(|first| candidates.into_iter().nth(first)) {
-                    Some(candidate) => self.record(id, attempt, Ok(candidate)).await,
-                    None => {
-                        let (enough, now) = (self.parts.waits.looks.len(), self.parts.clock.now());
-                        let count = move |conn: &mut _| {
-                            outbox::not_found(conn, id, Looks { before: looks, enough }, now)
-                        };
-                        self.parts.db.write(count).await.map(|missing| {
-                            tracing::info!(outbox = %id, ?missing, "a text is not in the carrier's list");
-                        })
-                    }
-                }
+        match self.listed(&sought).await {
+            Ok(Some(listed)) => self.record(id, attempt, Ok(listed)).await,
+            Ok(None) => {
+                let now = self.parts.clock.now();
+                let looks = Looks { before: looks, enough: self.parts.waits.looks.len() };
+                let count = move |conn: &mut _| lookups::not_found(conn, id, looks, now);
+                self.parts.db.write(count).await.map(|missing| {
+                    tracing::info!(outbox = %id, ?missing, "a text is not in the carrier's list");
+                })
             }
-            Err(error) => {
+            Err(ListError::Db(error)) => Err(error),
+            Err(ListError::Look(error)) => {
                 tracing::warn!(outbox = %id, %error, "a text's fate could not be looked up");
                 let now = self.parts.clock.now();
                 let at = now + LOOK_PAUSE;
-                self.parts.db.write(move |conn| outbox::look_later(conn, id, at, now)).await
+                self.parts.db.write(move |conn| lookups::look_later(conn, id, at, now)).await
             }
         }
     }

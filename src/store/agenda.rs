@@ -6,10 +6,10 @@ use std::time::Duration;
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::Conn;
 use super::codec::ms;
 use super::outbox::OPEN;
 use super::schema::{outbox, pending_actions, turns};
+use super::{Conn, lookups};
 use crate::conversation::transcript::OutboxId;
 
 /// What the relay is to do at this moment.
@@ -24,6 +24,8 @@ pub struct Agenda {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Todo {
     Send,
+    /// It was queued before this start: look whether it was sent since, then send it.
+    LookFirst,
     /// Its fate is unknown: look whether it was taken.
     Look,
 }
@@ -41,9 +43,12 @@ pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResu
         true => being_answered(conn)?,
         false => HashSet::new(),
     };
-    let on_the_way: HashSet<i64> =
-        rows.iter().filter(|(.., state, _, _, _)| state == "attempting").map(|(_, user, ..)| *user).collect();
-    for (id, user, kind, picture, state, not_before, looks, unknown_at) in rows {
+    let on_the_way: HashSet<i64> = rows
+        .iter()
+        .filter(|(.., state, _, _, _, _)| state == "attempting")
+        .map(|(_, user, ..)| *user)
+        .collect();
+    for (id, user, kind, picture, state, not_before, looks, unknown_at, lookups_left) in rows {
         if picture && answered.contains(&user) {
             // The words leave first; the end of their turn rings.
             continue;
@@ -71,6 +76,7 @@ pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResu
             continue;
         }
         let (todo, at) = match state.as_str() {
+            "queued" if lookups::is_needed(lookups_left) => (Todo::LookFirst, not_before),
             "queued" => (Todo::Send, not_before),
             "unknown" => {
                 let wait = usize::try_from(looks).ok().and_then(|looks| look_after.get(looks));
@@ -89,8 +95,9 @@ pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResu
     Ok(agenda)
 }
 
-/// Id, user, kind, whether it is a picture, state, not before, looks, and since when its fate is unknown.
-type Row = (i64, i64, String, bool, String, i64, i64, Option<i64>);
+/// Id, user, kind, whether it is a picture, state, not before, looks, since when its fate is unknown, and lookups left
+/// before it may be sent.
+type Row = (i64, i64, String, bool, String, i64, i64, Option<i64>, i64);
 
 /// Those of a person together, in the order in which they leave.
 fn open_rows(conn: &mut Conn) -> QueryResult<Vec<Row>> {
@@ -107,6 +114,7 @@ fn open_rows(conn: &mut Conn) -> QueryResult<Vec<Row>> {
             outbox::not_before,
             outbox::looks,
             outbox::unknown_at,
+            outbox::lookups_left,
         ))
         .load(conn)
 }

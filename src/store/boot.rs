@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::codec::ms;
 use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
-use super::{Conn, clock_step, outbox as sending, spend, steps};
+use super::{Conn, clock_step, lookups, outbox as sending, spend, steps};
 
 /// Whether the time between two runs of the program is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +68,7 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
     diesel::update(outbox::table.filter(sending::OPEN.and(outbox::state.eq("attempting"))))
         .set((outbox::state.eq("unknown"), outbox::unknown_at.eq(ms(now)), outbox::updated_at.eq(ms(now))))
         .execute(conn)?;
+    lookups::require_for_queued(conn)?;
     if let Some(stopped_at) = stopped_at {
         // Time while the program was down is not the turn's.
         diesel::update(turns::table.filter(turns::finished_at.is_null()))

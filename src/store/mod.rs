@@ -32,6 +32,7 @@ pub mod household;
 pub mod joining;
 mod kept;
 pub mod ledger;
+pub mod lookups;
 pub mod memory;
 pub mod notices;
 pub mod offsets;

@@ -3,10 +3,10 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::Conn;
 use super::codec::{ms, number, time, unreadable};
 use super::outbox::{self, NewText};
 use super::schema::{notices, outbox as texts, users};
+use super::{Conn, lookups};
 use crate::conversation::notices::Topic;
 use crate::conversation::quiet::{Quiet, Wish};
 use crate::conversation::transcript::{OutboxId, UserId};
@@ -143,6 +143,7 @@ pub fn held(conn: &mut Conn, user: UserId, topic: Topic, now: Timestamp) -> Quer
     let waiting: Option<(i64, i64)> = texts::table
         .filter(outbox::OPEN.and(texts::user_id.eq(user.0)).and(texts::kind.eq("notice")))
         .filter(texts::state.eq("queued").and(texts::attempts.eq(0)).and(texts::not_before.gt(ms(now))))
+        .filter(lookups::NOT_LOOKED_UP)
         .filter(texts::dedupe_key.ge(format!("{}:", word(topic))))
         .filter(texts::dedupe_key.lt(format!("{};", word(topic))))
         .select((texts::id, texts::created_at))

@@ -5,13 +5,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::callbacks::CallbackWord;
-use super::codec::{ms, number, time, unreadable};
+use super::codec::{ms, number, unreadable};
 use super::deliveries::Terms;
 use super::kept::Keep;
 use super::schema::{delivery_events, outbox, pending_actions, users};
 use super::spend::Day;
 use super::written::Written;
-use super::{Conn, agenda, progress, spend};
+use super::{Conn, agenda, lookups, progress, spend};
 use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
 use crate::conversation::way::Way;
 
@@ -70,6 +70,7 @@ pub fn queue_for(conn: &mut Conn, text: &NewText, at: Timestamp, now: Timestamp)
             outbox::state.eq("queued"),
             outbox::not_before.eq(if at > now { ms(at) } else { 0 }),
             outbox::deadline_at.eq(ms(at + SEND_WITHIN)),
+            outbox::lookups_left.eq(lookups::needed(conn, text)?),
             outbox::created_at.eq(ms(now)),
             outbox::updated_at.eq(ms(now)),
         ))
@@ -122,6 +123,7 @@ pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim
         .find(id.0)
         // Somebody else may have tried it since the agenda was made, and have put it off.
         .filter(outbox::state.eq("queued").and(outbox::not_before.le(ms(now))))
+        .filter(lookups::MAY_BE_SENT)
         .select((outbox::user_id, outbox::kind, outbox::deadline_at, outbox::attempts, outbox::callback_word))
         .first(conn)
         .optional()?;
@@ -158,7 +160,7 @@ pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = outbox)]
-struct DueRow {
+pub(super) struct DueRow {
     id: i64,
     attempts: i64,
     to_addr: String,
@@ -169,7 +171,7 @@ struct DueRow {
 }
 
 impl DueRow {
-    fn read(self) -> QueryResult<Due> {
+    pub(super) fn read(self) -> QueryResult<Due> {
         Ok(Due {
             id: OutboxId(self.id),
             attempt: number(self.attempts)?,
@@ -215,7 +217,7 @@ pub fn accepted(
     now: Timestamp,
 ) -> QueryResult<Acceptance> {
     let sid = taken.sid;
-    let taken_up: Option<(i64, i64, String, String)> =
+    let taken_up: Option<(i64, i64, String, String, i64)> =
         diesel::update(outbox::table.find(id.0).filter(outbox::state.ne("accepted")))
             .set((
                 outbox::state.eq("accepted"),
@@ -224,12 +226,18 @@ pub fn accepted(
                 outbox::accepted_at.eq(ms(now)),
                 outbox::updated_at.eq(ms(now)),
             ))
-            .returning((outbox::user_id, outbox::segments, outbox::from_addr, outbox::kind))
+            .returning((
+                outbox::user_id,
+                outbox::segments,
+                outbox::from_addr,
+                outbox::kind,
+                outbox::lookups_left,
+            ))
             .kept()
             .get_result(conn)
             .optional()?;
     // None if a callback was faster than the answer to our request.
-    let Some((user, segments, from, kind)) = taken_up else { return Ok(Acceptance::Known) };
+    let Some((user, segments, from, kind, lookups_left)) = taken_up else { return Ok(Acceptance::Known) };
     let way = Address::new(from).way();
     match way {
         Way::Carrier => spend::count_segments(conn, UserId(user), &Day::of(now, &terms.zone), segments)?,
@@ -242,7 +250,10 @@ pub fn accepted(
     for status in early {
         super::deliveries::advance(conn, id, sid, &status, now)?;
     }
-    arm(conn, id, terms.confirm_for, now)?;
+    // One that was found before this program sent it was sent by a run that the database does not know of: a question
+    // has been open since then.
+    let opened = taken.created_at.filter(|at| lookups_left > 0 && *at < now).unwrap_or(now);
+    arm(conn, id, terms.confirm_for, opened)?;
     Ok(Acceptance::First { kind: self::kind(&kind)?, way, segments: number(segments)? })
 }
 
@@ -315,34 +326,6 @@ pub fn unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> Q
         .map(drop)
 }
 
-/// A text whose fate is unknown, as it is looked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sought {
-    pub due: Due,
-    /// When it was first tried.
-    pub since: Timestamp,
-    /// The id that a status callback gave for it.
-    pub reported: Option<String>,
-    /// How often it was looked for in vain.
-    pub looks: i64,
-}
-
-pub fn sought(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<Sought>> {
-    let row: Option<(DueRow, i64, i64)> = outbox::table
-        .find(id.0)
-        .filter(outbox::state.eq("unknown"))
-        .select((DueRow::as_select(), outbox::created_at, outbox::looks))
-        .first(conn)
-        .optional()?;
-    let Some((due, created_at, looks)) = row else { return Ok(None) };
-    let reported: Option<String> = delivery_events::table
-        .filter(delivery_events::outbox_id.eq(id.0))
-        .select(delivery_events::provider_sid)
-        .first(conn)
-        .optional()?;
-    Ok(Some(Sought { due: due.read()?, since: time(created_at)?, reported, looks }))
-}
-
 /// The first of these ids that no other text is known by.
 pub fn unclaimed(conn: &mut Conn, sids: &[String]) -> QueryResult<Option<usize>> {
     // One by one: a statement with a list in it is prepared anew at each use.
@@ -354,67 +337,6 @@ pub fn unclaimed(conn: &mut Conn, sids: &[String]) -> QueryResult<Option<usize>>
         }
     }
     Ok(None)
-}
-
-/// What a look that found nothing leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
-    LookAgain,
-    /// Looked for often enough: it was not taken, and is sent again.
-    SendAgain,
-}
-
-/// Looks at a text whose fate is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Looks {
-    /// How many there were when this one began.
-    pub before: i64,
-    /// After how many in vain it counts as not taken.
-    pub enough: usize,
-}
-
-/// Counts a look in vain. Of two that began after the same number of looks only one counts.
-pub fn not_found(conn: &mut Conn, id: OutboxId, looks: Looks, now: Timestamp) -> QueryResult<Missing> {
-    let same = outbox::state.eq("unknown").and(outbox::looks.eq(looks.before));
-    let counted: Option<i64> = diesel::update(outbox::table.find(id.0).filter(same))
-        .set((outbox::looks.eq(outbox::looks + 1), outbox::updated_at.eq(ms(now))))
-        .returning(outbox::looks)
-        .kept()
-        .get_result(conn)
-        .optional()?;
-    let Some(counted) = counted else { return Ok(Missing::LookAgain) };
-    if usize::try_from(counted).is_ok_and(|counted| counted < looks.enough) {
-        return Ok(Missing::LookAgain);
-    }
-    diesel::update(outbox::table.find(id.0))
-        .set((
-            outbox::state.eq("queued"),
-            outbox::looks.eq(0),
-            outbox::not_before.eq(ms(now)),
-            outbox::updated_at.eq(ms(now)),
-        ))
-        .kept()
-        .execute(conn)?;
-    Ok(Missing::SendAgain)
-}
-
-/// The carrier's list could not be read: the look does not count.
-pub fn look_later(conn: &mut Conn, id: OutboxId, at: Timestamp, now: Timestamp) -> QueryResult<()> {
-    let unknown = outbox::table.find(id.0).filter(outbox::state.eq("unknown"));
-    let too_old: i64 = unknown.filter(outbox::deadline_at.lt(ms(now))).count().get_result(conn)?;
-    if too_old > 0 {
-        return fail(
-            conn,
-            id,
-            &Failed { code: None, meaning: "nobody could tell whether it was taken" },
-            now,
-        );
-    }
-    diesel::update(unknown)
-        .set((outbox::not_before.eq(ms(at)), outbox::updated_at.eq(ms(now))))
-        .kept()
-        .execute(conn)
-        .map(drop)
 }
 
 /// Why a text will never be sent, for the operator.
@@ -497,6 +419,7 @@ mod tests {
 
     use super::*;
     use crate::conversation::transcript::PhoneNumber;
+    use crate::store::lookups::{Looks, Missing, not_found};
     use crate::store::schema::usage;
     use crate::store::scratch;
     use crate::store::users::{self as people, Newcomer};

@@ -286,6 +286,7 @@ diesel::table! {
         media_url -> Nullable<Text>,
         conversation_id -> Nullable<BigInt>,
         callback_word -> Nullable<Text>,
+        lookups_left -> BigInt,
     }
 }
 

@@ -163,7 +163,7 @@ async fn each_item_has_its_own_outcome() {
     let app = TestApp::start().await;
     let [dune, heat] = app.asked_about_two().await;
     app.radarr().remove(heat);
-    assert_eq!(app.sms("yes 47").await, "Deleted Dune (2021). Freed 21.4 GB. Heat (1995): already gone.");
+    assert_eq!(app.sms("yes 47").await, "Deleted Dune (2021). Freed 21.4 GB. Heat (1995) was already gone.");
     assert_eq!(app.radarr().removals(), [dune]);
 }
 

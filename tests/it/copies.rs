@@ -269,7 +269,7 @@ async fn a_download_that_has_arrived_meanwhile_is_not_touched() {
     app.sms("kill that download").await;
     app.radarr().finish("Dune");
 
-    assert_eq!(app.sms("yes").await, "The download of Dune (2021): already gone.");
+    assert_eq!(app.sms("yes").await, "The download of Dune (2021) was already gone.");
     assert_eq!(app.radarr().record().discarded, NO_TITLES);
 }
 

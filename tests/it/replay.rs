@@ -1,5 +1,6 @@
 //! Killed and started again: what a crash, a lost answer or a long absence leaves of the promises.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -225,15 +226,102 @@ async fn texts_after_a_copy_of_the_database_come_back_when_it_is_restored() {
     let mut world = World::start().await;
     world.model_plays([says("One."), says("Two."), says("Two, again.")]);
     world.sms("one").await;
-    let copy = world.database().with_file_name("copy.db");
-    back_up(world.database().to_str().unwrap(), copy.to_str().unwrap()).unwrap();
+    let copy = copied(&world);
     world.sms("two").await;
 
+    is_restored(&mut world, &copy).await;
+    assert_eq!(world.said(), ["One.", "Two.", "Two, again."]);
+}
+
+/// The program is killed and started again on a copy of its database from before.
+async fn is_restored(world: &mut World, copy: &Path) {
     world.is_killed().await;
     std::fs::copy(copy, world.database()).unwrap();
     world.is_started().await;
     world.passes(60).await;
-    assert_eq!(world.said(), ["One.", "Two.", "Two, again."]);
+}
+
+fn copied(world: &World) -> PathBuf {
+    let copy = world.database().with_file_name("copy.db");
+    db::backup(world.database().to_str().unwrap(), copy.to_str().unwrap()).unwrap();
+    copy
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_queued_in_a_copy_is_not_sent_again_after_its_restore() {
+    let (mut world, dune) = world_with_dune().await;
+    world.twilio().fail_next(429, 20429);
+    world.texts("delete dune").await;
+    world.passes(1).await;
+    let copy = copied(&world);
+    world.passes(60).await;
+    assert_eq!(world.said(), [QUESTION]);
+
+    is_restored(&mut world, &copy).await;
+    assert_eq!(world.said(), [QUESTION]);
+    assert_eq!(world.sms("yes").await, [QUESTION, DELETED]);
+    assert_eq!(world.radarr().removals(), [dune]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_found_after_a_restore_has_been_open_since_it_was_sent() {
+    let (mut world, _) = world_with_dune().await;
+    world.twilio().fail_next(429, 20429);
+    world.texts("delete dune").await;
+    world.passes(1).await;
+    let copy = copied(&world);
+    world.passes(290).await;
+    is_restored(&mut world, &copy).await;
+    let late = "That question has expired. Dune (2021) is kept. Ask again to delete.";
+    assert_eq!(world.sms("yes").await, [QUESTION, late]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_that_cannot_be_read_holds_up_no_text_after_a_restart() {
+    let mut world = World::start().await;
+    world.model_plays([says("One.")]);
+    world.twilio().fail_next(429, 20429);
+    world.texts("one").await;
+    world.passes(1).await;
+    world.twilio().hide_list(true);
+    world.is_killed().await;
+    world.is_started().await;
+    world.passes(30).await;
+    assert_eq!(world.said(), Vec::<String>::new());
+    world.passes(60).await;
+    assert_eq!(world.said(), ["One."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletion_reported_before_a_restore_is_not_reported_again() {
+    let (mut world, dune) = world_with_dune().await;
+    world.sms("delete dune").await;
+    world.radarr().lose_next_write_answer();
+    world.texts("yes").await;
+    world.passes(5).await;
+    let copy = copied(&world);
+    world.passes(60).await;
+    let said = world.said();
+    assert_eq!(said.last().unwrap(), DELETED);
+
+    is_restored(&mut world, &copy).await;
+    assert_eq!(world.said(), said);
+    assert_eq!((world.radarr().removals(), world.radarr().posts()), (vec![dune], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletion_confirmed_again_after_a_restore_says_what_was_already_gone() {
+    let (mut world, dune) = world_with_dune().await;
+    world.sms("delete dune").await;
+    let copy = copied(&world);
+    assert_eq!(world.sms("yes").await, [QUESTION, DELETED]);
+    world.passes(60).await;
+
+    is_restored(&mut world, &copy).await;
+    assert_eq!(world.said(), [QUESTION, DELETED, QUESTION]);
+    let told = world.sms("yes").await;
+    assert_eq!(told, [QUESTION, DELETED, QUESTION, "Dune (2021) was already gone."]);
+    assert_eq!(world.radarr().removals(), [dune]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -157,6 +157,11 @@ impl FakeTwilio {
         self.state().endless = true;
     }
 
+    /// Whether the list of messages is refused.
+    pub fn hide_list(&self, hidden: bool) {
+        self.state().list_hidden = hidden;
+    }
+
     /// How long each text takes to be taken: a manual clock moves on by it, a system clock waits.
     pub fn latency(&self, latency: Duration) {
         self.state().latency = latency;
@@ -194,6 +199,7 @@ pub(super) struct State {
     pub faults: VecDeque<Fault>,
     pub latency: Duration,
     pub endless: bool,
+    pub list_hidden: bool,
     pub no_pictures: Option<(u16, u32)>,
     pub settings: Settings,
     opted_out: BTreeSet<String>,

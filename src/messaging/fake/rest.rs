@@ -187,6 +187,9 @@ impl FakeTwilio {
         let page: usize = field("Page").and_then(|page| page.parse().ok()).unwrap_or_default();
         let now = self.clock.now();
         let state = self.state();
+        if state.list_hidden {
+            return Err((503, 20500));
+        }
         let matching: Vec<&Message> = state
             .messages
             .iter()
