@@ -12,8 +12,9 @@ use crate::conversation::frozen::FrozenItem;
 use crate::conversation::transcript::{Tier, UserId};
 use crate::conversation::turn::{Limits, Turn};
 use crate::failpoint;
+use crate::store::deletion_items::{self, Start};
 use crate::store::ledger::Outcome;
-use crate::store::pending::{self, Claimed, Item, ItemState, Start};
+use crate::store::pending::{self, Claimed, Item, ItemState};
 use crate::store::steps;
 use crate::store::turns::{self, Live};
 use crate::store::{approvals, audit, outbox, users};
@@ -85,7 +86,7 @@ impl Engine {
         let note = change_record::deletion(scene, call, ord, &item.item, Some(outcome));
         let end = move |conn: &mut _| {
             audit::record_outcome(conn, &note, now);
-            pending::end_item(conn, call, ord, outcome)
+            deletion_items::end_item(conn, call, ord, outcome)
         };
         Ok(self.0.parts.db.write(end).await?)
     }
@@ -112,7 +113,7 @@ impl Engine {
         let (call, ord, now) = (claimed.call(), item.ord, self.now());
         let intent = change_record::deletion(scene, call, ord, &item.item, None);
         let start = move |conn: &mut _| {
-            let start = pending::start_item(conn, call, ord, now)?;
+            let start = deletion_items::start_item(conn, call, ord, now)?;
             if start == Start::Started {
                 audit::record_intent(conn, &intent, now)?;
             }
@@ -167,7 +168,7 @@ impl Engine {
             return Ok(Some(ItemOutcome::StillThere));
         }
         let (call, ord) = (claimed.call(), item.ord);
-        self.0.parts.db.write(move |conn| pending::take_back_item(conn, call, ord)).await?;
+        self.0.parts.db.write(move |conn| deletion_items::take_back_item(conn, call, ord)).await?;
         Ok(None)
     }
 

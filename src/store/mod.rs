@@ -21,6 +21,7 @@ pub mod console;
 pub mod conversations;
 mod database_lock;
 pub mod db;
+pub mod deletion_items;
 pub mod deliveries;
 pub mod ended_question;
 pub mod examine;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Conn;
 use super::codec::{
     extent, extent_json, failure_json, fingerprint, fingerprint_json, from_json, kind, kind_word, ms, number,
-    outcome, outcome_word, result_json, time, to_json, unreadable,
+    outcome, result_json, time, to_json, unreadable,
 };
 use super::ledger::Outcome;
 use super::outbox::{self, NewText};
@@ -373,52 +373,6 @@ pub fn claimed(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<Claimed>> {
     let Some((call, tool)) = row else { return Ok(None) };
     let call = CallRow(call);
     Ok(Some(Claimed { call, tool, items: items(conn, call)? }))
-}
-
-/// Whether an item may be started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    Started,
-    NotStartable,
-}
-
-/// Writes the intent to delete one item.
-pub fn start_item(conn: &mut Conn, call: CallRow, ord: i64, now: Timestamp) -> QueryResult<Start> {
-    let started =
-        diesel::update(tool_call_items::table.find((call.0, ord)).filter(tool_call_items::state.eq("held")))
-            .set((
-                tool_call_items::state.eq("running"),
-                tool_call_items::started_at.eq(ms(now)),
-                tool_call_items::attempts.eq(tool_call_items::attempts + 1),
-            ))
-            .execute(conn)?;
-    Ok(if started == 1 { Start::Started } else { Start::NotStartable })
-}
-
-/// It is known that nothing happened: the item may be started again.
-pub fn take_back_item(conn: &mut Conn, call: CallRow, ord: i64) -> QueryResult<()> {
-    let open = tool_call_items::state.eq("running").or(tool_call_items::state.eq("unknown"));
-    diesel::update(tool_call_items::table.find((call.0, ord)).filter(open))
-        .set(tool_call_items::state.eq("held"))
-        .execute(conn)
-        .map(drop)
-}
-
-pub fn end_item(conn: &mut Conn, call: CallRow, ord: i64, outcome: ItemOutcome) -> QueryResult<()> {
-    let state = match outcome {
-        ItemOutcome::Deleted | ItemOutcome::AlreadyGone => "complete",
-        ItemOutcome::Changed
-        | ItemOutcome::Failed
-        | ItemOutcome::NotPermitted
-        | ItemOutcome::Stopped
-        | ItemOutcome::StillThere
-        | ItemOutcome::Unknown => "error",
-    };
-    let stored = to_json(&outcome_word(outcome))?;
-    diesel::update(tool_call_items::table.find((call.0, ord)))
-        .set((tool_call_items::state.eq(state), tool_call_items::result.eq(stored)))
-        .execute(conn)
-        .map(drop)
 }
 
 /// Ends the claimed call as a whole; `report` is what the user is told.

@@ -243,7 +243,7 @@ async fn is_restored(world: &mut World, copy: &Path) {
 
 fn copied(world: &World) -> PathBuf {
     let copy = world.database().with_file_name("copy.db");
-    db::backup(world.database().to_str().unwrap(), copy.to_str().unwrap()).unwrap();
+    back_up(world.database().to_str().unwrap(), copy.to_str().unwrap()).unwrap();
     copy
 }
 
