@@ -207,12 +207,16 @@ pub fn would_change_opt_out(event: &InboundEvent) -> bool {
 pub fn would_act(situation: &Situation<'_>, event: &InboundEvent) -> bool {
     verified(event).is_some_and(|event| match route(situation, &event) {
         Route::Confirm | Route::OptOut | Route::OptIn | Route::Order | Route::ForgetAll => true,
+        // It counts against its sender.
+        Route::WrongCode => true,
         Route::Skip(_)
         | Route::Remember
         | Route::Deny
         | Route::RepeatQuestion
         | Route::CloseQuestion
         | Route::TooOld(_)
+        | Route::AcceptOffer
+        | Route::DeclineOffer
         | Route::LateAnswer
         | Route::Stranger
         | Route::WhatWaits
@@ -331,7 +335,7 @@ fn with_open_question(situation: &Situation<'_>, question: &OpenQuestion, event:
     match consent::read(&event.body, question.code, situation.languages) {
         consent::Answer::Yes if question.denied_since => Route::Deny,
         consent::Answer::Yes if counts(question, event) => Route::Confirm,
-        consent::Answer::Soft(Soft::WrongCode) => Route::WrongCode,
+        consent::Answer::Soft(Soft::WrongCode) if event.authority.may_act() => Route::WrongCode,
         consent::Answer::Yes | consent::Answer::Soft(_) => unclear,
         consent::Answer::No => Route::Deny,
         consent::Answer::Other if repeats_request(question, event) => unclear,

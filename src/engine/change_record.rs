@@ -84,6 +84,7 @@ pub(super) fn deletion(
         Some(ItemOutcome::Changed) => ("delete_failed", Some("changed_since_the_question")),
         Some(ItemOutcome::NotPermitted) => ("delete_failed", Some("not_permitted")),
         Some(ItemOutcome::Stopped) => ("delete_failed", Some("stopped")),
+        Some(ItemOutcome::StillThere) => ("delete_failed", Some("still_there")),
         Some(ItemOutcome::Failed) => ("delete_failed", None),
     };
     let mut detail = json!({ "title": deletion::name(item), "instance": item.instance, "id": item.id, "item": ord,

@@ -135,7 +135,9 @@ mod tests {
         let plan = Plan::by(Brain::Model);
         let new = NewTurn { user, conversation, kind: Kind::Chat, plan: &plan };
         super::super::turns::create(conn, new, at(0)).unwrap();
-        starts.iter().for_each(|second| begin(conn, at(*second)).unwrap());
+        for second in starts {
+            begin(conn, at(*second)).unwrap();
+        }
         turns::table.select(turns::attempts).first(conn).unwrap()
     }
 

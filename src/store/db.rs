@@ -4,7 +4,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -481,6 +480,8 @@ fn undo_on_panic<R>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use diesel::sql_types::BigInt;
     use diesel_migrations::MigrationHarness;
 
