@@ -66,7 +66,7 @@ impl Inbox {
         let cursor = cursor.min(now);
         let listed = self.twilio.received_since(&self.number, cursor - OVERLAP, now).await?;
         let (texts, young) = self.split_off_young(listed, now);
-        let cursor = texts.iter().map(|text| text.provider_at).fold(cursor, Ord::max);
+        let cursor = texts.iter().map(|text| text.provider_at).fold(cursor, Ord::max).min(now);
         // Most of what is listed came by the webhook long ago: one look at the ledger spares a write for each.
         let texts = self.db.read(move |conn| ledger::unknown(conn, texts)).await?;
         Ok(Reading { texts, next: if young.is_empty() { Next::Later } else { Next::Soon }, cursor })
