@@ -169,25 +169,35 @@ pub enum StartError {
     Password(#[from] PasswordError),
 }
 
+/// Begins a run in the database, with the configured people, and returns its time: a program that starts knows the wall
+/// clock alone.
+async fn begin_run(
+    db: &Db,
+    clock: &Clock,
+    settings: &Arc<Settings>,
+    (admin, members): (Option<PhoneNumber>, Vec<PhoneNumber>),
+) -> Result<Timestamp, DbError> {
+    clock.adopt_step();
+    let (now, settings) = (clock.now(), settings.clone());
+    let downtime = db.write(move |conn| begin(conn, (admin.as_ref(), &members), &settings, now)).await?;
+    if let Downtime::Uncertain(step) = downtime {
+        let behind = step.unsigned_abs().as_secs();
+        tracing::warn!(seconds = behind, "wall clock is behind the last run, time between is unknown");
+    }
+    Ok(now)
+}
+
 impl App {
     /// Opens the database, knows the configured people, takes up unfinished work and begins to send.
     pub async fn start(blueprint: Blueprint) -> Result<Self, StartError> {
         let Blueprint { db, clock, settings, embedder, admin, members, missed, .. } = blueprint;
         let checkup = Checkup::new(blueprint.config, &blueprint.library, embedder.clone(), settings.floor);
         let library = Arc::new(blueprint.library);
-        // A program that starts knows the wall clock alone.
-        clock.adopt_step();
-        let now = clock.now();
+        let now = begin_run(&db, &clock, &settings, (admin, members)).await?;
         let pace = settings.pace;
         let tools = tools(&library, settings.pictures);
         let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
         let terms = Terms { confirm_for: blueprint.confirm_for, zone: settings.zone.clone() };
-        let people = settings.clone();
-        let begun = db.write(move |conn| begin(conn, (admin.as_ref(), &members), &people, now)).await?;
-        if let Downtime::Uncertain(step) = begun {
-            let behind = step.unsigned_abs().as_secs();
-            tracing::warn!(seconds = behind, "wall clock is behind the last run, time between is unknown");
-        }
         let access = Arc::new(Access::prepare(blueprint.console, &db, now).await?);
         let doorbell = Doorbell::default();
         let engine = Engine::new(Parts {

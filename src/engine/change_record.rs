@@ -105,7 +105,7 @@ fn changed(tool: &str, result: &Value) -> Value {
         return json!({ "tool": tool, "status": result["status"] });
     }
     let kept = |name: &&str| Some(((*name).to_owned(), result.get(*name)?.clone()));
-    let mut detail: Map<String, Value> = KEPT.iter().filter_map(|name| kept(name)).collect();
+    let mut detail: Map<String, Value> = KEPT.iter().filter_map(kept).collect();
     detail.insert("tool".to_owned(), json!(tool));
     if let Some(title) = result["title"].as_str() {
         let year = result["year"].as_u64().filter(|year| *year > 0);

@@ -511,8 +511,8 @@ mod tests {
     }
 
     fn insert(conn: &mut Conn, epoch: i64) -> QueryResult<usize> {
-        diesel::sql_query(format!("INSERT INTO instance (id, epoch, started_at) VALUES (1, {epoch}, 0)"))
-            .execute(conn)
+        let row = format!("INSERT INTO instance (id, epoch, started_at) VALUES (1, {epoch}, 0)");
+        diesel::sql_query(row).execute(conn)
     }
 
     async fn rows(db: &Db) -> i64 {

@@ -45,7 +45,7 @@ fn plain_quotes(text: &str) -> String {
     let text = text.replace(marks, "\"");
     let text = text.trim();
     let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
-    if inner.matches('"').count() % 2 == 0 { inner.to_owned() } else { inner.replace('"', " ") }
+    if inner.matches('"').count().is_multiple_of(2) { inner.to_owned() } else { inner.replace('"', " ") }
 }
 
 /// Whether the text has the shape of a prompt of ours: only code may ask for such a reply.
