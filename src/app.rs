@@ -174,7 +174,7 @@ pub enum StartError {
 async fn begin_run(
     db: &Db,
     clock: &Clock,
-    settings: &Arc<Settings>,
+    settings: &Settings,
     (admin, members): (Option<PhoneNumber>, Vec<PhoneNumber>),
 ) -> Result<Timestamp, DbError> {
     clock.adopt_step();

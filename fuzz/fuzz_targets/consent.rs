@@ -16,7 +16,12 @@ const LANGUAGES: [&str; 6] = ["es", "fr", "de", "pt", "it", "nl"];
 fuzz_target!(|data: &[u8]| {
     let [code, languages, text @ ..] = data else { return };
     let Ok(text) = str::from_utf8(text) else { return };
-    let code = Code::new(*code);
+    // Codes of four digits and of two, and none.
+    let code = match code {
+        0..100 => Code::parse(&format!("{code:02}")),
+        100..200 => Code::parse(&format!("{:04}", u16::from(*code) * 49)),
+        200.. => None,
+    };
     let spoken = LANGUAGES.iter().enumerate().filter(|(bit, _)| languages >> bit & 1 == 1);
     let languages: Vec<Language> = spoken.filter_map(|(_, code)| Language::parse(code)).collect();
     let answer = consent::read(text, code, &languages);
@@ -41,11 +46,14 @@ fn check_yes(text: &str, code: Option<Code>, languages: &[Language]) {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     match code {
         // Other digits mean the same as ours, and are no ASCII.
-        Some(code) => assert!(digits.len() <= 2 && code.to_string().contains(&digits), "{digits} for {code}"),
+        Some(code) => assert!(digits.len() <= 4 && code.to_string().contains(&digits), "{digits} for {code}"),
         None => assert_eq!(digits, "", "a yes with a number that nobody asked for"),
     }
     if let Some(code) = code {
-        let another = Code::new((code.to_string().parse::<u8>().unwrap_or_default() + 1) % 100);
+        let digits = code.to_string();
+        let number = digits.parse::<u16>().unwrap_or_default();
+        let next = (number + 1) % 10_u16.pow(u32::try_from(digits.len()).unwrap_or(2));
+        let another = Code::parse(&format!("{next:0width$}", width = digits.len()));
         assert_ne!(consent::read(text, another, languages), Answer::Yes, "a yes with any code");
     }
     assert_eq!(reaction::read(text), None, "a yes that is a reaction");

@@ -15,3 +15,8 @@ DROP INDEX ix_audit_begun;
 DROP INDEX ix_user_first_request;
 ALTER TABLE users DROP COLUMN first_request_at;
 ALTER TABLE users DROP COLUMN first_request;
+
+-- The program before reads codes of two digits only. Questions with longer ones are over, and are not sent any more.
+UPDATE outbox SET state = 'suppressed'
+WHERE state = 'queued' AND id IN (SELECT prompt_outbox_id FROM pending_actions WHERE length(code) > 2);
+UPDATE pending_actions SET expires_at = 0 WHERE length(code) > 2;

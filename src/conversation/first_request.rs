@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use super::text::clean_words;
+use super::text::{Emoji, clean_words, for_sms};
 use super::words::{self, Keyword};
 
 /// Time that it is kept from the first text on.
@@ -36,16 +36,22 @@ impl FirstRequest {
 
     /// The text that asks for it, for the keyword grammar.
     pub fn as_text(&self) -> String {
-        format!("add {}", self.0)
+        // Quotes keep a title such as It from being read as a reference.
+        format!("add \"{}\"", self.0)
     }
 
     pub fn offer(&self) -> String {
         format!("You asked for {}. {OFFER}", self.0)
     }
+
+    /// Whether a text of ours ends with this offer, as it was sent.
+    pub fn is_offered_in(&self, text: &str) -> bool {
+        [Emoji::Keep, Emoji::Remove].iter().any(|emoji| text.ends_with(&for_sms(&self.offer(), *emoji)))
+    }
 }
 
-/// Whether a text of ours ends with the offer.
-pub fn is_offer(text: &str) -> bool {
+/// Whether a text of ours may end with an offer: reading the stored title is worth it.
+pub fn may_be_offer(text: &str) -> bool {
     text.ends_with(OFFER)
 }
 
@@ -66,6 +72,15 @@ mod tests {
         check("get the bear season 2", Some("the bear season 2"));
         check("add Dune (1984)", Some("Dune (1984)"));
         check("add 2012", Some("2012"));
+    }
+
+    #[test]
+    fn only_the_offer_of_this_title_is_answered_by_a_yes() {
+        let dune = FirstRequest::from_text("add Dune").unwrap();
+        assert!(dune.is_offered_in("Hello Sam. You asked for Dune. Reply YES to add it."));
+        assert!(!dune.is_offered_in("Dune 3 is out. Reply YES to add it."));
+        let it = FirstRequest::from_text("add the movie It").unwrap();
+        assert!(matches!(words::keyword(&it.as_text()), Some(Keyword::Add(_))));
     }
 
     #[test]

@@ -6,12 +6,13 @@ use super::consent::{self, Answer, Language};
 use super::transcript::OptWord;
 use super::words::{self, Command};
 
-/// TextAllowance that a text draws on. What protects a person is never refused because they texted too much before.
+/// Rate limit that a text counts towards. Texts that protect a person have their own, so that earlier texts cannot use it
+/// up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextAllowance {
     Ordinary,
-    /// A no, an opt-out word, and what a person asks about the words that are kept of them. These have an allowance of
-    /// the same size of their own, so that nobody can be made to send without end.
+    /// A no, an opt-out word, and what a person asks about the words that are kept of them. Their limit
+    /// has the same size, which bounds our replies to them too.
     Protected,
 }
 

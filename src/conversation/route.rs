@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::consent::{self, Code, Language, Soft};
-use super::first_request::{self, FirstRequest};
+use super::first_request::FirstRequest;
 use super::orders;
 use super::origin::Origin;
 use super::quiet::Wish;
@@ -205,8 +205,16 @@ pub fn would_change_opt_out(event: &InboundEvent) -> bool {
 
 /// Whether an ambiguous text would act, if the carrier's record agreed.
 pub fn would_act(situation: &Situation<'_>, event: &InboundEvent) -> bool {
-    verified(event).is_some_and(|event| match route(situation, &event) {
+    verified(event).is_some_and(|event| needs_authority(decide_route(situation, &event)))
+}
+
+/// Whether a text does something in its sender's name that needs certain fields. An addition by its own text does not: it
+/// counts towards a quota and can be undone.
+fn needs_authority(route: Route) -> bool {
+    match route {
         Route::Confirm | Route::OptOut | Route::OptIn | Route::Order | Route::ForgetAll => true,
+        Route::AcceptOffer | Route::DeclineOffer | Route::WhatWaits => true,
+        Route::ForgetFact(_) | Route::Notices(_) => true,
         // It counts against its sender.
         Route::WrongCode => true,
         Route::Skip(_)
@@ -215,22 +223,17 @@ pub fn would_act(situation: &Situation<'_>, event: &InboundEvent) -> bool {
         | Route::RepeatQuestion
         | Route::CloseQuestion
         | Route::TooOld(_)
-        | Route::AcceptOffer
-        | Route::DeclineOffer
         | Route::LateAnswer
         | Route::Stranger
-        | Route::WhatWaits
         | Route::Clear
         | Route::WhatIsKnown
-        | Route::ForgetFact(_)
         | Route::Commands
         | Route::More
-        | Route::Notices(_)
         | Route::TooFast
         | Route::Unverified
         | Route::OnlyMedia
         | Route::Turn(_) => false,
-    })
+    }
 }
 
 /// An ambiguous text as it is once the carrier's record agrees with it.
@@ -269,6 +272,11 @@ pub fn lifts_opt_out(event: &InboundEvent) -> bool {
 }
 
 pub fn route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
+    let route = decide_route(situation, event);
+    if needs_authority(route) && !event.authority.may_act() { Route::Unverified } else { route }
+}
+
+fn decide_route(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     let by_carrier = event.channel == ChannelKind::Twilio;
     let opt_word = opt_word(event);
     if by_carrier && opt_word == Some(OptWord::Out) {
@@ -382,7 +390,11 @@ fn without_question(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     if answers && situation.user.rights.role == Role::Admin && was_asked_for_a_code(situation) {
         return Route::WhatWaits;
     }
-    if situation.first_request.is_some() && last_of_ours(situation).is_some_and(first_request::is_offer) {
+    if situation
+        .first_request
+        .zip(last_of_ours(situation))
+        .is_some_and(|(kept, text)| kept.is_offered_in(text))
+    {
         match consent::read(&event.body, None, situation.languages) {
             consent::Answer::Yes => return Route::AcceptOffer,
             consent::Answer::No => return Route::DeclineOffer,
@@ -437,7 +449,7 @@ fn talk(situation: &Situation<'_>, event: &InboundEvent) -> Route {
         return Route::TooFast;
     }
     if situation.user.rights.role == Role::Admin && orders::read(&event.body).is_some() {
-        return if event.authority.may_act() { Route::Order } else { Route::Unverified };
+        return Route::Order;
     }
     let small_talk = triage::opinion(&event.body) == Opinion::SmallTalk;
     if small_talk && situation.routing != Routing::Off && may_stay_unanswered(situation) {
@@ -445,7 +457,6 @@ fn talk(situation: &Situation<'_>, event: &InboundEvent) -> Route {
     }
     match words::command(&event.body) {
         Some(Command::Clear) => Route::Clear,
-        Some(Command::ForgetAll) if !event.authority.may_act() => Route::Unverified,
         Some(Command::ForgetAll) => Route::ForgetAll,
         Some(Command::WhatIsKnown) => Route::WhatIsKnown,
         Some(Command::ForgetFact(number)) => Route::ForgetFact(number),

@@ -104,15 +104,6 @@ impl Address {
         }
     }
 
-    /// Whether both reach the same phone, over whichever channel; other addresses have to be equal.
-    pub fn is_same_party(&self, other: &Self) -> bool {
-        match (self.phone(), other.phone()) {
-            (Ok(one), Ok(two)) => one == two,
-            (Ok(_), Err(_)) | (Err(_), Ok(_)) => false,
-            (Err(_), Err(_)) => self == other,
-        }
-    }
-
     /// The person behind the address: the same for every prefix.
     pub fn phone(&self) -> Result<PhoneNumber, NotAPhoneNumber> {
         PhoneNumber::parse(&self.0[self.prefix().len()..])

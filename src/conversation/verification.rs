@@ -38,10 +38,19 @@ pub struct TextFields {
 impl TextFields {
     /// Whether both are the same text. Blanks around the body do not count: they change no meaning.
     pub fn agrees_with(&self, other: &Self) -> bool {
-        self.from.is_same_party(&other.from)
-            && self.to.is_same_party(&other.to)
+        is_same_party(&self.from, &other.from)
+            && is_same_party(&self.to, &other.to)
             && self.body.trim() == other.body.trim()
             && self.media_count == other.media_count
+    }
+}
+
+/// Whether both addresses reach the same phone, over whichever channel; other addresses have to be equal.
+pub fn is_same_party(one: &Address, other: &Address) -> bool {
+    match (one.phone(), other.phone()) {
+        (Ok(one), Ok(other)) => one == other,
+        (Ok(_), Err(_)) | (Err(_), Ok(_)) => false,
+        (Err(_), Err(_)) => one == other,
     }
 }
 
@@ -49,7 +58,7 @@ impl TextFields {
 pub enum VerificationOutcome {
     /// The record agrees.
     Agreed,
-    /// The record is of another text: the fields were put together anew.
+    /// The record is of another text: the fields were split differently.
     Differed,
     /// The carrier has no text with this id.
     NotFound,

@@ -159,7 +159,7 @@ impl Beginning<'_> {
             true => history::quotable_texts(self.conn, user.id)?,
             false => history::last_texts(self.conn, user.id)?,
         };
-        let offered = recent.iter().any(|recent| first_request::is_offer(&recent.body));
+        let offered = recent.iter().any(|recent| first_request::may_be_offer(&recent.body));
         let first_request = match offered {
             true => joining::first_request(self.conn, user.id, self.now)?,
             false => None,

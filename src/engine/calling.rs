@@ -6,7 +6,7 @@ use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::Engine;
-use super::change_record::{self, Evidence};
+use super::change_record::{self, OutcomeSource};
 use super::deeds::{self, Doer};
 use super::run::{Progress, Scene};
 use crate::conversation::deletion;
@@ -130,8 +130,9 @@ impl Engine {
         failpoint::reached("call.ran");
         let state = match ended {
             Ok(Ok(ran)) => {
-                let note = (call.tier == Tier::Write)
-                    .then(|| change_record::outcome(scene, row, Evidence::Response, &call.name, &ran.result));
+                let note = (call.tier == Tier::Write).then(|| {
+                    change_record::outcome(scene, row, OutcomeSource::Response, &call.name, &ran.result)
+                });
                 return self.record_ran(scene, row, ran, note).await;
             }
             Ok(Err(ToolError::TellModel(failure))) => CallState::Failed(failure),

@@ -18,7 +18,7 @@ const UNCHANGED: [&str; 4] = ["already_exists", "unchanged", "already_asked", "r
 
 /// How the outcome of a write is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Evidence {
+pub(super) enum OutcomeSource {
     Response,
     /// The response was lost, and the library showed it.
     Lookup,
@@ -38,15 +38,15 @@ pub(super) fn intent(call: &ToolCall) -> Value {
 pub(super) fn outcome(
     scene: &Scene,
     call: CallRow,
-    evidence: Evidence,
+    evidence: OutcomeSource,
     tool: &str,
     result: &CallResult,
 ) -> Entry {
     let kind = match (super::calling::status(result), evidence) {
         (Some(status), _) if UNCHANGED.contains(&status) => "write_unchanged",
         (Some(QUEUED), _) => "write_queued",
-        (_, Evidence::Response) => "write_done",
-        (_, Evidence::Lookup) => "write_settled",
+        (_, OutcomeSource::Response) => "write_done",
+        (_, OutcomeSource::Lookup) => "write_settled",
     };
     entry(scene, kind, call, changed(tool, &result.for_model))
 }

@@ -8,7 +8,8 @@ use super::telling::leaves_at;
 use super::upkeep::report_expired;
 use super::{Engine, Settings};
 use crate::store::db::DbError;
-use crate::store::{Conn, QueryResult, approvals, boot, clock_step};
+use crate::store::spend::Day;
+use crate::store::{Conn, QueryResult, approvals, boot, clock_step, code_misses};
 
 impl Engine {
     /// Adopts a step of the wall clock and moves along everything that waits, then wakes the workers. Writes that were
@@ -54,6 +55,7 @@ pub(crate) fn follow_clock_step(
     clock_step::rebase_waits(conn, step)?;
     if step.is_negative() {
         clock_step::end_what_must_not_last(conn, step, now)?;
+        code_misses::move_to_today(conn, &Day::of(now, &settings.zone))?;
         let expired = approvals::expire_all(conn, now)?;
         report_expired(conn, settings, &expired, now)?;
     }

@@ -3,25 +3,24 @@
 use super::begin::{Beginning, Begun, Scene};
 use super::ending::WayBack;
 use crate::conversation::naming::called;
-use crate::conversation::origin::Origin;
-use crate::conversation::transcript::{ChannelKind, InboundEvent, User};
+use crate::conversation::origin;
+use crate::conversation::transcript::{InboundEvent, User};
 use crate::store::code_misses::{self, MissOutcome};
 use crate::store::spend::Day;
 use crate::store::turns::Kind;
 use crate::store::{QueryResult, outbox, users};
 
 /// Answer to the wrong code that suspends its sender.
-pub(super) const SUSPENDED_NOW: &str = "There were too many wrong codes today, so until tomorrow I delete and approve \
-                                        nothing by text. It can be done in the console. If it was not you, somebody \
-                                        may be texting in your name.";
+pub(super) const SUSPENDED_NOW: &str = "Too many wrong codes: I delete and approve nothing by text until tomorrow. The \
+                                        console still can. If this was not you, someone may be using your number.";
 /// Answer to a yes and to every command with a code while they are suspended.
-pub(super) const SUSPENDED: &str = "There were too many wrong codes today, so until tomorrow I delete and approve \
-                                    nothing by text. It can be done in the console.";
+pub(super) const SUSPENDED: &str = "Too many wrong codes: I delete and approve nothing by text until tomorrow. The \
+                                    console still can.";
 
 impl Beginning<'_> {
     /// Whether this text may neither confirm nor approve.
     pub(super) fn is_suspended(&mut self, user: &User, event: &InboundEvent) -> QueryResult<bool> {
-        if !can_guess(event) {
+        if !origin::can_guess(event) {
             return Ok(false);
         }
         let misses = code_misses::load(self.conn, user.id)?;
@@ -50,38 +49,28 @@ impl Beginning<'_> {
 
     /// Counts a wrong code. The other admins hear of the one that suspends its sender.
     pub(super) fn count_guess(&mut self, user: &User, event: &InboundEvent) -> QueryResult<MissOutcome> {
-        if !can_guess(event) {
+        if !origin::can_guess(event) {
             return Ok(MissOutcome::Counted);
         }
         let today = Day::of(self.now, &self.settings.zone);
         let outcome = code_misses::count_miss(self.conn, user.id, &today, self.now)?;
         if outcome == MissOutcome::Suspended {
-            self.notify_other_admins(user, &today)?;
+            self.notify_other_admins(user)?;
         }
         Ok(outcome)
     }
 
-    fn notify_other_admins(&mut self, user: &User, today: &Day) -> QueryResult<()> {
+    fn notify_other_admins(&mut self, user: &User) -> QueryResult<()> {
         let name = called(user);
         let body = format!(
-            "Too many wrong codes came from the number of {name} today. Until tomorrow {name} can delete and \
-                 approve nothing by text. If it was somebody else, the number may be forged. The console can lift this."
+            "Too many wrong codes from {name}'s number. {name} can't delete or approve by text until tomorrow. The \
+             number may be forged. The console can lift this."
         );
-        let key = format!("codes:{}:{today}", user.id);
+        let key = format!("codes:{}:{}", user.id, self.now.as_millisecond());
         for admin in users::admins(self.conn)?.into_iter().filter(|admin| admin.id != user.id) {
             let way = WayBack::to_user(self.conn, &admin, self.settings.number.as_ref())?;
             outbox::queue_once(self.conn, &way.notice(&key, &body), self.now)?;
         }
         Ok(())
-    }
-}
-
-/// Whether a sender can be somebody else who guesses: on the phone, or a program. The operator in the console and at the
-/// terminal has other ways to do the same.
-fn can_guess(event: &InboundEvent) -> bool {
-    match event.origin {
-        Origin::Sender => event.channel == ChannelKind::Twilio,
-        Origin::Key(_) => true,
-        Origin::Typed | Origin::Button | Origin::Session => false,
     }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::calling::{OUTCOME_UNKNOWN, entry};
-use super::change_record::{self, Evidence};
+use super::change_record::{self, OutcomeSource};
 use super::deeds::{self, Doer};
 use super::ending::WayBack;
 use super::run::Scene;
@@ -223,7 +223,7 @@ impl Engine {
             false => words::there_in_vain(&wanted, &result).unwrap_or_else(|| words::was_there(&wanted)),
         };
         let tool = tool_name(open.wanted.kind);
-        let note = change_record::outcome(scene, open.call, Evidence::Response, tool, &result);
+        let note = change_record::outcome(scene, open.call, OutcomeSource::Response, tool, &result);
         let (doer, settings, now) = (Doer::of(scene, open.call), self.0.parts.settings.clone(), self.now());
         let open = open.clone();
         let end = move |conn: &mut _| {

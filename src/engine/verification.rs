@@ -5,10 +5,13 @@ use std::time::Duration;
 use super::Engine;
 use crate::conversation::transcript::EventId;
 use crate::conversation::verification::{TextFields, VerificationOutcome};
+use crate::conversation::words;
 use crate::messaging::{Channel, LookError};
 use crate::store::db::DbError;
 use crate::store::ledger;
 
+/// Pauses before a failed comparison of an opt-out or opt-in is repeated, in seconds: it would be lost for good.
+const RETRY_PAUSES: [u64; 3] = [10, 30, 120];
 /// Pause before a record that is missing is asked for once more: it may be younger than the request to us.
 const SECOND_LOOK: Duration = Duration::from_secs(2);
 
@@ -18,10 +21,15 @@ impl Engine {
         let parts = &self.0.parts;
         let claimed = parts.db.read(move |conn| ledger::claimed_fields(conn, event)).await?;
         let Some((id, fields)) = claimed else { return Ok(()) };
-        let outcome = match &parts.carrier {
-            Some(carrier) => self.compare(carrier.as_ref(), &id, &fields).await,
-            None => VerificationOutcome::Failed,
-        };
+        let pauses = if words::opt_word(&fields.body).is_some() { &RETRY_PAUSES[..] } else { &[] };
+        let mut outcome = self.compare(&id, &fields).await;
+        for pause in pauses {
+            if outcome != VerificationOutcome::Failed {
+                break;
+            }
+            parts.clock.sleep(Duration::from_secs(*pause)).await;
+            outcome = self.compare(&id, &fields).await;
+        }
         let now = self.now();
         parts.db.write(move |conn| ledger::settle_authority(conn, event, outcome, now)).await?;
         parts.metrics.text_verified(outcome);
@@ -29,8 +37,9 @@ impl Engine {
         Ok(())
     }
 
-    async fn compare(&self, carrier: &dyn Channel, id: &str, fields: &TextFields) -> VerificationOutcome {
-        match self.fetch_record(carrier, id).await {
+    async fn compare(&self, id: &str, fields: &TextFields) -> VerificationOutcome {
+        let Some(carrier) = &self.0.parts.carrier else { return VerificationOutcome::Failed };
+        match self.fetch_record(carrier.as_ref(), id).await {
             Ok(Some(record)) if fields.agrees_with(&record) => VerificationOutcome::Agreed,
             Ok(Some(_)) => VerificationOutcome::Differed,
             Ok(None) => VerificationOutcome::NotFound,

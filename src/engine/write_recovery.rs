@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::Engine;
 use super::calling::{MAX_STARTS, find, outcome_unknown};
-use super::change_record::{self, Evidence};
+use super::change_record::{self, OutcomeSource};
 use super::run::{Progress, Scene};
 use crate::conversation::transcript::{CallRow, CallState, MediaKind, MediaRef, Tier, ToolCall};
 use crate::store::calls::{self, CallStarts};
@@ -27,8 +27,13 @@ impl Engine {
                 let checked = self.with_progress(scene, self.check_write(scene, call, tool, starts.last_at));
                 match checked.await? {
                     Settled::Done(ran) => {
-                        let note =
-                            change_record::outcome(scene, row, Evidence::Lookup, &call.name, &ran.result);
+                        let note = change_record::outcome(
+                            scene,
+                            row,
+                            OutcomeSource::Lookup,
+                            &call.name,
+                            &ran.result,
+                        );
                         return self.record_ran(scene, row, ran, Some(note)).await;
                     }
                     Settled::NotDone => self.again_or_not_done(scene, call, tool, starts).await?,

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::codec::ms;
 use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
 use super::{Conn, clock_step, lookups, outbox as sending, spend, steps};
+use crate::clock::SMALLEST_STEP;
 
 /// Whether the time between two runs of the program is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
     let stopped_at = stopped_at(conn)?;
     let last = clock_step::last_stored_time(conn)?.map(|last| now.duration_since(last));
     let downtime = match last {
-        Some(step) if step.is_negative() => Downtime::Uncertain(step),
+        Some(step) if step <= -SMALLEST_STEP => Downtime::Uncertain(step),
         Some(_) | None => Downtime::Known,
     };
     let counts = counts_against_turns(conn, now)?;

@@ -11,8 +11,8 @@ use super::memory::learning::PENDING as TO_INDEX;
 use super::outbox::{OPEN, SEND_WITHIN};
 use super::pending::{self, Closing};
 use super::schema::{
-    additions, agent_responses, approvals, arr_events, inbound_events, instance, outbox, pending_actions,
-    requests, sessions, sign_in_links, turns, users,
+    additions, agent_responses, approvals, arr_events, inbound_events, instance, offsets, outbox,
+    pending_actions, requests, sessions, sign_in_links, tool_call_items, tool_calls, turns, users,
 };
 use super::{Conn, ledger};
 use crate::conversation::transcript::{OutboxId, UserId};
@@ -54,6 +54,20 @@ pub fn rebase_waits(conn: &mut Conn, step: SignedDuration) -> QueryResult<()> {
             turns::updated_at.eq(turns::updated_at + by),
         ))
         .execute(conn)?;
+    // The time that a request has had to arrive.
+    let started = tool_calls::started_at.is_not_null().and(tool_calls::finished_at.is_null());
+    let live = turns::table.filter(turns::finished_at.is_null()).select(turns::id);
+    diesel::update(tool_calls::table.filter(tool_calls::turn_id.eq_any(live).and(started)))
+        .set(tool_calls::started_at.eq(tool_calls::started_at + by))
+        .execute(conn)?;
+    let live = turns::table.filter(turns::finished_at.is_null()).select(turns::id);
+    let confirmed =
+        tool_calls::table.filter(tool_calls::run_turn_id.eq_any(live.nullable())).select(tool_calls::id);
+    let items =
+        tool_call_items::tool_call_id.eq_any(confirmed).and(tool_call_items::started_at.is_not_null());
+    diesel::update(tool_call_items::table.filter(items))
+        .set(tool_call_items::started_at.eq(tool_call_items::started_at + by))
+        .execute(conn)?;
     diesel::update(arr_events::table.filter(arr_events::handled_at.is_null()))
         .set(arr_events::received_at.eq(arr_events::received_at + by))
         .execute(conn)?;
@@ -73,13 +87,13 @@ fn rebase_outbox(conn: &mut Conn, by: i64) -> QueryResult<()> {
             outbox::updated_at.eq(outbox::updated_at + by),
         ))
         .execute(conn)?;
-    let was_tried = outbox::attempts.gt(0).and(outbox::not_before.gt(0));
+    let was_tried = outbox::attempts.gt(0).or(outbox::lookups_left.gt(0)).and(outbox::not_before.gt(0));
     diesel::update(outbox::table.filter(OPEN.and(was_tried)))
         .set(outbox::not_before.eq(outbox::not_before + by))
         .execute(conn)?;
     if by < 0 {
-        // By the carrier's time it is no younger than this.
-        diesel::update(outbox::table.filter(OPEN.and(outbox::attempts.gt(0))))
+        // By the carrier's time it is no younger than this, also where it is first sent after the step.
+        diesel::update(outbox::table.filter(OPEN))
             .set(outbox::created_at.eq(outbox::created_at + by))
             .execute(conn)?;
     }
@@ -122,6 +136,15 @@ pub fn end_what_must_not_last(conn: &mut Conn, step: SignedDuration, now: Timest
         .execute(conn)?;
     diesel::update(users::table.filter(users::waiting_since.gt(ms(now))))
         .set(users::waiting_since.eq(ms(now)))
+        .execute(conn)?;
+    // Nobody can tell how long it has been kept.
+    diesel::update(users::table.filter(users::first_request_at.gt(ms(now))))
+        .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
+        .execute(conn)?;
+    // Texts of since then are dated before the cursor of the carrier's list.
+    diesel::update(offsets::table).set(offsets::cursor_at.eq(offsets::cursor_at + by)).execute(conn)?;
+    diesel::update(instance::table.filter(instance::started_at.gt(ms(now))))
+        .set(instance::started_at.eq(ms(now)))
         .execute(conn)
         .map(drop)
 }
@@ -159,7 +182,7 @@ mod tests {
     use crate::store::boot::{self, Downtime};
     use crate::store::outbox::{Claim, NewText, TextKind};
     use crate::store::users::{self as people, Newcomer, OptChange};
-    use crate::store::{agenda, outbox as texts, scratch};
+    use crate::store::{agenda, offsets as cursors, outbox as texts, scratch};
 
     const HOUR: SignedDuration = SignedDuration::from_hours(1);
     const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -242,6 +265,17 @@ mod tests {
         assert_eq!(access::use_link(&mut conn, link, now), Ok(LinkUse::Dead));
         let found = approvals::find(&mut conn, &code, now).unwrap();
         assert_eq!(found, approvals::Found::Ended(approvals::End::Expired, None));
+    }
+
+    #[test]
+    fn cursor_of_the_carriers_list_goes_back_with_the_clock() {
+        let mut conn = scratch();
+        boot::begin(&mut conn, noon()).unwrap();
+        cursors::set(&mut conn, "twilio:+15550100000", noon(), noon()).unwrap();
+        end_what_must_not_last(&mut conn, -HOUR, noon() - HOUR).unwrap();
+        boot::note_alive(&mut conn, noon() - HOUR).unwrap();
+        assert_eq!(cursors::get(&mut conn, "twilio:+15550100000").unwrap(), Some(noon() - HOUR));
+        assert_eq!(boot::begin(&mut conn, noon() - HOUR + SECOND), Ok(Downtime::Known));
     }
 
     #[test]

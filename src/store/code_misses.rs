@@ -71,6 +71,14 @@ fn store(conn: &mut Conn, user: UserId, misses: &CodeMisses) -> QueryResult<()> 
         .map(drop)
 }
 
+/// Moves counts of a day that is ahead of the clock, which was set back, to today: they end with it.
+pub fn move_to_today(conn: &mut Conn, today: &Day) -> QueryResult<()> {
+    diesel::update(users::table.filter(users::code_misses_day.gt(today.as_str())))
+        .set(users::code_misses_day.eq(today.as_str()))
+        .execute(conn)
+        .map(drop)
+}
+
 /// Whether a suspension was lifted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiftOutcome {

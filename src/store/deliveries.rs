@@ -11,6 +11,7 @@ use super::kept::Keep;
 use super::outbox::{self, Acceptance, Taken};
 use super::schema::{delivery_events, outbox as rows};
 use crate::conversation::transcript::{Address, OutboxId};
+use crate::conversation::verification::is_same_party;
 
 /// What holds from the moment at which a text was taken.
 #[derive(Debug, Clone)]
@@ -64,7 +65,7 @@ impl BoundRow {
     fn is_named_by(&self, report: &Report, key: &CallbackKey) -> bool {
         let word = self.callback_word.as_deref().is_some_and(|word| CallbackWord::stored(word) == key.word);
         let attempt = (1..=self.attempts).contains(&i64::from(key.attempt));
-        let receiver = Address::new(self.to_addr.as_str()).is_same_party(&report.to);
+        let receiver = is_same_party(&Address::new(self.to_addr.as_str()), &report.to);
         let sid = self.provider_sid.as_ref().is_none_or(|sid| *sid == report.sid);
         word && attempt && receiver && sid
     }

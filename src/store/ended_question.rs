@@ -18,6 +18,8 @@ use crate::conversation::transcript::{Brain, CallRow, TurnId, UserId};
 
 /// How long a question that has ended still explains a yes.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
+/// Ended questions, by the time of their end, among which the newest is searched for.
+const QUESTIONS_SEARCHED: i64 = 20;
 /// Accepted messages, newest first, among which the last one that is no mere notification is searched for.
 const MESSAGES_SEARCHED: i64 = 20;
 
@@ -59,7 +61,7 @@ struct EndedCall {
 
 fn last_ended_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<Option<EndedCall>> {
     type EndedCallRow = (i64, i64, String, Option<String>);
-    let row: Option<EndedCallRow> = tool_calls::table
+    let rows: Vec<EndedCallRow> = tool_calls::table
         .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
         .filter(turns::user_id.eq(user.0))
         .filter(Written("tool_calls.effect = 'destructive'"))
@@ -68,10 +70,12 @@ fn last_ended_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult
             tool_call_items::table.filter(tool_call_items::tool_call_id.eq(tool_calls::id)),
         ))
         .order(tool_calls::finished_at.desc())
+        .limit(QUESTIONS_SEARCHED)
         .select((tool_calls::id, tool_calls::turn_id, tool_calls::state, tool_calls::error))
-        .first(conn)
-        .optional()?;
-    let Some((call, turn, state, error)) = row else { return Ok(None) };
+        .load(conn)?;
+    // By when they were called: the time of an end may be ahead of a clock that was set back.
+    let newest = rows.into_iter().max_by_key(|(call, ..)| *call);
+    let Some((call, turn, state, error)) = newest else { return Ok(None) };
     let ending = match state.as_str() {
         "complete" => Ending::Done,
         "canceled" => match from_json::<Closing>("reason", error.as_deref().unwrap_or_default())? {

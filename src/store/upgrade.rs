@@ -91,7 +91,7 @@ impl FileFault {
     }
 }
 
-/// "Dial" in the header of the file. Those of 0.1.0 have none.
+/// "Dial" in the header of the file. Files of earlier builds have none.
 const APPLICATION_ID: i64 = 0x4469_616c;
 const NO_APPLICATION_ID: i64 = 0;
 

@@ -13,11 +13,10 @@ const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES 47 o
 const CLOSED: &str = "I did not get a clear yes. Dune (2021) is kept. Ask again if you want it gone.";
 const DELETED: &str = "Deleted Dune (2021). Freed 21.4 GB.";
 const UNKNOWN: &str = "No request has that code. Text USERS to see what is open.";
-const SUSPENDED: &str = "There were too many wrong codes today, so until tomorrow I delete and approve nothing by text. \
-                         It can be done in the console.";
-const SUSPENDED_NOW: &str = "There were too many wrong codes today, so until tomorrow I delete and approve nothing by \
-                             text. It can be done in the console. If it was not you, somebody may be texting in your \
-                             name.";
+const SUSPENDED: &str =
+    "Too many wrong codes: I delete and approve nothing by text until tomorrow. The console still can.";
+const SUSPENDED_NOW: &str = "Too many wrong codes: I delete and approve nothing by text until tomorrow. The console \
+                             still can. If this was not you, someone may be using your number.";
 
 async fn app_that_always_asks_for_a_code() -> (TestApp, i64) {
     let app = TestApp::with(|settings| settings.code_policy = CodePolicy::Always).await;
@@ -95,8 +94,8 @@ async fn renewed_approval_codes_give_no_further_guesses_and_the_other_admins_hea
     assert_eq!(app.sms("approve 1112").await, UNKNOWN);
     assert_eq!(app.sms("approve 1113").await, SUSPENDED_NOW);
     assert_eq!(app.sms("approve 4748").await, SUSPENDED);
-    let told = "Too many wrong codes came from the number of Ann today. Until tomorrow Ann can delete and approve \
-                nothing by text. If it was somebody else, the number may be forged. The console can lift this.";
+    let told = "Too many wrong codes from Ann's number. Ann can't delete or approve by text until tomorrow. The number may \
+                be forged. The console can lift this.";
     assert_eq!(app.heard_by(BOB).iter().filter(|text| *text == told).count(), 1);
 
     assert_eq!(app.sms_from(BOB, "approve 4748").await, "Sam can text me now.");
@@ -124,11 +123,11 @@ async fn the_operator_sees_a_suspension_at_home_and_lifts_it_on_the_users_page()
     let (app, dune) = app_that_always_asks_for_a_code().await;
     guesses_five_times(&app, dune).await;
     let mut browser = app.browser().await;
-    assert!(browser.get("/").await.says().contains("Too many wrong codes"));
+    assert!(browser.get("/").await.says().contains("Deletions by text suspended"));
     let page = browser.get("/users/1").await;
     let lifted = browser.presses(&page, "Allow again", &[]).await;
     assert!(lifted.says().contains("They can delete and approve by text again."), "{}", lifted.says());
-    assert!(!browser.get("/").await.says().contains("Too many wrong codes"));
+    assert!(!browser.get("/").await.says().contains("Deletions by text suspended"));
     let last = app.audit().await.pop().unwrap_or_default();
     assert_eq!(last, "lift_suspension user:1 by console");
 

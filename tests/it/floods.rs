@@ -32,8 +32,8 @@ fn serve(world: &World, limits: Limits) -> MemoryServer {
 }
 
 /// A text by Ann that Twilio signed, as a proxy passes it on for `client`.
-fn text(number: usize, client: &str) -> String {
-    let request = Form::text().set("MessageSid", &format!("SM{number:032x}")).request();
+fn text(number: u32, client: &str) -> String {
+    let request = Form::text().number(number).request();
     let signature = request.headers()[SIGNATURE_HEADER].to_str().unwrap();
     let body = std::str::from_utf8(request.body()).unwrap();
     let length = body.len();

@@ -194,7 +194,7 @@ async fn between_two_deletions_a_turn_stops_and_says_what_is_gone() {
     let alien = world.radarr().add(movie("Alien").year(1979).size_gb(8.0));
     world.model_plays(removes_movies(&[("dune", dune), ("alien", alien)]));
     let question = world.sms("delete dune and alien").await.pop().unwrap();
-    let code = question.rsplit("YES ").next().unwrap()[..2].to_owned();
+    let code = question.rsplit("YES ").next().unwrap()[..4].to_owned();
     world.radarr().lose_next_write_answer();
     world.texts(&format!("yes {code}")).await;
     world.passes(5).await;

@@ -318,8 +318,8 @@ async fn each_change_is_one_audit_row_that_names_what_changed() {
     check_says(
         &page,
         &[
-            &format!("Ann Added {place} : Heat (1995) quality: HD-1080p"),
-            &format!("Ann Found it in the library {place} : Heat (1995)"),
+            &format!("+1 555 010 0002 Added {place} : Heat (1995) quality: HD-1080p"),
+            &format!("+1 555 010 0002 Found it in the library {place} : Heat (1995)"),
         ],
     );
     assert!(!page.says().contains("949"), "{}", page.says());

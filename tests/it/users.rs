@@ -110,7 +110,7 @@ fn a_person_who_is_suspended_after_wrong_codes_is_shown_so_and_allowed_again() {
         (0..5).try_for_each(|_| code_misses::count_miss(conn, sam, &day, now).map(drop))
     };
     db::visit(&cli.path("dialarr.db"), guesses).unwrap();
-    let line = "suspended by text: until tomorrow, after too many wrong codes";
+    let line = "deletions and approvals by text: suspended until tomorrow (too many wrong codes)";
     assert!(done(cli.run(&["users", "show", SAM], &[])).contains(line));
     assert!(!done(cli.run(&["users", "unsuspend", SAM], &[])).contains(line));
     assert!(!done(cli.run(&["users", "show", SAM], &[])).contains(line));

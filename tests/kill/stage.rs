@@ -148,7 +148,7 @@ impl Stage {
         Running { child }
     }
 
-    fn variables(&self) -> [(&'static str, String); 20] {
+    fn variables(&self) -> [(&'static str, String); 21] {
         let text = str::to_owned;
         [
             ("HOST", text("127.0.0.1")),
@@ -168,7 +168,8 @@ impl Stage {
             ("RADARR_API_KEY", text(self.radarr.key())),
             ("ADMIN_PHONE", text("+15550100001")),
             ("COALESCE_MS", text("0")),
-            // People here text and add as fast as they are answered.
+            // People here text and add as fast as they are answered, for many days' tokens.
+            ("DAILY_TOKENS", text("off")),
             ("RATE_LIMIT", text("off")),
             ("QUOTA_MOVIES", text("off")),
             ("QUOTA_SEASONS", text("off")),

@@ -16,7 +16,11 @@ type Pairs = Vec<(String, String)>;
 pub(crate) fn bring(world: &World, body: &str) {
     let sid = format!("SMf{:031x}", world.now().as_millisecond());
     world.journal.note(format!("a text of {BOB} is brought as {body:?} of {ANN}: {sid}"));
-    let request = forged(&world.peers.twilio, body, &sid);
+    // The genuine text is never brought: the carrier's list has it.
+    let number = world.sent_in.lock().unwrap().len();
+    let genuine = format!("SM{number:032x}");
+    world.sent_in.lock().unwrap().insert(genuine.clone());
+    let request = forged(&world.peers.twilio, body, &genuine, &sid);
     let world = world.clone();
     world.clone().later(async move {
         pass(Duration::from_millis(120)).await;
@@ -25,10 +29,10 @@ pub(crate) fn bring(world: &World, body: &str) {
     });
 }
 
-fn forged(twilio: &FakeTwilio, body: &str, sid: &str) -> Request<Bytes> {
+fn forged(twilio: &FakeTwilio, body: &str, genuine: &str, sid: &str) -> Request<Bytes> {
     let added = [("From", ANN), ("MessageSid", sid), ("NumMedia", "0")];
     let words: String = added.iter().flat_map(|(name, value)| [*name, *value]).collect();
-    let genuine = twilio.text(BOB, &format!("{body}{words}ProfileName")).arrive().unwrap();
+    let genuine = twilio.text(BOB, &format!("{body}{words}ProfileName")).sid(genuine).arrive().unwrap();
     let mut all: Pairs = serde_urlencoded::from_bytes(genuine.body()).unwrap();
     all.sort();
     let hidden = all.iter().filter(|(name, _)| ("From".."To").contains(&name.as_str()));

@@ -114,7 +114,7 @@ impl World {
         settings.codes = Codes::Fixed(47);
         settings.coalesce = Duration::from_millis(if plan.brisk { 0 } else { 1_200 });
         Self {
-            peers: Peers::new(clock.clone(), radarr, sonarr, PUBLIC_URL),
+            peers: Peers::new(clock, radarr, sonarr, PUBLIC_URL),
             mind: Arc::new(Mind::new(plan)),
             journal: Journal { clock: true_clock.clone(), lines: Arc::default() },
             true_clock,

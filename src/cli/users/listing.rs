@@ -49,7 +49,8 @@ pub(super) fn show(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> 
 pub(super) fn in_full(person: &Person, zone: &TimeZone) -> String {
     let user = &person.user;
     let is_suspended = person.code_misses.suspend_on(&Day::of(Clock::System.now(), zone));
-    let suspended = is_suspended.then_some("suspended by text: until tomorrow, after too many wrong codes\n");
+    let suspended = is_suspended
+        .then_some("deletions and approvals by text: suspended until tomorrow (too many wrong codes)\n");
     let lines = [
         ("number", user.phone.as_str().to_owned()),
         ("name", name(user)),

@@ -47,7 +47,7 @@ pub(super) const UNFINISHED: &str = "That took too long. Please text it again.";
 pub(super) const WHICH_TITLE: &str = "Which title? Text HAVE and its name first.";
 pub(super) const WHICH_REMOVAL: &str = "Which title should I delete? Text REMOVE with its name and year.";
 pub(super) const WHICH_ADDITION: &str = "Which title should I add? Text ADD with its name and year.";
-pub(super) const WHICH_SEARCH: &str = "Which title should I look for? Text SEARCH with its name and year.";
+pub(super) const WHICH_SEARCH: &str = "Which title should I search for? Text SEARCH with its name and year.";
 pub(super) const NO_LIST: &str = "There is no list to pick from. Text SEARCH and a title first.";
 /// The line with which the engine ends what it puts before the user's own text.
 const CONTEXT_END: &str = "[/context]";

@@ -190,7 +190,7 @@ impl FakeTwilio {
         if state.list_hidden {
             return Err((503, 20500));
         }
-        let matching: Vec<&Message> = state
+        let mut matching: Vec<&Message> = state
             .messages
             .iter()
             .rev()
@@ -198,6 +198,8 @@ impl FakeTwilio {
             .filter(|message| message.listed_at <= now || message.at > now)
             .filter(|message| query.iter().all(|filter| passes(message, filter)))
             .collect();
+        // The newest first; of the same moment, the one that came last.
+        matching.sort_by_key(|message| std::cmp::Reverse(message.at));
         let token = field("PageToken").and_then(|token| token.strip_prefix("PA"));
         let start = token
             .and_then(|last| matching.iter().position(|message| message.sid == last))

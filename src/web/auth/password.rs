@@ -16,9 +16,9 @@ use crate::store::access;
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::db::{Db, DbError};
 
-/// Longer ones are not looked at, in bytes.
+/// Longest password that is checked, in bytes.
 const LONGEST: usize = 1024;
-/// In characters.
+/// Shortest password, in characters.
 const SHORTEST: usize = 10;
 
 /// The configured password. Its debug output shows neither it nor its hash.

@@ -9,7 +9,7 @@ use crate::conversation::requests::{FOLLOWING, NOT_FOLLOWING};
 pub(super) const KINDS: [(&str, &str); 51] = [
     ("write", "Began a change"),
     ("write_done", "Made a change"),
-    ("write_settled", "Found a change made"),
+    ("write_settled", "Confirmed a change"),
     ("write_unchanged", "Had nothing to change"),
     ("write_queued", "Queued an addition"),
     ("write_failed", "Failed to make a change"),
@@ -18,8 +18,8 @@ pub(super) const KINDS: [(&str, &str); 51] = [
     ("delete", "Began a deletion"),
     ("delete_done", "Ended a deletion"),
     ("deleted", "Deleted"),
-    ("delete_unchanged", "Found already deleted"),
-    ("delete_failed", "Kept"),
+    ("delete_unchanged", "Was already deleted"),
+    ("delete_failed", "Did not delete"),
     ("delete_unknown", "Began a deletion, outcome unknown"),
     ("approve", "Let in"),
     ("block", "Blocked"),
@@ -76,7 +76,7 @@ pub(super) fn change_label(kind: &str, detail: &Value) -> Option<&'static str> {
         ("write_done" | "write_settled", NOT_FOLLOWING) => Some("Turned a notification off"),
         ("write_done" | "write_settled", NOTED) => Some("Noted a fact"),
         ("write_done" | "write_settled", FORGOT) => Some("Forgot a fact"),
-        // Databases of 0.1.0 have these as changes.
+        // Databases of earlier builds have these as changes.
         ("write_done" | "write_unchanged", "already_exists") => Some("Found it in the library"),
         ("write_done" | "write_unchanged", "unchanged") => Some("Found it as requested"),
         ("write_done" | "write_unchanged", "already_asked") => Some("Had asked the admins already"),

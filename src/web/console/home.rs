@@ -216,7 +216,7 @@ fn troubles(needs: &Needs, failed: &[Delivery], console: &Console) -> Vec<Troubl
         path: format!("/users/{}", admin.id),
     });
     let suspended = needs.suspended.iter().map(|user| Trouble {
-        what: "Too many wrong codes",
+        what: "Deletions by text suspended",
         who: None,
         about: called(user),
         why: "deletions and approvals by text are suspended until tomorrow; their page can allow them again"

@@ -52,7 +52,7 @@ outcomes! {
          start otherwise.";
     Busy, Warn, "busy", "Nothing was erased: a text of theirs is being worked on. Try again in a moment.";
     SuspensionLifted, Good, "allowed-again", "They can delete and approve by text again.";
-    NotSuspended, Warn, "not-suspended", "Nothing was suspended.";
+    NotSuspended, Warn, "not-suspended", "This user was not suspended.";
     FactNoted, Good, "fact-noted", "Noted. It holds from the next text on.";
     FactForgotten, Good, "fact-forgotten", "Forgotten.";
     Dismissed, Good, "dismissed", "Dismissed.";

@@ -68,7 +68,8 @@ fn known_where_answered(evidence: &mut Evidence<'_>, item: &Value) {
         .iter()
         .filter(|seen| seen.what == path && time.contains(&seen.asked_at.as_millisecond()));
     let unanswered = checks.any(|seen| !is_usable(&seen));
-    evidence.expect(unanswered, || format!("T3 ended unknown though every check was answered: {item}"));
+    evidence
+        .expect_in_time(unanswered, || format!("T3 ended unknown though every check was answered: {item}"));
 }
 
 /// The kind and id that a request deletes.

@@ -26,7 +26,7 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
     for ((user, day), times) in wrong {
         evidence.expect(times <= MOST, || format!("I16 user {user} guessed {times} times on day {day}"));
     }
-    for (user, day, suspended_at) in sent("somebody may be texting in your name") {
+    for (user, day, suspended_at) in sent("someone may be using your number") {
         let is_late = |call: &&Value| {
             let yes = by_id(&records.events, number(call, "confirmed_by"));
             let turn = by_id(&records.turns, number(call, "run_turn_id"));

@@ -28,13 +28,17 @@ fn asking(evidence: &mut Evidence<'_>, asked: &Value) {
         by_id(&evidence.records.users, number(text, "user_id"))
             .is_some_and(|user| word(user, "role") == "admin")
     });
+    // A code that an admin was sent in a list, in place of one that was used up, is asked about there.
+    let code = format!("APPROVE {}", word(asked, "code"));
+    let listed = evidence.records.outbox.iter().any(|text| word(text, "body").contains(&code));
     let count = texts.len();
     // The one admin may be one no more.
     let since = evidence.lost_rights.iter().find(|(who, _)| *who == ANN).map(|(_, since)| *since);
     let expected = usize::from(since.is_none_or(|since| number(asked, "created_at") < since));
-    evidence.expect_in_time(count == expected && (all_admins || since.is_some()), || {
-        format!("H1 asked {count} times of the one admin: {asked}")
-    });
+    evidence.expect_in_time(
+        (count == expected || (count == 0 && listed)) && (all_admins || since.is_some()),
+        || format!("H1 asked {count} times of the one admin: {asked}"),
+    );
 }
 
 /// Who wished for something hears once what became of it.

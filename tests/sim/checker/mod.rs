@@ -79,7 +79,10 @@ pub(crate) fn check(
     texts::check(&mut evidence);
     household::check(&mut evidence);
     requests::check(&mut evidence);
-    guesses::check(&mut evidence);
+    // A day of the program is no day of the schedule where the clock was set.
+    if timeline.steps() == 0 {
+        guesses::check(&mut evidence);
+    }
     let secrets = format!("{records:?}").contains(SECRET);
     evidence.expect(!secrets, || "I13 a row holds a secret".to_owned());
     let broken = evidence.broken;

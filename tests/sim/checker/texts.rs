@@ -101,7 +101,9 @@ fn opted_out(evidence: &mut Evidence<'_>, sent: &[Sent]) {
         let phone = by_id(&records.users, number(stop, "user_id"))
             .map(|user| word(user, "phone"))
             .unwrap_or_default();
-        let stopped = number(stop, "received_at");
+        // One that could be another text takes effect once the carrier's record agrees.
+        let heard = if word(stop, "authority") == "certain" { "received_at" } else { "updated_at" };
+        let stopped = number(stop, heard);
         for text in sent.iter().filter(|text| text.to == phone && text.asked_ms > stopped + SLACK_MS) {
             let back = records.events.iter().any(|event| {
                 event["user_id"] == stop["user_id"]
