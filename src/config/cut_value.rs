@@ -1,13 +1,13 @@
-//! Values of `.env` that versions before this one did not take as they are written.
+//! Values of `.env` that earlier versions cut at a `$`.
 
 use std::fmt;
 
-/// A variable whose line has a `$` outside single quotes. An installation may have come to rely on what was left of the
-/// value: the console's password, for one, was the rest. The value is not kept.
+/// Variable whose line in `.env` has a `$` outside single quotes. Earlier versions cut such a value, and an installation may
+/// rely on the cut value, for example as its console password. The value itself is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CutValue {
     pub variable: &'static str,
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
 }
 

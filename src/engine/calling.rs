@@ -185,7 +185,8 @@ impl Engine {
             return self.record_noted(scene, call.row, CallState::Failed(failure), Some(note)).await;
         }
         let more = uses.refs.len().saturating_sub(items.len()) + self.other_items(scene, call);
-        let before = before_question(scene.closing(), &scene.turn.told_before_question(), items.len(), more);
+        let before =
+            before_question(scene.closing(), &scene.turn.sentences_before_question(), items.len(), more);
         self.hold(scene, call.row, items, &before).await
     }
 

@@ -10,6 +10,7 @@ use super::upgrade::MIGRATIONS;
 
 const CONSOLE: &str = "20261121180000";
 const ASIDES: &str = "20261122180000";
+const AUDIT: &str = "20261123120000";
 
 /// Ann (1) has a turn that was resumed and is live; Bob (2) one that was asked for by a program; user 3 does not exist,
 /// and has something in every table.
@@ -169,4 +170,21 @@ fn without_the_asides_the_log_tells_of_no_text_that_waits() {
         lines(&mut conn, asides),
         "text out 3 in 2\ntext out 4 in 2\ntext out 6 in 1\ntext out 7 in 1"
     );
+}
+
+#[test]
+fn without_the_audit_changes_no_question_has_a_code_of_four_digits() {
+    let mut conn = super::scratch();
+    conn.batch_execute(LIFE).unwrap();
+    let four_digits = "UPDATE pending_actions SET code = iif(id = 2, '4821', '48');
+                       UPDATE tool_call_items SET result = '\"still_there\"' WHERE result = '\"deleted\"'";
+    conn.batch_execute(four_digits).unwrap();
+
+    undo_down_to(&mut conn, AUDIT);
+
+    let questions = "SELECT code || ' ' || (SELECT state FROM outbox WHERE id = prompt_outbox_id) || ' ' || expires_at AS line
+                     FROM pending_actions ORDER BY id";
+    assert_eq!(lines(&mut conn, questions), "48 accepted 9\n4821 suppressed 0");
+    let results = "SELECT result AS line FROM tool_call_items WHERE result IS NOT NULL";
+    assert_eq!(lines(&mut conn, results), "\"failed\"\n\"stopped\"");
 }

@@ -134,7 +134,7 @@ async fn a_household_can_ask_for_the_code_always() {
 }
 
 #[tokio::test]
-async fn prompt_covers_five_deletions_and_tells_how_many_come_after() {
+async fn prompt_covers_five_deletions_and_counts_the_rest() {
     let app = TestApp::start().await;
     let ids: Vec<i64> =
         (1..=6).map(|part| app.radarr().add(movie(&format!("Rocky {part}")).size_gb(1.0))).collect();
@@ -285,7 +285,7 @@ async fn a_yes_with_a_but_is_talk_and_drops_the_question() {
 }
 
 #[tokio::test]
-async fn yes_to_what_the_model_said_since_goes_to_the_model() {
+async fn yes_after_a_newer_model_message_goes_to_the_model() {
     let offer = "The disk is nearly full. Say the word and I look for the largest movies.";
     for answer in ["yes", "no"] {
         let app = TestApp::start().await;
@@ -372,7 +372,7 @@ async fn every_title_of_a_closed_question_is_named_before_the_models_answer() {
 }
 
 #[tokio::test]
-async fn silent_reaction_of_the_model_still_tells_what_is_kept() {
+async fn reaction_only_answer_still_reports_what_is_kept() {
     let app = TestApp::with(|settings| settings.reactions = SmsReactions::Silent).await;
     app.asked_about_dune().await;
     app.model_plays([calls("react", json!({ "emoji": "\u{1f44d}" })), says("")]);
@@ -696,7 +696,7 @@ async fn app_with_fargo_and_severance(seasons: u32) -> (TestApp, i64, i64) {
 const FARGO: &str = "Delete Fargo (1996) and its file, 4.2 GB? Reply YES or NO.";
 
 #[tokio::test]
-async fn addition_behind_a_deletion_is_made_and_told_before_the_question() {
+async fn addition_behind_a_deletion_is_made_and_reported_before_the_question() {
     let (app, fargo, severance) = app_with_fargo_and_severance(1).await;
     app.model_plays([
         calls_together(&[
@@ -718,7 +718,7 @@ async fn addition_behind_a_deletion_is_made_and_told_before_the_question() {
 }
 
 #[tokio::test]
-async fn addition_that_fails_beside_a_deletion_is_told_before_the_question() {
+async fn failed_addition_beside_a_deletion_is_reported_before_the_question() {
     let (app, fargo, severance) = app_with_fargo_and_severance(9).await;
     app.model_plays([
         calls_together(&[
@@ -742,7 +742,7 @@ async fn addition_that_fails_beside_a_deletion_is_told_before_the_question() {
 }
 
 #[tokio::test]
-async fn second_deletion_of_a_response_is_told_and_left_for_later() {
+async fn second_deletion_of_a_response_is_reported_and_left_for_later() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     let heat = app.radarr().add(movie("Heat").year(1995).size_gb(18.2));

@@ -64,7 +64,7 @@ async fn a_model_call_is_dropped_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn turn_that_is_taken_back_still_tells_which_question_it_closed() {
+async fn canceled_turn_still_reports_which_question_it_closed() {
     let world = World::start_with(Slow::playing(
         5,
         [removes_movies(&[("dune", 1)]), vec![says("Too late.")]].concat(),

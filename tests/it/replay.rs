@@ -283,7 +283,7 @@ async fn list_that_cannot_be_read_holds_up_no_text_after_a_restart() {
     world.twilio().fail_next(429, 20429);
     world.texts("one").await;
     world.passes(1).await;
-    world.twilio().hide_list(true);
+    world.twilio().refuse_reads(true);
     world.is_killed().await;
     world.is_started().await;
     world.passes(30).await;
@@ -310,7 +310,7 @@ async fn deletion_reported_before_a_restore_is_not_reported_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deletion_confirmed_again_after_a_restore_says_what_was_already_gone() {
+async fn deletion_confirmed_again_after_a_restore_reports_what_was_already_gone() {
     let (mut world, dune) = world_with_dune().await;
     world.sms("delete dune").await;
     let copy = copied(&world);

@@ -46,7 +46,7 @@ async fn an_admin_approves_a_wish_and_both_hear_of_it() {
 }
 
 #[tokio::test]
-async fn a_wish_quotes_a_title_that_reads_as_an_instruction() {
+async fn removal_request_quotes_a_title_that_reads_as_an_instruction() {
     let app = TestApp::start().await;
     app.knows_as("Ann", ANN, Has::EveryRight).await;
     app.knows_as("Bob", BOB, Has::AddRight).await;

@@ -8,8 +8,10 @@ use http::Request;
 use jiff::SignedDuration;
 
 use crate::harness::model::{removes_movie, says};
+use crate::harness::world::World;
 use crate::harness::{ANN, BOB, Has, TestApp};
 
+const OPTED_OUT: &str = "SELECT phone AS line FROM users WHERE opted_out_at IS NOT NULL";
 const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
 const DELETED: &str = "Deleted Dune (2021). Freed 21.4 GB.";
 const OTHER_SID: &str = "SM000000000000000000000000000000ff";
@@ -167,6 +169,19 @@ async fn ambiguous_stop_opts_out_once_the_carriers_record_agrees() {
     assert_eq!(app.post(app.text(ANN, "STOP").field("ProfileName", "Tom")).await, 200);
     app.settle().await;
     assert_eq!(app.people().await, ["+15550100002 active admin opted out"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ambiguous_stop_is_compared_again_when_the_carrier_refuses_reads() {
+    let world = World::start().await;
+    world.twilio().refuse_reads(true);
+    let stop = world.twilio().text(ANN, "STOP").field("ProfileName", "Tom").arrive().unwrap();
+    assert_eq!(world.bring(stop).await, 200);
+    world.passes(60).await;
+    assert_eq!(world.lines(OPTED_OUT).await, Vec::<String>::new());
+    world.twilio().refuse_reads(false);
+    world.passes(150).await;
+    assert_eq!(world.lines(OPTED_OUT).await, [ANN]);
 }
 
 #[tokio::test]

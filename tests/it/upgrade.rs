@@ -193,7 +193,7 @@ async fn a_database_of_texts_aside_goes_on_and_they_are_found_by_their_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_database_of_the_first_release_goes_on_and_is_marked_as_ours() {
+async fn oldest_database_is_upgraded_and_gets_our_application_id() {
     let world = check(FIRST_RELEASE, &[WAITED, HEAT, ANSWER]).await;
     lets_sam_in(&world).await;
     has_added_heat(&world).await;

@@ -44,7 +44,7 @@ fn calls(row: i64, arguments: Arguments, state: CallState) -> ModelStep {
 }
 
 #[test]
-fn next_turn_is_told_which_deletions_were_not_asked_about() {
+fn next_prompt_lists_deletions_that_were_not_asked_about() {
     let items: Vec<_> = (1..=6).map(|id| json!({ "type": "movie", "id": id })).collect();
     let asked = |state: CallState| {
         let mut step = calls(1, Arguments::parse(json!({ "items": items, "delete_files": true })), state);

@@ -18,7 +18,7 @@ const NEVER_RAN: [&str; 4] = ["bad_arguments", "unknown_id", "unknown_tool", "li
 impl Turn {
     /// What the turn did and what it could not do, in the order of its log: a sentence for each write that ended well, and
     /// for each call that failed and was not tried again in a later step.
-    pub fn told_before_question(&self) -> Vec<&str> {
+    pub fn sentences_before_question(&self) -> Vec<&str> {
         let mut told: Vec<&str> = Vec::new();
         for call in self.calls().filter(|call| call.tier != Tier::Read) {
             let sentence = match &call.state {

@@ -222,11 +222,11 @@ fn deletion_is_asked_about_after_every_other_call_of_its_response() {
     assert_eq!(order, [1, 2, 0]);
     let asked = log.steps[0].calls[0].clone();
     assert_eq!(log.other_deletions(&asked).map(|call| call.row.0).collect::<Vec<_>>(), [3]);
-    assert_eq!(log.told_before_question(), ["Added."]);
+    assert_eq!(log.sentences_before_question(), ["Added."]);
 }
 
 #[test]
-fn failed_call_is_told_before_a_question_unless_it_was_tried_again() {
+fn failed_call_is_reported_before_a_question_unless_retried() {
     let failed = |code: &str, sentence: Option<&str>| {
         CallState::Failed(CallFailure {
             code: code.to_owned(),
@@ -241,14 +241,14 @@ fn failed_call_is_told_before_a_question_unless_it_was_tried_again() {
     log.steps[0].calls[1].state = failed("which_seasons", Some("Dark has 3 seasons. Which ones?"));
     log.steps[1].calls[0].state = failed("unknown_id", None);
     assert_eq!(
-        log.told_before_question(),
+        log.sentences_before_question(),
         [
             "Dark has 3 seasons. Which ones?",
             "I could not do everything else you asked for. Please text that again."
         ]
     );
     log.steps[1].calls[0].state = CallState::Done(result("Added Heat."));
-    assert_eq!(log.told_before_question(), ["Dark has 3 seasons. Which ones?", "Added Heat."]);
+    assert_eq!(log.sentences_before_question(), ["Dark has 3 seasons. Which ones?", "Added Heat."]);
 }
 
 #[test]

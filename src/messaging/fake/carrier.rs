@@ -157,9 +157,9 @@ impl FakeTwilio {
         self.state().endless = true;
     }
 
-    /// Whether the list of messages is refused.
-    pub fn hide_list(&self, hidden: bool) {
-        self.state().list_hidden = hidden;
+    /// Whether reads of messages, by id or as a list, are refused with 503.
+    pub fn refuse_reads(&self, refused: bool) {
+        self.state().reads_refused = refused;
     }
 
     /// How long each text takes to be taken: a manual clock moves on by it, a system clock waits.
@@ -199,7 +199,7 @@ pub(super) struct State {
     pub faults: VecDeque<Fault>,
     pub latency: Duration,
     pub endless: bool,
-    pub list_hidden: bool,
+    pub reads_refused: bool,
     pub no_pictures: Option<(u16, u32)>,
     pub settings: Settings,
     opted_out: BTreeSet<String>,

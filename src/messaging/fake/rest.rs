@@ -170,6 +170,9 @@ impl FakeTwilio {
     fn one(&self, path: &str) -> Result<(u16, Value), Refusal> {
         let sid = path.strip_prefix("Messages/").and_then(|path| path.strip_suffix(".json"));
         let (state, now) = (self.state(), self.clock.now());
+        if state.reads_refused {
+            return Err((503, 20500));
+        }
         let is_shown = |message: &&Message| message.listed_at <= now;
         let found = state.messages.iter().filter(is_shown).find(|message| Some(message.sid.as_str()) == sid);
         found.map(|message| (200, self.resource(message))).ok_or((404, 20404))
@@ -187,7 +190,7 @@ impl FakeTwilio {
         let page: usize = field("Page").and_then(|page| page.parse().ok()).unwrap_or_default();
         let now = self.clock.now();
         let state = self.state();
-        if state.list_hidden {
+        if state.reads_refused {
             return Err((503, 20500));
         }
         let mut matching: Vec<&Message> = state
