@@ -70,7 +70,7 @@ pub fn approve(
     now: Timestamp,
 ) -> QueryResult<()> {
     note(conn, "approve", user, by, now)?;
-    end_open(conn, user, End::Approved, by, now)?;
+    end_join_requests(conn, user, End::Approved, by, now)?;
     joining::leave_room(conn, user.id, Status::Active, now)?;
     if user.status == Status::Pending && users::last_address(conn, user.id)?.is_some() {
         let request = joining::first_request(conn, user.id, now)?;
@@ -95,7 +95,8 @@ pub fn block(conn: &mut Conn, user: &User, by: By, now: Timestamp) -> QueryResul
         return Ok(Blocking::LastAdmin);
     }
     note(conn, "block", user, by, now)?;
-    end_open(conn, user, End::Blocked, by, now)?;
+    end_join_requests(conn, user, End::Blocked, by, now)?;
+    withdraw_removal_requests(conn, user, by, now)?;
     joining::leave_room(conn, user.id, Status::Blocked, now)?;
     joining::erase_first_request(conn, user.id)?;
     pending::close(conn, user.id, Closing::Dropped, now)?;
@@ -113,12 +114,18 @@ fn note(conn: &mut Conn, kind: &'static str, user: &User, by: By, now: Timestamp
     audit::record(conn, &entry, now)
 }
 
-/// Ends what is open about a person: whether they may join by `end`, and what they wished for with it.
-fn end_open(conn: &mut Conn, user: &User, end: End, by: By, now: Timestamp) -> QueryResult<()> {
-    for open in approvals::open_about(conn, user.id)? {
-        let end = if open.matter == Matter::Join { end } else { End::Withdrawn };
-        // One that somebody else has settled in between stays so.
+/// Settles the open join requests of a user. One that was settled in the meantime stays as it is.
+fn end_join_requests(conn: &mut Conn, user: &User, end: End, by: By, now: Timestamp) -> QueryResult<()> {
+    for open in approvals::open_about(conn, user.id)?.into_iter().filter(|open| open.matter == Matter::Join) {
         approvals::settle(conn, open.id, end, by.user(), now)?;
+    }
+    Ok(())
+}
+
+/// Withdraws the open removal requests of a user, who is not notified.
+fn withdraw_removal_requests(conn: &mut Conn, user: &User, by: By, now: Timestamp) -> QueryResult<()> {
+    for open in approvals::open_about(conn, user.id)?.into_iter().filter(|open| open.matter != Matter::Join) {
+        approvals::settle(conn, open.id, End::Withdrawn, by.user(), now)?;
     }
     Ok(())
 }

@@ -202,3 +202,11 @@ async fn an_admin_who_is_one_no_more_approves_nothing() {
     assert_eq!(app.sms("approve 4747").await, "You can't do that.");
     assert_eq!(app.radarr().removals(), Vec::<i64>::new());
 }
+
+#[tokio::test]
+async fn approving_an_active_member_keeps_their_removal_request() {
+    let (app, dune) = app_with_a_wish().await;
+    app.approve(BOB).await;
+    assert_eq!(app.sms("approve 4747").await, "Deleted Dune (2021). Freed 21.4 GB.");
+    assert_eq!(app.radarr().removals(), [dune]);
+}

@@ -338,6 +338,16 @@ impl TestApp {
         };
         assert_eq!(self.app().db.write(block).await.unwrap(), Blocking::Blocked);
     }
+
+    /// The operator approves a user at the shell.
+    pub(crate) async fn approve(&self, phone: &str) {
+        let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
+        let approve = move |conn: &mut _| {
+            let user = users::by_phone(conn, &phone)?.unwrap();
+            engine::joining::approve(conn, &user, By::Shell, None, now)
+        };
+        self.app().db.write(approve).await.unwrap();
+    }
 }
 
 impl World {
