@@ -14,7 +14,8 @@ use crate::config::Config;
 use crate::conversation::transcript::{Address, PhoneNumber, Received};
 use crate::doctor::checkup::Checkup;
 pub(crate) use crate::engine::Pictures;
-use crate::engine::clock_step::follow_clock_step;
+use crate::engine::clock_step::end_uncertain_waits;
+use crate::engine::telling::reschedule_notices;
 use crate::engine::{Engine, Parts, Settings};
 use crate::failpoint;
 use crate::llm::Model;
@@ -197,7 +198,8 @@ impl App {
         let pace = settings.pace;
         let tools = tools(&library, settings.pictures);
         let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
-        let terms = Terms { confirm_for: blueprint.confirm_for, zone: settings.zone.clone() };
+        let terms =
+            Terms { confirm_for: blueprint.confirm_for, zone: settings.zone.clone(), quiet: settings.quiet };
         let access = Arc::new(Access::prepare(blueprint.console, &db, now).await?);
         let doorbell = Doorbell::default();
         let engine = Engine::new(Parts {
@@ -321,8 +323,10 @@ fn begin(
     }
     let downtime = boot::begin(conn, now)?;
     if let Downtime::Uncertain(step) = downtime {
-        follow_clock_step(conn, settings, step, now)?;
+        end_uncertain_waits(conn, settings, step, now)?;
     }
+    // The household's hours may be others than at the last start.
+    reschedule_notices(conn, settings, None, now)?;
     Ok(downtime)
 }
 

@@ -46,6 +46,8 @@ pub struct Situation<'a> {
 pub struct Recent {
     pub said: Said,
     pub body: String,
+    /// A notification that asks nothing, so that no text of the user is an answer to it.
+    pub asks_nothing: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -431,9 +433,10 @@ fn was_asked_for_a_code(situation: &Situation<'_>) -> bool {
     last_of_ours(situation).is_some_and(|text| text.contains("eply APPROVE "))
 }
 
-/// The last of our texts.
+/// The last of our messages that a text may answer.
 fn last_of_ours<'a>(situation: &Situation<'a>) -> Option<&'a str> {
-    let ours = situation.recent.iter().find(|recent| matches!(recent.said, Said::ByUs(_)));
+    let answerable = |recent: &&Recent| matches!(recent.said, Said::ByUs(_)) && !recent.asks_nothing;
+    let ours = situation.recent.iter().find(answerable);
     ours.map(|recent| recent.body.as_str())
 }
 
@@ -712,7 +715,9 @@ mod tests {
     #[test]
     fn small_talk_stays_unanswered_when_nothing_is_open() {
         let ann = ann();
-        let said = |body: &str| [Recent { said: Said::ByUs(OutboxId(1)), body: body.to_owned() }];
+        let said = |body: &str| {
+            [Recent { said: Said::ByUs(OutboxId(1)), body: body.to_owned(), asks_nothing: false }]
+        };
         let (told, asked, listed) = (
             said("Added Dune (2021)."),
             said("Which one?\n1. Dune\n2. Dune"),

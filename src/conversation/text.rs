@@ -67,6 +67,7 @@ pub fn first_page(text: &str) -> Page {
 pub fn asks(text: &str) -> bool {
     text.contains("? Reply")
         || text.contains("eply APPROVE ")
+        || text.contains("Reply YES to ")
         || text.lines().any(|line| line.trim_end().ends_with('?'))
 }
 

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::ending::WayBack;
+use super::telling::reschedule_notices;
 use super::{Engine, Settings};
 use crate::conversation::consent;
 use crate::conversation::deletion;
@@ -242,15 +243,7 @@ impl Beginning<'_> {
             Route::Remember => self.remember(user, first),
             Route::Stranger => self.receive_stranger(user, &first[0]),
             Route::Confirm => self.confirm(user, scene, first),
-            Route::Deny => {
-                pending::close(self.conn, user.id, Closing::Denied, self.now)?;
-                let through_the_no = scene.denied_at.filter(|_| scene.pending.is_some()).unwrap_or(0);
-                let text = match consent::is_wish_to_keep(&waiting[through_the_no].body) {
-                    true => scene.closing(),
-                    false => "OK, kept.".to_owned(),
-                };
-                self.answer(user, Kind::Deny, &waiting[..=through_the_no], &text)
-            }
+            Route::Deny => self.deny(user, scene, waiting),
             Route::RepeatQuestion => self.repeat(user, scene, first),
             Route::WrongCode => self.wrong_code(user, scene, first),
             Route::CloseQuestion => self.close_unclear(user, scene, first),
@@ -280,12 +273,32 @@ impl Beginning<'_> {
             Route::More => self.more(user, scene, first),
             Route::Notices(wish) => {
                 notices::wish(self.conn, user.id, wish, self.now)?;
+                reschedule_notices(self.conn, self.settings, Some(user.id), self.now)?;
                 self.answer_dropping(user, scene, first, &quiet::granted(wish))
             }
             Route::Unverified => self.answer(user, Kind::Command, first, words::UNVERIFIED),
             Route::OnlyMedia => self.answer(user, Kind::Command, first, words::ONLY_TEXT),
             Route::Turn(brain) => self.turn(user, scene, waiting, brain),
         }
+    }
+
+    /// Answers the texts up to the last no that say yes or no. What else waits between them gets an answer of its own.
+    fn deny(&mut self, user: &User, scene: &Scene, waiting: &[InboundEvent]) -> QueryResult<Begun> {
+        pending::close(self.conn, user.id, Closing::Denied, self.now)?;
+        let denied_at = scene.denied_at.filter(|_| scene.pending.is_some()).unwrap_or(0);
+        let code = scene.question.as_ref().and_then(|question| question.code);
+        let answers = |event: &InboundEvent| {
+            let read = consent::read(&event.body, code, &self.settings.languages);
+            matches!(read, consent::Answer::Yes | consent::Answer::No) && event.origin == waiting[0].origin
+        };
+        let (first, later) = (&waiting[..1], &waiting[1..=denied_at]);
+        let denied: Vec<InboundEvent> =
+            first.iter().chain(later.iter().filter(|event| answers(event))).cloned().collect();
+        let text = match consent::is_wish_to_keep(&waiting[denied_at].body) {
+            true => scene.closing(),
+            false => "OK, kept.".to_owned(),
+        };
+        self.answer(user, Kind::Deny, &denied, &text)
     }
 
     /// Begins a turn that adds what the user asked for before they were a member, by the keyword grammar.

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::telling::leaves_at;
+use super::telling::reschedule_notices;
 use super::upkeep::report_expired;
 use super::{Engine, Settings};
 use crate::store::db::DbError;
@@ -46,22 +46,28 @@ impl Engine {
 
 /// What a step does to everything stored. A notice that waits for an hour of the day does not wait for time to pass: when
 /// it leaves is decided by the clock as it is.
-pub(crate) fn follow_clock_step(
+fn follow_clock_step(
     conn: &mut Conn,
     settings: &Settings,
     step: SignedDuration,
     now: Timestamp,
 ) -> QueryResult<()> {
     clock_step::rebase_waits(conn, step)?;
+    end_uncertain_waits(conn, settings, step, now)
+}
+
+/// Ends what must not last longer than it was given, where the clock went back, and schedules notifications anew.
+pub(crate) fn end_uncertain_waits(
+    conn: &mut Conn,
+    settings: &Settings,
+    step: SignedDuration,
+    now: Timestamp,
+) -> QueryResult<()> {
     if step.is_negative() {
         clock_step::end_what_must_not_last(conn, step, now)?;
         code_misses::move_to_today(conn, &Day::of(now, &settings.zone))?;
         let expired = approvals::expire_all(conn, now)?;
         report_expired(conn, settings, &expired, now)?;
     }
-    for (notice, user) in clock_step::waiting_notices(conn)? {
-        let at = leaves_at(conn, user, settings, now)?;
-        clock_step::reschedule_notice(conn, notice, at, now)?;
-    }
-    Ok(())
+    reschedule_notices(conn, settings, None, now)
 }

@@ -11,7 +11,7 @@ use crate::conversation::requests::Wanted;
 use crate::conversation::transcript::{Arguments, CallRow, InboundEvent, User, UserId};
 use crate::conversation::{deletion, naming};
 use crate::store::approvals::{self, Matter, NewApproval};
-use crate::store::follows::{self, Followed};
+use crate::store::follows::{self, FollowReason, Followed};
 use crate::store::memory::facts::{self, Noting, Source, Which};
 use crate::store::requests::{self, NewQueued};
 use crate::store::{Conn, QueryResult, calls, outbox, quotas, reactions, turns, undone_if_failed};
@@ -47,7 +47,8 @@ pub(super) fn perform(
         Deed::Count(added) => quotas::count(conn, doer.user.id, doer.call, *added, now),
         Deed::AskAdmins(item) => ask_admins(conn, doer, item, settings, now),
         Deed::Request(wanted) => requests::remember(conn, doer.user.id, doer.call, wanted, now),
-        Deed::Follow(wanted) => follow(conn, doer.user.id, wanted, now),
+        Deed::Follow(wanted) => follow(conn, doer.user.id, wanted, FollowReason::Request, now),
+        Deed::Notify(wanted) => follow(conn, doer.user.id, wanted, FollowReason::Notification, now),
         Deed::Unfollow(wanted) => stop_following(conn, doer.user.id, wanted, now),
         Deed::Queue(wanted, arguments) => queue(conn, doer, wanted, arguments, now),
         Deed::Remember(fact) => {
@@ -63,8 +64,14 @@ pub(super) fn perform(
 }
 
 /// Each season that is wanted, or all of the title.
-fn follow(conn: &mut Conn, user: UserId, wanted: &Wanted, now: Timestamp) -> QueryResult<()> {
-    followed(wanted).iter().try_for_each(|what| follows::follow(conn, user, what, now))
+fn follow(
+    conn: &mut Conn,
+    user: UserId,
+    wanted: &Wanted,
+    reason: FollowReason,
+    now: Timestamp,
+) -> QueryResult<()> {
+    followed(wanted).iter().try_for_each(|what| follows::follow(conn, user, what, reason, now))
 }
 
 /// The whole of a title, with every season of it that was followed by itself.

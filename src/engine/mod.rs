@@ -30,7 +30,7 @@ mod run;
 mod scheduler;
 mod settings;
 pub mod stream;
-mod telling;
+pub(crate) mod telling;
 mod triage;
 mod upkeep;
 mod verification;

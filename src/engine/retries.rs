@@ -22,7 +22,6 @@ use crate::conversation::transcript::{
     CallFailure, CallId, CallState, MediaKind, Status, Tier, ToolCall, User,
 };
 use crate::store::calls::Start;
-use crate::store::notices::{self, Wants};
 use crate::store::requests::{self, End, Open, Settling, Trying};
 use crate::store::{Conn, QueryResult, audit, follows, outbox, turns, users};
 use crate::tools::approval::{self, Decision};
@@ -213,7 +212,7 @@ impl Engine {
         let wanted = deeds.iter().find_map(|deed| match deed {
             Deed::Request(wanted) => Some(wanted.clone()),
             Deed::Act(_) | Deed::Count(_) | Deed::AskAdmins(_) => None,
-            Deed::Follow(_) | Deed::Unfollow(_) | Deed::Queue(..) => None,
+            Deed::Follow(_) | Deed::Notify(_) | Deed::Unfollow(_) | Deed::Queue(..) => None,
             Deed::Remember(_) | Deed::Forget(..) => None,
         });
         let wanted = wanted.unwrap_or_else(|| open.wanted.clone());
@@ -314,8 +313,7 @@ fn tell_followers(
     followers.dedup();
     for user in followers.into_iter().filter(|user| *user != open.user) {
         let person = users::get(conn, user)?;
-        let hears = person.status == Status::Active && !person.opted_out;
-        if hears && notices::wants(conn, user)? != Wants::Nothing {
+        if person.status == Status::Active && !person.opted_out {
             tell(conn, &person, settings, (open.id, told), now)?;
         }
     }

@@ -107,9 +107,35 @@ pub(super) fn leaves_at(
     settings: &Settings,
     now: Timestamp,
 ) -> QueryResult<Timestamp> {
+    let lately = notices::texts_since(conn, user, now - HOUR, None)?;
+    send_time(conn, user, settings, &lately, now)
+}
+
+/// Decides anew when the waiting notifications of a user, or of everybody, are sent: the hours or the clock were set.
+pub(crate) fn reschedule_notices(
+    conn: &mut Conn,
+    settings: &Settings,
+    user: Option<UserId>,
+    now: Timestamp,
+) -> QueryResult<()> {
+    for (notice, user) in notices::waiting(conn, user, now)? {
+        let lately = notices::texts_since(conn, user, now - HOUR, Some(notice))?;
+        let at = send_time(conn, user, settings, &lately, now)?;
+        notices::reschedule(conn, notice, at, now)?;
+    }
+    Ok(())
+}
+
+/// `lately`: when the other notifications of the last hour were made.
+fn send_time(
+    conn: &mut Conn,
+    user: UserId,
+    settings: &Settings,
+    lately: &[Timestamp],
+    now: Timestamp,
+) -> QueryResult<Timestamp> {
     let own = notices::hours(conn, user)?;
-    let lately = notices::texts_since(conn, user, now - HOUR)?;
-    Ok(match words::leave(own.or(settings.quiet), &lately, now, &settings.zone) {
+    Ok(match words::leave(own.or(settings.quiet), lately, now, &settings.zone) {
         Leave::Now => now,
         Leave::At(at) => at,
     })
@@ -254,6 +280,9 @@ impl Telling<'_> {
         let since = self.now - TROUBLE_EVERY;
         let mut heard_by = Vec::new();
         for admin in users::admins(self.conn)? {
+            if notices::wants(self.conn, admin.id)? == Wants::Nothing {
+                continue;
+            }
             if self.tell(admin.id, Topic::Trouble, &[(matter.clone(), since)], &words)? == Hearing::Told {
                 heard_by.push(admin.id);
             }
@@ -278,9 +307,6 @@ impl Telling<'_> {
     ) -> QueryResult<Hearing> {
         let person = users::get(self.conn, user)?;
         if person.status != Status::Active || person.opted_out {
-            return Ok(Hearing::NotTold);
-        }
-        if notices::wants(self.conn, user)? == Wants::Nothing {
             return Ok(Hearing::NotTold);
         }
         let mut ids = Vec::new();

@@ -198,7 +198,8 @@ impl Relay {
 
     async fn send(&self, id: OutboxId) -> Result<(), DbError> {
         let now = self.parts.clock.now();
-        let due = match self.parts.db.write(move |conn| outbox::claim(conn, id, now)).await? {
+        let terms = self.parts.waits.terms.clone();
+        let due = match self.parts.db.write(move |conn| outbox::claim(conn, id, &terms, now)).await? {
             Claim::Send(due) => due,
             Claim::Dropped | Claim::Taken => return Ok(()),
         };

@@ -21,14 +21,18 @@ pub enum Downtime {
 const STARTS_TOGETHER: SignedDuration = SignedDuration::from_secs(10);
 
 /// Counts this start and turns whatever was under way into what is known about it: reads and model steps run again,
-/// writes, deletions and texts have an unknown outcome.
+/// writes, deletions and texts have an unknown outcome. Where the clock was set back, what waits is moved along.
 pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
-    let stopped_at = stopped_at(conn)?;
     let last = clock_step::last_stored_time(conn)?.map(|last| now.duration_since(last));
     let downtime = match last {
         Some(step) if step <= -SMALLEST_STEP => Downtime::Uncertain(step),
         Some(_) | None => Downtime::Known,
     };
+    if let Downtime::Uncertain(step) = downtime {
+        // Before any time of this start is stored.
+        clock_step::rebase_waits(conn, step)?;
+    }
+    let stopped_at = stopped_at(conn)?;
     let counts = counts_against_turns(conn, now)?;
     diesel::insert_into(instance::table)
         .values((

@@ -8,14 +8,14 @@ use jiff::{SignedDuration, Timestamp};
 use super::approvals::OPEN as OPEN_APPROVAL;
 use super::codec::{ms, time};
 use super::memory::learning::PENDING as TO_INDEX;
-use super::outbox::{OPEN, SEND_WITHIN};
+use super::outbox::OPEN;
 use super::pending::{self, Closing};
 use super::schema::{
     additions, agent_responses, approvals, arr_events, inbound_events, instance, offsets, outbox,
     pending_actions, requests, sessions, sign_in_links, tool_call_items, tool_calls, turns, users,
 };
 use super::{Conn, ledger};
-use crate::conversation::transcript::{OutboxId, UserId};
+use crate::conversation::transcript::UserId;
 
 /// The latest time that an earlier run has stored, by what is quickly read. `None` before the first run.
 pub fn last_stored_time(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
@@ -35,7 +35,7 @@ pub fn last_stored_time(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
     time(last).map(Some)
 }
 
-/// Moves along what waits, by the step that the clock has made.
+/// Moves along what waits, by the step that the clock has made. Times that are stored after the step are not to be moved.
 pub fn rebase_waits(conn: &mut Conn, step: SignedDuration) -> QueryResult<()> {
     let by = i64::try_from(step.as_millis()).unwrap_or(0);
     rebase_outbox(conn, by)?;
@@ -87,8 +87,8 @@ fn rebase_outbox(conn: &mut Conn, by: i64) -> QueryResult<()> {
             outbox::updated_at.eq(outbox::updated_at + by),
         ))
         .execute(conn)?;
-    let was_tried = outbox::attempts.gt(0).or(outbox::lookups_left.gt(0)).and(outbox::not_before.gt(0));
-    diesel::update(outbox::table.filter(OPEN.and(was_tried)))
+    // A notification that waits for an hour of the day is scheduled anew besides.
+    diesel::update(outbox::table.filter(OPEN.and(outbox::not_before.gt(0))))
         .set(outbox::not_before.eq(outbox::not_before + by))
         .execute(conn)?;
     if by < 0 {
@@ -149,37 +149,17 @@ pub fn end_what_must_not_last(conn: &mut Conn, step: SignedDuration, now: Timest
         .map(drop)
 }
 
-/// Notices that wait for an hour of the day, or for room in the hour, with whom they are for.
-pub fn waiting_notices(conn: &mut Conn) -> QueryResult<Vec<(OutboxId, UserId)>> {
-    let rows: Vec<(i64, i64)> = outbox::table
-        .filter(OPEN.and(outbox::kind.eq("notice")).and(outbox::state.eq("queued")))
-        .filter(outbox::attempts.eq(0).and(outbox::not_before.gt(0)))
-        .order(outbox::id)
-        .select((outbox::id, outbox::user_id))
-        .load(conn)?;
-    Ok(rows.into_iter().map(|(id, user)| (OutboxId(id), UserId(user))).collect())
-}
-
-/// A notice waits for `at` instead. Its age counts from there.
-pub fn reschedule_notice(conn: &mut Conn, id: OutboxId, at: Timestamp, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("queued")))
-        .set((
-            outbox::not_before.eq(if at > now { ms(at) } else { 0 }),
-            outbox::deadline_at.eq(ms(at.max(now) + SEND_WITHIN)),
-            outbox::updated_at.eq(ms(now)),
-        ))
-        .execute(conn)
-        .map(drop)
-}
-
 #[cfg(test)]
 mod tests {
+    use jiff::tz::TimeZone;
+
     use super::*;
     use crate::conversation::orders::FourDigits;
-    use crate::conversation::transcript::{Address, PhoneNumber};
+    use crate::conversation::transcript::{Address, OutboxId, PhoneNumber};
     use crate::store::access::{self, LinkUse, TokenHash};
     use crate::store::approvals::{self, Matter, NewApproval};
     use crate::store::boot::{self, Downtime};
+    use crate::store::deliveries::Terms;
     use crate::store::outbox::{Claim, NewText, TextKind};
     use crate::store::users::{self as people, Newcomer, OptChange};
     use crate::store::{agenda, offsets as cursors, outbox as texts, scratch};
@@ -190,6 +170,10 @@ mod tests {
 
     fn noon() -> Timestamp {
         "2026-11-20T12:00:00Z".parse().unwrap()
+    }
+
+    fn terms() -> Terms {
+        Terms { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC, quiet: None }
     }
 
     fn ann(conn: &mut Conn) -> UserId {
@@ -211,7 +195,7 @@ mod tests {
             segments: 1,
         };
         let id = texts::queue(conn, &text, noon()).unwrap();
-        assert!(matches!(texts::claim(conn, id, noon()).unwrap(), Claim::Send(_)));
+        assert!(matches!(texts::claim(conn, id, &terms(), noon()).unwrap(), Claim::Send(_)));
         texts::later(conn, id, noon() + 10 * SECOND, "busy", noon()).unwrap();
         id
     }
@@ -225,7 +209,7 @@ mod tests {
             let due = |conn: &mut Conn, at| agenda::of(conn, &[], at).unwrap().due.len();
             let moved = noon() + step;
             assert_eq!([9, 10].map(|after| due(&mut conn, moved + after * SECOND)), [0, 1], "{step}");
-            let claimed = texts::claim(&mut conn, id, moved + 6 * HOUR).unwrap();
+            let claimed = texts::claim(&mut conn, id, &terms(), moved + 6 * HOUR).unwrap();
             assert!(matches!(claimed, Claim::Send(_)), "{step}: its six hours are not over");
         }
     }

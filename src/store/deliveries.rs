@@ -10,6 +10,7 @@ use super::codec::ms;
 use super::kept::Keep;
 use super::outbox::{self, Acceptance, Taken};
 use super::schema::{delivery_events, outbox as rows};
+use crate::conversation::quiet::Quiet;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::conversation::verification::is_same_party;
 
@@ -20,6 +21,8 @@ pub struct Terms {
     pub confirm_for: SignedDuration,
     /// The household's, in whose days segments are counted.
     pub zone: TimeZone,
+    /// The household's quiet hours.
+    pub quiet: Option<Quiet>,
 }
 
 /// One status callback.

@@ -1,15 +1,24 @@
-//! Who is told when a title is ready.
+//! Users who follow a title: they are notified when it is ready.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::Conn;
 use super::codec::{kind_word, ms, time};
-use super::schema::follows;
+use super::schema::{follows, users};
 use super::written::Written;
 use crate::conversation::transcript::{MediaKind, UserId};
 
 const OPEN: Written = Written("follows.ended_at IS NULL");
+
+/// Why a user follows a title.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FollowReason {
+    /// They asked for the title.
+    Request,
+    /// They asked to be notified of it, which counts also while their notifications are off.
+    Notification,
+}
 
 /// A title in one library, by the id that its catalogue gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,29 +31,47 @@ pub struct Followed {
     pub season: Option<u32>,
 }
 
-/// Begins to follow; whoever follows already goes on.
-pub fn follow(conn: &mut Conn, user: UserId, what: &Followed, now: Timestamp) -> QueryResult<()> {
-    diesel::insert_into(follows::table)
-        .values((
-            follows::user_id.eq(user.0),
-            follows::instance.eq(&what.instance),
-            follows::kind.eq(kind_word(what.kind)),
-            follows::catalog_id.eq(what.catalog_id),
-            follows::season.eq(what.season.map(i64::from)),
-            follows::created_at.eq(ms(now)),
-        ))
-        .on_conflict_do_nothing()
-        .execute(conn)
-        .map(drop)
+/// Starts to follow a title. A user who follows it already has asked again: what they were notified of before counts no
+/// more.
+pub fn follow(
+    conn: &mut Conn,
+    user: UserId,
+    what: &Followed,
+    reason: FollowReason,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let open = follows::table
+        .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
+        .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
+        .filter(follows::user_id.eq(user.0).and(follows::season.is(what.season.map(i64::from))));
+    if diesel::update(open).set(follows::created_at.eq(ms(now))).execute(conn)? == 0 {
+        diesel::insert_into(follows::table)
+            .values((
+                follows::user_id.eq(user.0),
+                follows::instance.eq(&what.instance),
+                follows::kind.eq(kind_word(what.kind)),
+                follows::catalog_id.eq(what.catalog_id),
+                follows::season.eq(what.season.map(i64::from)),
+                follows::created_at.eq(ms(now)),
+            ))
+            .execute(conn)?;
+    }
+    if reason == FollowReason::Notification {
+        diesel::update(open).set(follows::explicit.eq(1)).execute(conn)?;
+    }
+    Ok(())
 }
 
-/// Who follows a movie, or this season of a show, each once and in the order in which they began.
+/// Users who are to be notified of a movie, or of this season of a show: each once, in the order in which they began to
+/// follow. Without notifications, a user follows only what they asked to be notified of since.
 pub fn followers(conn: &mut Conn, what: &Followed) -> QueryResult<Vec<UserId>> {
     let season = what.season.map(i64::from);
     let mut ids: Vec<i64> = follows::table
+        .inner_join(users::table)
         .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
         .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
         .filter(follows::season.is_null().or(follows::season.is(season)))
+        .filter(users::notify.eq(1).or(follows::explicit.eq(1)))
         .order(follows::id)
         .select(follows::user_id)
         .load(conn)?;
@@ -70,15 +97,28 @@ pub fn since(conn: &mut Conn, user: UserId, what: &Followed) -> QueryResult<Opti
     at.map(time).transpose()
 }
 
-/// Everyone is told: nobody follows this any more. Gives who did.
+/// Ends every follow of exactly this. Returns the users who are to be notified, as [`followers`] does.
 pub fn end(conn: &mut Conn, what: &Followed, now: Timestamp) -> QueryResult<Vec<UserId>> {
     let season = what.season.map(i64::from);
     let open = follows::table
         .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))
         .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
         .filter(follows::season.is(season));
-    let ended = diesel::update(open).set(follows::ended_at.eq(ms(now))).returning(follows::user_id);
-    Ok(ended.load::<i64>(conn)?.into_iter().map(UserId).collect())
+    let notified: Vec<i64> = open
+        .inner_join(users::table)
+        .filter(users::notify.eq(1).or(follows::explicit.eq(1)))
+        .select(follows::user_id)
+        .load(conn)?;
+    diesel::update(open).set(follows::ended_at.eq(ms(now))).execute(conn)?;
+    Ok(notified.into_iter().map(UserId).collect())
+}
+
+/// Makes every follow of a user one that is silent while their notifications are off.
+pub fn mute(conn: &mut Conn, user: UserId) -> QueryResult<()> {
+    diesel::update(follows::table.filter(OPEN.and(follows::user_id.eq(user.0))))
+        .set(follows::explicit.eq(0))
+        .execute(conn)
+        .map(drop)
 }
 
 /// A person follows it no more; without a season, nothing of the title.
@@ -101,6 +141,7 @@ pub fn stop(conn: &mut Conn, user: UserId, what: &Followed, now: Timestamp) -> Q
 mod tests {
     use super::*;
     use crate::conversation::transcript::PhoneNumber;
+    use crate::store::schema::users as users_table;
     use crate::store::scratch;
     use crate::store::users::{self, Newcomer};
 
@@ -120,7 +161,7 @@ mod tests {
         let mut conn = scratch();
         let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
         for (user, what) in [(ann, None), (ann, Some(2)), (bob, Some(2)), (bob, Some(2))] {
-            follow(&mut conn, user, &season(what), NOW).unwrap();
+            follow(&mut conn, user, &season(what), FollowReason::Request, NOW).unwrap();
         }
         assert_eq!(followers(&mut conn, &season(Some(2))).unwrap(), [ann, bob]);
         assert_eq!(followers(&mut conn, &season(Some(1))).unwrap(), [ann]);
@@ -135,7 +176,7 @@ mod tests {
         let mut conn = scratch();
         let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
         for (user, what) in [(ann, None), (ann, Some(1)), (ann, Some(2)), (bob, Some(2))] {
-            follow(&mut conn, user, &season(what), NOW).unwrap();
+            follow(&mut conn, user, &season(what), FollowReason::Request, NOW).unwrap();
         }
         stop(&mut conn, ann, &season(Some(1)), NOW).unwrap();
         assert_eq!(followers(&mut conn, &season(Some(2))).unwrap(), [ann, bob]);
@@ -147,10 +188,35 @@ mod tests {
     fn what_has_ended_is_followed_by_nobody_and_can_be_followed_again() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
-        follow(&mut conn, ann, &season(Some(2)), NOW).unwrap();
+        follow(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
         end(&mut conn, &season(Some(2)), NOW).unwrap();
         assert_eq!(followers(&mut conn, &season(Some(2))), Ok(vec![]));
-        follow(&mut conn, ann, &season(Some(2)), NOW).unwrap();
+        follow(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
         assert_eq!(followers(&mut conn, &season(Some(2))), Ok(vec![ann]));
+    }
+
+    #[test]
+    fn following_again_counts_from_the_last_time() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        let later = NOW + jiff::SignedDuration::from_hours(1);
+        follow(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
+        follow(&mut conn, ann, &season(Some(2)), FollowReason::Request, later).unwrap();
+        assert_eq!(since(&mut conn, ann, &season(Some(2))), Ok(Some(later)));
+        assert_eq!(followers(&mut conn, &season(Some(2))), Ok(vec![ann]));
+    }
+
+    #[test]
+    fn explicit_follow_is_notified_without_notifications_until_they_are_turned_off_again() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        follow(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
+        diesel::update(users_table::table).set(users_table::notify.eq(0)).execute(&mut conn).unwrap();
+        assert_eq!(followers(&mut conn, &season(Some(2))), Ok(vec![]));
+        follow(&mut conn, ann, &season(Some(2)), FollowReason::Notification, NOW).unwrap();
+        follow(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
+        assert_eq!(followers(&mut conn, &season(Some(2))), Ok(vec![ann]));
+        mute(&mut conn, ann).unwrap();
+        assert_eq!(end(&mut conn, &season(Some(2)), NOW), Ok(vec![]));
     }
 }

@@ -9,6 +9,7 @@ use super::{Conn, steps};
 use crate::conversation::facts::is_of_facts;
 use crate::conversation::prompt::PastTurn;
 use crate::conversation::route::{LastList, Recent, Said};
+use crate::conversation::text;
 use crate::conversation::transcript::{Brain, ConversationId, EventId, OutboxId, TurnId, UserId};
 
 /// Finished turns that are read for a window; the prompt cuts further.
@@ -107,27 +108,38 @@ pub fn quotable_texts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Recent>>
     recent_texts(conn, user, QUOTABLE_TEXTS)
 }
 
-/// The last text of either side.
+/// The last text of either side; of ours, the last one that the user may answer.
 pub fn last_texts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Recent>> {
-    recent_texts(conn, user, 1)
+    let mut recent = recent_texts(conn, user, 1)?;
+    recent.retain(|recent| !recent.asks_nothing);
+    Ok(recent)
 }
 
-/// So many of each side, ours first.
+/// Our last accepted messages, newest first by the time at which they were accepted, then the last `count` of the user.
 fn recent_texts(conn: &mut Conn, user: UserId, count: i64) -> QueryResult<Vec<Recent>> {
-    let ours: Vec<(i64, String)> = outbox::table
-        .filter(outbox::user_id.eq(user.0))
+    let mut ours: Vec<(i64, Option<i64>, String, String)> = outbox::table
+        .filter(outbox::user_id.eq(user.0).and(outbox::accepted_at.is_not_null()))
         .order(outbox::id.desc())
-        .limit(count)
-        .select((outbox::id, outbox::body))
+        .limit(QUOTABLE_TEXTS)
+        .select((outbox::id, outbox::accepted_at, outbox::kind, outbox::body))
         .load(conn)?;
+    ours.sort_by_key(|(id, at, ..)| std::cmp::Reverse((*at, *id)));
     let theirs: Vec<(i64, String)> = inbound_events::table
         .filter(inbound_events::user_id.eq(user.0))
         .order(inbound_events::id.desc())
         .limit(count)
         .select((inbound_events::id, inbound_events::body))
         .load(conn)?;
-    let ours = ours.into_iter().map(|(id, body)| Recent { said: Said::ByUs(OutboxId(id)), body });
-    let theirs = theirs.into_iter().map(|(id, body)| Recent { said: Said::ByThem(EventId(id)), body });
+    let ours = ours.into_iter().map(|(id, _, kind, body)| Recent {
+        said: Said::ByUs(OutboxId(id)),
+        asks_nothing: kind == "notice" && !text::asks(&body),
+        body,
+    });
+    let theirs = theirs.into_iter().map(|(id, body)| Recent {
+        said: Said::ByThem(EventId(id)),
+        body,
+        asks_nothing: false,
+    });
     Ok(ours.chain(theirs).collect())
 }
 

@@ -1,15 +1,20 @@
 //! What people were told without having asked at that moment, each matter once, and whether they want to be told at all.
 
 use diesel::prelude::*;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::codec::{ms, number, time, unreadable};
+use super::deliveries::Terms;
 use super::outbox::{self, NewText};
 use super::schema::{notices, outbox as texts, users};
-use super::{Conn, lookups};
+use super::{Conn, follows, lookups};
 use crate::conversation::notices::Topic;
 use crate::conversation::quiet::{Quiet, Wish};
 use crate::conversation::transcript::{OutboxId, UserId};
+
+/// How the keys of messages begin that keep quiet hours: notifications of titles and trouble, and the outcome of an
+/// addition that was tried again.
+const QUIET_KEYS: [&str; 3] = ["ready:", "trouble:", "request:"];
 
 /// What a person wants of notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +55,7 @@ pub fn wish(conn: &mut Conn, user: UserId, wish: Wish, now: Timestamp) -> QueryR
         }
         Wish::Off => {
             put_aside(conn, user, now)?;
+            follows::mute(conn, user)?;
             diesel::update(person).set((users::notify.eq(0), users::updated_at.eq(ms(now)))).execute(conn)?
         }
         Wish::Quiet(quiet) => diesel::update(person).set(hours(quiet)).execute(conn)?,
@@ -110,8 +116,13 @@ pub fn last_about(conn: &mut Conn, user: UserId, beginning: &str) -> QueryResult
     last.map(time).transpose()
 }
 
-/// When the texts were made that told a person something since `since`.
-pub fn texts_since(conn: &mut Conn, user: UserId, since: Timestamp) -> QueryResult<Vec<Timestamp>> {
+/// When the notifications of a user since `since` were made, each once; `but` is left out.
+pub fn texts_since(
+    conn: &mut Conn,
+    user: UserId,
+    since: Timestamp,
+    but: Option<OutboxId>,
+) -> QueryResult<Vec<Timestamp>> {
     let rows: Vec<(Option<i64>, i64)> = notices::table
         .filter(notices::user_id.eq(user.0).and(notices::created_at.gt(ms(since))))
         .order(notices::id)
@@ -121,6 +132,7 @@ pub fn texts_since(conn: &mut Conn, user: UserId, since: Timestamp) -> QueryResu
     let mut times = Vec::new();
     for (text, at) in rows {
         if let Some(text) = text
+            && but.is_none_or(|but| but.0 != text)
             && !seen.contains(&text)
         {
             seen.push(text);
@@ -209,6 +221,20 @@ fn tell_in(conn: &mut Conn, text: OutboxId, ids: &[i64], phrase: &str) -> QueryR
     Ok(())
 }
 
+/// Suppresses every waiting notification of a user, whatever it is about, but the codes and outcomes of requests that admins
+/// decide: they are still open.
+pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    let of_requests = texts::dedupe_key.ge("approval:").and(texts::dedupe_key.lt("approval;"));
+    diesel::update(
+        texts::table
+            .filter(outbox::OPEN.and(texts::user_id.eq(user.0)).and(texts::state.eq("queued")))
+            .filter(texts::kind.eq("notice").and(diesel::dsl::not(of_requests))),
+    )
+    .set((texts::state.eq("suppressed"), texts::updated_at.eq(ms(now))))
+    .execute(conn)
+    .map(drop)
+}
+
 /// Does not send what a person was about to be told.
 pub fn put_aside(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     for topic in [Topic::Ready, Topic::Trouble] {
@@ -222,6 +248,57 @@ pub fn put_aside(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<(
         .execute(conn)?;
     }
     Ok(())
+}
+
+/// Longest pause before a message that was refused is tried again.
+const RETRY_WITHIN: SignedDuration = SignedDuration::from_mins(10);
+
+/// Notifications that wait for an hour of the day, or for room in the hour, with their users.
+pub fn waiting(
+    conn: &mut Conn,
+    user: Option<UserId>,
+    now: Timestamp,
+) -> QueryResult<Vec<(OutboxId, UserId)>> {
+    let mut waiting = texts::table
+        .filter(outbox::OPEN.and(texts::kind.eq("notice")).and(texts::state.eq("queued")))
+        .filter(texts::not_before.gt(0))
+        .filter(texts::attempts.eq(0).or(texts::not_before.gt(ms(now + RETRY_WITHIN))))
+        .select((texts::id, texts::user_id))
+        .into_boxed();
+    if let Some(user) = user {
+        waiting = waiting.filter(texts::user_id.eq(user.0));
+    }
+    let mut rows: Vec<(i64, i64)> = waiting.load(conn)?;
+    // Sorted here: by an order of theirs, SQLite would read every message instead of the open ones.
+    rows.sort_unstable();
+    Ok(rows.into_iter().map(|(id, user)| (OutboxId(id), UserId(user))).collect())
+}
+
+/// Lets a notification wait until `at` instead. Its age counts from there.
+pub fn reschedule(conn: &mut Conn, id: OutboxId, at: Timestamp, now: Timestamp) -> QueryResult<()> {
+    diesel::update(texts::table.find(id.0).filter(texts::state.eq("queued")))
+        .set((
+            texts::not_before.eq(if at > now { ms(at) } else { 0 }),
+            texts::deadline_at.eq(ms(at.max(now) + outbox::SEND_WITHIN)),
+            texts::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// The end of the quiet hours in which a message with this key must not be sent now.
+pub(super) fn quiet_until(
+    conn: &mut Conn,
+    user: UserId,
+    key: &str,
+    terms: &Terms,
+    now: Timestamp,
+) -> QueryResult<Option<Timestamp>> {
+    if !QUIET_KEYS.iter().any(|beginning| key.starts_with(beginning)) {
+        return Ok(None);
+    }
+    let hours = hours(conn, user)?.or(terms.quiet);
+    Ok(hours.and_then(|hours| hours.until(now, &terms.zone)))
 }
 
 /// Forgets what people were told before `before`.
@@ -313,7 +390,8 @@ mod tests {
         say_more(&mut conn, held_then.id, ("Both are ready.", 1), (&more, "Heat"), minute(2)).unwrap();
         let held_now = held(&mut conn, ann, Topic::Ready, minute(3)).unwrap().unwrap();
         assert_eq!(held_now.phrases, ["Dune", "Heat"]);
-        assert_eq!(texts_since(&mut conn, ann, NOW), Ok(vec![minute(1)]));
+        assert_eq!(texts_since(&mut conn, ann, NOW, None), Ok(vec![minute(1)]));
+        assert_eq!(texts_since(&mut conn, ann, NOW, Some(held_now.id)), Ok(vec![]));
         assert_eq!(held(&mut conn, ann, Topic::Trouble, minute(3)), Ok(None));
         assert_eq!(held(&mut conn, ann, Topic::Ready, minute(60)), Ok(None), "it is on its way");
     }

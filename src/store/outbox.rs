@@ -8,10 +8,10 @@ use super::callbacks::CallbackWord;
 use super::codec::{ms, number, unreadable};
 use super::deliveries::Terms;
 use super::kept::Keep;
-use super::schema::{delivery_events, outbox, pending_actions, users};
+use super::schema::{delivery_events, outbox, pending_actions, tool_calls, users};
 use super::spend::Day;
 use super::written::Written;
-use super::{Conn, agenda, lookups, progress, spend};
+use super::{Conn, agenda, lookups, notices, progress, spend};
 use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
 use crate::conversation::way::Way;
 
@@ -118,16 +118,23 @@ pub enum Claim {
 }
 
 /// Writes the intent to send.
-pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim> {
-    let row: Option<(i64, String, i64, i64, Option<String>)> = outbox::table
+pub fn claim(conn: &mut Conn, id: OutboxId, terms: &Terms, now: Timestamp) -> QueryResult<Claim> {
+    let row: Option<(i64, String, String, i64, i64, Option<String>)> = outbox::table
         .find(id.0)
         // Somebody else may have tried it since the agenda was made, and have put it off.
         .filter(outbox::state.eq("queued").and(outbox::not_before.le(ms(now))))
         .filter(lookups::MAY_BE_SENT)
-        .select((outbox::user_id, outbox::kind, outbox::deadline_at, outbox::attempts, outbox::callback_word))
+        .select((
+            outbox::user_id,
+            outbox::kind,
+            outbox::dedupe_key,
+            outbox::deadline_at,
+            outbox::attempts,
+            outbox::callback_word,
+        ))
         .first(conn)
         .optional()?;
-    let Some((user, kind, deadline, attempts, word)) = row else { return Ok(Claim::Taken) };
+    let Some((user, kind, key, deadline, attempts, word)) = row else { return Ok(Claim::Taken) };
     if kind == "notice" && agenda::asked(conn, now)?.contains_key(&user) {
         return Ok(Claim::Taken);
     }
@@ -141,6 +148,11 @@ pub fn claim(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<Claim
     if deadline < ms(now) {
         fail(conn, id, &Failed { code: None, meaning: "not sent in time" }, now)?;
         return Ok(Claim::Dropped);
+    }
+    if let Some(morning) = notices::quiet_until(conn, UserId(user), &key, terms, now)? {
+        // It was queued before the quiet hours, and waited for an answer or for the carrier.
+        notices::reschedule(conn, id, morning, now)?;
+        return Ok(Claim::Taken);
     }
     let epoch = super::boot::epoch(conn)?;
     let row: DueRow = diesel::update(outbox::table.find(id.0))
@@ -253,8 +265,11 @@ pub fn accepted(
     // One that was found before this program sent it was sent by a run that the database does not know of: a question
     // has been open since then.
     let opened = taken.created_at.filter(|at| lookups_left > 0 && *at < now).unwrap_or(now);
-    arm(conn, id, terms.confirm_for, opened)?;
-    Ok(Acceptance::First { kind: self::kind(&kind)?, way, segments: number(segments)? })
+    let kind = self::kind(&kind)?;
+    if kind == TextKind::ConfirmPrompt {
+        arm(conn, id, terms.confirm_for, opened)?;
+    }
+    Ok(Acceptance::First { kind, way, segments: number(segments)? })
 }
 
 /// A status report names this row: it was taken under that id, unless the row is known by another already.
@@ -279,15 +294,22 @@ pub(super) fn taken_by_report(
     }
 }
 
-/// A question is open from the moment it was accepted; a repeated one keeps its expiry, but only an answer to the
-/// repeat counts.
+/// A question is open from the moment at which it was first accepted, also where a repeat was queued by then. A repeat
+/// keeps its expiry, but only an answer to the repeat counts.
 fn arm(conn: &mut Conn, id: OutboxId, confirm_for: SignedDuration, now: Timestamp) -> QueryResult<()> {
-    let question = pending_actions::table.filter(pending_actions::prompt_outbox_id.eq(id.0));
-    diesel::update(question.filter(pending_actions::expires_at.is_null()))
+    let asked_in: Option<i64> = outbox::table.find(id.0).select(outbox::turn_id).first(conn)?;
+    let calls = tool_calls::table.filter(tool_calls::turn_id.nullable().eq(asked_in)).select(tool_calls::id);
+    let of_this_turn = pending_actions::tool_call_id.eq_any(calls);
+    let prompted = pending_actions::prompt_outbox_id.eq(id.0);
+    let unexpired = pending_actions::table.filter(pending_actions::expires_at.is_null());
+    diesel::update(unexpired.filter(prompted.or(of_this_turn)))
         .set((pending_actions::armed_at.eq(ms(now)), pending_actions::expires_at.eq(ms(now + confirm_for))))
-        .kept()
         .execute(conn)?;
-    diesel::update(question).set(pending_actions::armed_at.eq(ms(now))).kept().execute(conn).map(drop)
+    diesel::update(pending_actions::table.filter(prompted))
+        .set(pending_actions::armed_at.eq(ms(now)))
+        .kept()
+        .execute(conn)
+        .map(drop)
 }
 
 /// Certainly not taken: tried again at `not_before`, unless a status report has told otherwise meanwhile.
@@ -418,6 +440,7 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::*;
+    use crate::conversation::quiet::Quiet;
     use crate::conversation::transcript::PhoneNumber;
     use crate::store::lookups::{Looks, Missing, not_found};
     use crate::store::schema::usage;
@@ -425,6 +448,10 @@ mod tests {
     use crate::store::users::{self as people, Newcomer};
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn terms() -> Terms {
+        Terms { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC, quiet: None }
+    }
 
     /// A text that waits to be sent.
     fn queued_text(conn: &mut Conn, kind: TextKind, key: &str) -> OutboxId {
@@ -448,7 +475,7 @@ mod tests {
         let mut conn = scratch();
         let id = queued_text(&mut conn, TextKind::Reply, "turn:1:reply");
         diesel::update(users::table).set(users::status.eq("blocked")).execute(&mut conn).unwrap();
-        assert_eq!(claim(&mut conn, id, NOW).unwrap(), Claim::Dropped);
+        assert_eq!(claim(&mut conn, id, &terms(), NOW).unwrap(), Claim::Dropped);
     }
 
     #[test]
@@ -465,8 +492,24 @@ mod tests {
             question.0
         );
         conn.batch_execute(&asked).unwrap();
-        assert_eq!(claim(&mut conn, notice, NOW).unwrap(), Claim::Taken);
-        assert!(matches!(claim(&mut conn, question, NOW).unwrap(), Claim::Send(_)));
+        assert_eq!(claim(&mut conn, notice, &terms(), NOW).unwrap(), Claim::Taken);
+        assert!(matches!(claim(&mut conn, question, &terms(), NOW).unwrap(), Claim::Send(_)));
+    }
+
+    #[test]
+    fn notification_queued_before_the_quiet_hours_waits_for_their_end() {
+        let night = Terms { quiet: Quiet::new(22, 7), ..terms() };
+        for key in ["ready:1", "trouble:1", "request:1"] {
+            let mut conn = scratch();
+            let notice = queued_text(&mut conn, TextKind::Notice, key);
+            let morning = NOW + SignedDuration::from_hours(7);
+            assert_eq!(claim(&mut conn, notice, &night, NOW).unwrap(), Claim::Taken, "{key}");
+            assert_eq!(agenda::of(&mut conn, &[], NOW).unwrap().next_ms, Some(ms(morning)), "{key}");
+            assert!(matches!(claim(&mut conn, notice, &night, morning).unwrap(), Claim::Send(_)), "{key}");
+        }
+        let mut conn = scratch();
+        let question = queued_text(&mut conn, TextKind::Notice, "approval:1");
+        assert!(matches!(claim(&mut conn, question, &night, NOW).unwrap(), Claim::Send(_)));
     }
 
     #[test]
@@ -474,7 +517,7 @@ mod tests {
         let mut conn = scratch();
         let picture = queued_text(&mut conn, TextKind::Notice, "poster:1");
         diesel::update(outbox::table).set(outbox::media_url.eq("http://poster")).execute(&mut conn).unwrap();
-        assert!(matches!(claim(&mut conn, picture, NOW).unwrap(), Claim::Send(_)));
+        assert!(matches!(claim(&mut conn, picture, &terms(), NOW).unwrap(), Claim::Send(_)));
         let question = queued_text(&mut conn, TextKind::ConfirmPrompt, "turn:1:question");
         let due = |conn: &mut Conn| agenda::of(conn, &[], NOW).unwrap().due;
         assert_eq!(due(&mut conn), []);
@@ -485,7 +528,7 @@ mod tests {
     /// A text whose fate is unknown.
     fn lost_text(conn: &mut Conn) -> OutboxId {
         let id = queued_text(conn, TextKind::Reply, "turn:1:reply");
-        claim(conn, id, NOW).unwrap();
+        claim(conn, id, &terms(), NOW).unwrap();
         unknown(conn, id, "no answer", NOW).unwrap();
         id
     }
@@ -500,8 +543,7 @@ mod tests {
 
     fn is_taken(conn: &mut Conn, id: OutboxId) {
         let taken = Taken { sid: "SM1", created_at: None };
-        let terms = Terms { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC };
-        accepted(conn, id, &taken, &terms, NOW).unwrap();
+        accepted(conn, id, &taken, &terms(), NOW).unwrap();
     }
 
     #[test]

@@ -163,6 +163,7 @@ diesel::table! {
         season -> Nullable<BigInt>,
         created_at -> BigInt,
         ended_at -> Nullable<BigInt>,
+        explicit -> BigInt,
     }
 }
 

@@ -265,7 +265,7 @@ fn ready(wanted: &Wanted) -> Ran {
 fn following(wanted: Wanted, waits: &str) -> Ran {
     let for_user = format!("I'll text you when {} is ready.{waits}", wanted.name());
     let result = CallResult { for_model: told(&wanted, FOLLOWING), for_user, shown: Vec::new() };
-    Ran::with(result, Deed::Follow(wanted))
+    Ran::with(result, Deed::Notify(wanted))
 }
 
 fn not_following(wanted: Wanted) -> Ran {

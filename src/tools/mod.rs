@@ -140,8 +140,10 @@ pub enum Deed {
     AskAdmins(Box<FrozenItem>),
     /// It is remembered who asked for this title, which is in the library.
     Request(Wanted),
-    /// The person is told when it is ready.
+    /// The user asked for the title, and is notified when it is ready.
     Follow(Wanted),
+    /// The user asked to be notified when it is ready, which holds also while their notifications are off.
+    Notify(Wanted),
     /// The person does not want to be told.
     Unfollow(Wanted),
     /// Nothing of it has happened: the call is made again later, with these arguments.

@@ -475,6 +475,18 @@ async fn a_no_that_stands_behind_a_yes_wins() {
 }
 
 #[tokio::test]
+async fn request_between_two_noes_gets_its_own_answer() {
+    let mut app = TestApp::start().await;
+    app.asked_about_dune().await;
+    app.model_plays([says("Which Heat do you mean?")]);
+    assert_eq!(
+        app.sms_during_restart(&["no", "add heat", "no thanks"]).await,
+        "OK, kept.\nWhich Heat do you mean?"
+    );
+    assert_eq!(app.radarr().removals(), NONE);
+}
+
+#[tokio::test]
 async fn a_question_survives_a_restart() {
     let mut app = TestApp::start().await;
     let dune = app.asked_about_dune().await;

@@ -6,7 +6,7 @@ use dialarr::conversation::quiet::Quiet;
 use http::{Method, Request};
 use serde_json::json;
 
-use crate::harness::model::removes_movie;
+use crate::harness::model::{calls, removes_movie, says};
 use crate::harness::reports::{SECRET, report};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
@@ -301,6 +301,66 @@ async fn the_households_quiet_hours_are_those_of_whoever_has_set_none() {
 }
 
 #[tokio::test]
+async fn turning_quiet_hours_off_sends_the_notifications_that_wait() {
+    let app = app_with_bob_waiting().await;
+    app.sms_from(BOB, "quiet 21-7").await;
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(HOUR).await;
+    assert_eq!(app.heard_by(BOB).len(), 1);
+    app.sms_from(BOB, "quiet off").await;
+    assert!(app.heard_by(BOB).contains(&READY.to_owned()), "{:?}", app.heard_by(BOB));
+}
+
+#[tokio::test]
+async fn other_quiet_hours_move_the_notifications_that_wait() {
+    let app = app_with_bob_waiting().await;
+    app.sms_from(BOB, "quiet 21-7").await;
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(1).await;
+    app.sms_from(BOB, "quiet 21-9").await;
+    app.later(11 * HOUR).await;
+    assert_eq!(app.heard_by(BOB).len(), 2, "it is eight in the morning");
+    app.later(HOUR).await;
+    assert_eq!(app.last_to(BOB), READY);
+}
+
+#[tokio::test]
+async fn household_hours_of_a_new_start_move_the_notifications_that_wait() {
+    let setup = Setup::default().with(|settings| settings.quiet = Quiet::new(21, 7));
+    let mut app = app_of(setup).await;
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(1).await;
+    assert_eq!(app.heard_by(BOB), Vec::<String>::new());
+    app.restart_with(|setup| setup.with(|settings| settings.quiet = None)).await;
+    app.later(1).await;
+    assert_eq!(app.heard_by(BOB), [READY]);
+}
+
+#[tokio::test]
+async fn notification_behind_a_question_is_not_sent_in_quiet_hours() {
+    let app = app_with_bob_waiting().await;
+    app.awaits_movie(ANN, DUNE).await;
+    app.sms("quiet 22-7").await;
+    // A quarter of an hour to ten.
+    app.pass(50 * 60);
+    let heat = app.radarr().add(movie("Heat").year(1995).size_gb(12.0));
+    app.model_plays(removes_movie("heat", heat));
+    app.sms("delete heat").await;
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(1).await;
+    app.pass(4 * 60);
+    let heard = app.heard_by(ANN).len();
+    app.later(10 * 60).await;
+    assert_eq!(app.heard_by(ANN).len(), heard, "the question has expired, but it is past ten");
+    app.later(9 * HOUR).await;
+    assert_eq!(app.last_to(ANN), READY);
+}
+
+#[tokio::test]
 async fn an_answer_overtakes_a_notice_that_waits_for_morning() {
     let setup = Setup::default().keyword_brain().with(|settings| settings.quiet = Quiet::new(21, 7));
     let app = app_of(setup).await;
@@ -349,6 +409,36 @@ async fn who_wants_no_notices_gets_none_not_even_those_that_wait() {
     app.hears("sonarr", &app.sonarr().import_report("The Bear S02E02")).await;
     app.later(61).await;
     assert_eq!(app.last_to(BOB), "The Bear S02E02 is ready to watch.");
+}
+
+#[tokio::test]
+async fn explicit_follow_is_delivered_while_notifications_are_off() {
+    let app = app_with_bob_waiting().await;
+    app.sms("notify off").await;
+    let shown = calls("find_in_library", json!({ "query": "dune" }));
+    let follows = calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": DUNE }));
+    app.model_plays([shown, follows, says("I'll text you when Dune (2021) is ready.")]);
+    app.sms("tell me when dune is ready").await;
+    app.radarr().imports("Dune");
+    app.hears("radarr", &app.radarr().import_report("Dune")).await;
+    app.later(1).await;
+    assert_eq!(app.last_to(ANN), READY);
+}
+
+#[tokio::test]
+async fn user_who_asks_again_is_notified_of_the_next_import() {
+    let app = app_with_bob_waiting().await;
+    app.awaits_show(ANN, THE_BEAR).await;
+    let imports = async || {
+        app.sonarr().imports("The Bear S01");
+        app.hears("sonarr", &app.sonarr().import_report("The Bear S01")).await;
+        app.later(61).await;
+    };
+    imports().await;
+    app.pass(7 * 24 * HOUR);
+    app.awaits_show(ANN, THE_BEAR).await;
+    imports().await;
+    assert_eq!(app.heard_by(ANN), ["The Bear season 1 is ready to watch."; 2]);
 }
 
 #[tokio::test]

@@ -250,6 +250,21 @@ async fn forgetting_all_takes_back_what_is_waited_for() {
     assert_eq!(world.radarr().additions(), Vec::<i64>::new());
 }
 
+#[tokio::test(start_paused = true)]
+async fn forgetting_all_erases_the_outcome_of_an_addition_that_waits_to_be_sent() {
+    let world = world_with_dune_queued().await;
+    world.sms("quiet 21-2").await;
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(world.radarr().additions(), [DUNE]);
+    world.sms("forget all").await;
+    let heard = world.heard_by(ANN);
+    world.passes(5 * HOUR).await;
+    assert_eq!(world.heard_by(ANN), heard);
+    let kept = "SELECT body AS line FROM outbox WHERE dedupe_key LIKE 'request:%'";
+    assert_eq!(world.lines(kept).await, [""]);
+}
+
 /// Bob has seen that Dune is waited for, and wants to hear of it as well.
 async fn bob_follows_dune(world: &World) {
     world.knows(BOB).await;
@@ -276,6 +291,16 @@ async fn who_follows_what_is_given_up_hears_it_too() {
     bob_follows_dune(&world).await;
     world.passes(25 * HOUR).await;
     assert_eq!((last(&world), world.heard_by(BOB).pop().unwrap()), (GIVEN_UP.into(), GIVEN_UP.into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn explicit_follow_of_a_waiting_title_is_delivered_without_notifications() {
+    let world = world_with_dune_queued().await;
+    world.knows(BOB).await;
+    world.sms_from(BOB, "notify off").await;
+    bob_follows_dune(&world).await;
+    world.passes(25 * HOUR).await;
+    assert_eq!(world.heard_by(BOB).pop().unwrap(), GIVEN_UP);
 }
 
 #[tokio::test(start_paused = true)]

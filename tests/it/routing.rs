@@ -1,6 +1,7 @@
 //! Texts that want no answer, reactions in both directions, and the carrier's own words.
 
 use dialarr::arr::fake::item::movie;
+use dialarr::conversation::quiet::Quiet;
 use dialarr::conversation::triage::Routing;
 use dialarr::engine::SmsReactions;
 use dialarr::llm::ModelError;
@@ -215,4 +216,21 @@ async fn what_the_carrier_takes_for_an_opt_out_in_another_language_is_one() {
     app.settle().await;
     assert_eq!(app.heard_by(BOB).len(), 1);
     assert_eq!(app.heard_by(ANN), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn answer_to_our_question_counts_despite_a_notification_behind_it() {
+    for quiet in [Quiet::new(21, 7), None] {
+        let app = TestApp::with(|settings| settings.quiet = quiet).await;
+        app.radarr().add(movie("Dune").year(2021).tmdb(438_631));
+        app.awaits_movie(ANN, 438_631).await;
+        app.later(0).await;
+        app.model_plays([says("Hello Ann. Shall I look for the sequel too?")]);
+        app.sms("hello there").await;
+        app.radarr().imports("Dune");
+        app.hears("radarr", &app.radarr().import_report("Dune")).await;
+        app.later(1).await;
+        app.model_plays([says("I found no sequel.")]);
+        assert_eq!(app.sms("ok").await, "I found no sequel.", "{quiet:?}");
+    }
 }

@@ -27,6 +27,7 @@ const MEMORY: &str = "20261122000000";
 const WORDS: &str = "20261122120000";
 const ASIDES: &str = "20261122180000";
 const FIRST_RELEASE: &str = "20261123000000";
+const AUDIT: &str = "20261123120000";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -193,7 +194,14 @@ async fn a_database_of_texts_aside_goes_on_and_they_are_found_by_their_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn oldest_database_is_upgraded_and_gets_our_application_id() {
+async fn database_from_before_explicit_follows_is_upgraded() {
+    let world = check(AUDIT, &[WAITED, HEAT, ANSWER]).await;
+    lets_sam_in(&world).await;
+    has_added_heat(&world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn database_of_version_0_1_is_upgraded_and_marked_as_ours() {
     let world = check(FIRST_RELEASE, &[WAITED, HEAT, ANSWER]).await;
     lets_sam_in(&world).await;
     has_added_heat(&world).await;

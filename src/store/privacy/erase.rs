@@ -47,14 +47,15 @@ macro_rules! ids {
 
 /// Erases everything that a person said and was told, with what is known of them, and ends their conversation. What is not settled keeps its words:
 /// texts that wait for a turn, texts that are not sent for certain, and requests that an admin has yet to answer. What
-/// they wanted added is not tried any more, and notices that wait are not sent. No turn of theirs may be live but the one
+/// they wanted added is not tried any more, and notifications that wait are not sent, except those of requests that admins
+/// decide. No turn of theirs may be live but the one
 /// that does this.
 pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     pending::close(conn, user, Closing::Dropped, now)?;
     if let Some(open) = talk_rows::open(conn, user)? {
         talk_rows::end(conn, open.id, EndReason::Cleared, now)?;
     }
-    notice_rows::put_aside(conn, user, now)?;
+    notice_rows::suppress_all(conn, user, now)?;
     let theirs = Scope::Person(user);
     words::of_person(conn, user, now, |conn| {
         received(conn, theirs)?;

@@ -89,7 +89,7 @@ fn household(conn: &mut Conn) -> (UserId, UserId) {
 }
 
 fn terms() -> Terms {
-    Terms { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC }
+    Terms { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC, quiet: None }
 }
 
 fn run(conn: &mut Conn, statement: &str) {

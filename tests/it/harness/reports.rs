@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use dialarr::conversation::transcript::{MediaKind, PhoneNumber};
-use dialarr::store::follows::{self, Followed};
+use dialarr::store::follows::{self, FollowReason, Followed};
 use dialarr::store::users;
 use http::Request;
 use serde_json::Value;
@@ -62,7 +62,7 @@ impl TestApp {
         let what = Followed { instance: instance.to_owned(), kind, catalog_id, season };
         let follow = move |conn: &mut _| {
             let user = users::by_phone(conn, &phone)?.unwrap();
-            follows::follow(conn, user.id, &what, now)
+            follows::follow(conn, user.id, &what, FollowReason::Request, now)
         };
         self.app().db.write(follow).await.unwrap();
     }

@@ -25,7 +25,7 @@ use dialarr::response_budget::ResponseBudget;
 use dialarr::simulation::{self, Peers};
 use dialarr::store::audit::By;
 use dialarr::store::db::Db;
-use dialarr::store::follows::{self, Followed};
+use dialarr::store::follows::{self, FollowReason, Followed};
 use dialarr::store::outbox::{self, NewText, TextKind};
 use dialarr::store::privacy::erase_talk;
 use dialarr::store::privacy::forget::{Forgetting, forget};
@@ -355,7 +355,7 @@ impl World {
             let ann = users::ensure(conn, &phone, Newcomer::Member, now)?;
             for (instance, kind, catalog_id) in followed {
                 let what = Followed { instance: instance.to_owned(), kind, catalog_id, season: None };
-                follows::follow(conn, ann, &what, now)?;
+                follows::follow(conn, ann, &what, FollowReason::Request, now)?;
             }
             Ok(())
         };
