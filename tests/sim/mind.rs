@@ -11,7 +11,7 @@ use dialarr::llm::scripted::check_request;
 use dialarr::llm::{Delta, DeltaSink, Model, ModelError, RawCall, StepOut};
 use serde_json::{Value, json};
 
-use crate::plan::Plan;
+use crate::plan::{BRAZIL, Plan};
 use crate::rng::Rng;
 use crate::world::pass;
 
@@ -127,6 +127,7 @@ fn add(title: &str) -> (&'static str, Value) {
         "Dune" => tmdb(438_631),
         "Heat" => tmdb(949),
         "Alien" => tmdb(348),
+        "Brazil" => tmdb(BRAZIL),
         "Dark" => ("add_series", json!({ "tvdb": 334_824, "seasons": "all" })),
         _ => ("add_series", json!({ "tvdb": 371_980, "seasons": "all" })),
     }

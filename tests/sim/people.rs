@@ -145,6 +145,10 @@ fn answer(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentText) {
         _ => Vec::new(),
     };
     let from = sent.to.as_str().to_owned();
+    // From a source of its own, so that older schedules stay what they were besides.
+    let mut noes = Rng::of(plan.seed, &format!("noes to {}", sent.sid));
+    let around_a_request = [(soon, "no"), (soon, "add Tenet"), (soon, "no thanks")];
+    let answers = if noes.percent(8) { around_a_request.to_vec() } else { answers };
     for (after, body) in answers {
         let way = plan::way(rng, plan.webhooks / 2);
         let (world, from, body) = (world.clone(), from.clone(), body.to_owned());

@@ -10,6 +10,10 @@ pub(crate) const CAT: &str = "+15550100004";
 pub(crate) const DOT: &str = "+15550100005";
 /// Somebody whom nobody knows.
 pub(crate) const EVE: &str = "+15550100006";
+/// A member who sets quiet hours and has everything forgotten.
+pub(crate) const FAY: &str = "+15550100007";
+/// The title that only she asks for.
+pub(crate) const BRAZIL: i64 = 68;
 /// An admin, a member who may not delete, and two who may.
 pub(crate) const PEOPLE: [&str; 4] = [ANN, BOB, CAT, DOT];
 
@@ -55,6 +59,8 @@ pub(crate) enum Act {
     LosesRights(&'static str),
     /// A title gets another size behind everyone's back.
     Grows,
+    /// Radarr imports this movie, if it has it.
+    Imports(&'static str),
     /// Somebody's recorded text is brought as one of the admin's that says this.
     Forged(&'static str),
     /// The wall clock of the program is set forward or back.
@@ -112,6 +118,7 @@ impl Plan {
         plan.add_forgeries(&mut Rng::of(seed, "forgeries"), end);
         plan.add_clock_steps(&mut Rng::of(seed, "clock"), end);
         plan.add_restarts(&mut Rng::of(seed, "restarts"), end);
+        plan.add_notifications(&mut Rng::of(seed, "notifications"), end);
         plan.acts.sort_by_key(|(at, _)| *at);
         plan
     }
@@ -212,6 +219,38 @@ impl Plan {
             };
             let by = SignedDuration::from_millis(i64::try_from(by).unwrap());
             self.acts.push((at, Act::SetClock(if rng.percent(60) { -by } else { by })));
+        }
+    }
+
+    /// Notifications that are held up and released: by quiet hours, an outage, a lasting question, or for good. From a
+    /// source of its own.
+    fn add_notifications(&mut self, rng: &mut Rng, end: u64) {
+        if !rng.percent(35) {
+            return;
+        }
+        let text = |body: &str| Act::Text { from: FAY, body: body.to_owned(), way: Way::Straight };
+        let mut at = rng.within(500, end);
+        let hours = rng.one_of(&["quiet 21-7", "quiet 21-23", "quiet 22-7", "notify on"]);
+        self.acts.push((at, text(hours)));
+        at += rng.within(3_000, 60_000);
+        self.acts.push((at, text("find Brazil")));
+        at += rng.within(8_000, 30_000);
+        self.acts.push((at, Act::LibrariesDown(true)));
+        self.acts.push((at + 500, text("want Brazil")));
+        at += rng.within(30_000, 120_000);
+        self.acts.push((at, Act::LibrariesDown(false)));
+        // The addition is tried again within minutes, and what was imported is read within five.
+        at += rng.within(100_000, 1_200_000);
+        self.acts.push((at, Act::Imports("Brazil")));
+        if rng.percent(30) {
+            self.acts.push((at + rng.within(0, 250_000), text("delete Alien")));
+        }
+        at += rng.within(1_000, 4_000_000);
+        match rng.below(5) {
+            0 => self.acts.push((at, text("quiet off"))),
+            1 => self.acts.push((at, text("quiet 21-8"))),
+            2 => self.acts.push((at, text("notify off"))),
+            _ => self.acts.push((at, text("forget all"))),
         }
     }
 

@@ -12,7 +12,7 @@ use dialarr::store::household;
 use crate::checker;
 use crate::forgeries;
 use crate::people;
-use crate::plan::{ANN, Act, Plan, Stop, Way};
+use crate::plan::{ANN, Act, BRAZIL, FAY, Plan, Stop, Way};
 use crate::records::{Records, word};
 use crate::rng::Rng;
 use crate::world::{World, pass};
@@ -134,6 +134,12 @@ impl Stage {
             }
             Act::Forged(body) => forgeries::bring(&self.world, body),
             Act::SetClock(by) => self.world.set_clock(*by),
+            Act::Imports(title) => {
+                if self.world.peers.radarr.additions().contains(&BRAZIL) {
+                    self.world.journal.note(format!("{title} is imported"));
+                    self.world.peers.radarr.imports(title);
+                }
+            }
             Act::Grows => self.world.peers.radarr.edit(1, |dune| dune.size_bytes = 30_000_000_000),
         }
     }
@@ -147,6 +153,8 @@ impl Stage {
         }
         // Late effects and lost answers are still under way.
         pass(Duration::from_secs(60)).await;
+        // What waits for the morning is released.
+        people::text(&self.world, FAY, "quiet off", Way::Straight);
         let deadline = tokio::time::Instant::now() + REST_WITHIN;
         loop {
             if paused(&Records::of(&self.world.database)) {

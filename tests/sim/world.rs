@@ -34,7 +34,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use crate::mind::Mind;
-use crate::plan::{ANN, BOB, PEOPLE, Plan};
+use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan};
 use crate::rng::Rng;
 use crate::timeline::Timeline;
 use crate::weather::{Seen, Weather};
@@ -93,7 +93,7 @@ pub(crate) struct World {
     pub settings: Settings,
     calm: Arc<AtomicBool>,
     door: Arc<Mutex<Option<Door>>>,
-    plan: Arc<Plan>,
+    pub plan: Arc<Plan>,
     starts: Arc<Mutex<u64>>,
 }
 
@@ -108,6 +108,7 @@ impl World {
         radarr.catalog(movie("Arrival").year(2016).tmdb(329_865));
         radarr.catalog(movie("Sicario").year(2015).tmdb(273_481));
         radarr.catalog(movie("Tenet").year(2020).tmdb(577_922));
+        radarr.catalog(movie("Brazil").year(1985).tmdb(BRAZIL));
         sonarr.add(series("Severance").year(2022).tvdb(371_980).seasons(2).size_gb(41.0));
         sonarr.catalog(series("Dark").year(2017).tvdb(334_824).seasons(3));
         let mut settings = simulation::settings(TimeZone::UTC);
@@ -217,11 +218,11 @@ impl World {
         }
     }
 
-    /// Everyone's rights at the beginning: an admin, one who may not delete, two who may.
+    /// Everyone's rights at the beginning: an admin, two who may not delete, two who may.
     pub(crate) async fn introduce_people(&self, app: &App) {
-        for phone in PEOPLE {
+        for phone in PEOPLE.into_iter().chain([FAY]) {
             let role = if phone == ANN { Role::Admin } else { Role::Member };
-            self.give_rights(&app.db, phone, role, phone != BOB).await;
+            self.give_rights(&app.db, phone, role, ![BOB, FAY].contains(&phone)).await;
         }
     }
 

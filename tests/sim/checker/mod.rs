@@ -3,11 +3,13 @@
 mod deletions;
 mod guesses;
 mod household;
+mod notifications;
 mod requests;
 mod texts;
 
 use serde_json::Value;
 
+use crate::plan::BRAZIL;
 use crate::records::{Records, number, word};
 use crate::timeline::Times;
 use crate::weather::Seen;
@@ -79,9 +81,11 @@ pub(crate) fn check(
     texts::check(&mut evidence);
     household::check(&mut evidence);
     requests::check(&mut evidence);
+    notifications::check(&mut evidence);
     // A day of the program is no day of the schedule where the clock was set.
     if timeline.steps() == 0 {
         guesses::check(&mut evidence);
+        notifications::check_quiet_hours(&mut evidence, &world.plan);
     }
     let secrets = format!("{records:?}").contains(SECRET);
     evidence.expect(!secrets, || "I13 a row holds a secret".to_owned());
@@ -133,11 +137,15 @@ fn forgeries(evidence: &mut Evidence<'_>, world: &World) {
     }
 }
 
-/// I2: every text has one end, and an answered one has one answer.
+/// I2: every text has one end, and an answered one has one answer. I18: a request is not answered by the closing of a
+/// question.
 fn outcomes(evidence: &mut Evidence<'_>) {
     let records = evidence.records;
     for event in &records.events {
         let (turn, id) = (number(event, "turn_id"), number(event, "id"));
+        let denied = records.turns.iter().any(|row| number(row, "id") == turn && word(row, "kind") == "deny");
+        let unanswered = denied && word(event, "body").starts_with("add ");
+        evidence.expect(!unanswered, || format!("I18 a request counts as an answer to a question: {event}"));
         let answers = records
             .outbox
             .iter()
@@ -208,7 +216,8 @@ fn calls(evidence: &mut Evidence<'_>) {
 fn additions(evidence: &mut Evidence<'_>) {
     let records = evidence.records;
     let posts: Vec<&Seen> = evidence.seen.iter().filter(|seen| addition(seen).is_some()).collect();
-    for post in &posts {
+    // Nothing is kept of what somebody wanted whose words were erased.
+    for post in posts.iter().filter(|post| addition(post) != Some(BRAZIL)) {
         let id = addition(post).unwrap_or_default();
         let at = post.asked_at.as_millisecond();
         let running = |call: &&Value| {
@@ -268,6 +277,10 @@ fn tally(records: &Records, seen: &[Seen]) -> Tally {
         ("wishes denied", records.approvals.iter().filter(|asked| is(asked, "delete", "denied")).count()),
         ("pauses", records.pauses.len()),
         ("suspended", records.notes.iter().filter(|note| word(note, "kind") == "suspend_codes").count()),
+        ("notifications", outbox(&|text| notifications::is_of_a_title(text))),
+        ("notifications held until morning", outbox(&|text| notifications::waited_for_an_hour(text))),
+        ("everything forgotten", notifications::forgotten(records).count()),
+        ("requests between noes", notifications::requests_between_noes(records)),
         ("questions", outbox(&|text| word(text, "kind") == "confirm_prompt")),
         ("sent again", outbox(&|text| number(text, "attempts") > 1)),
         ("fate was open", outbox(&|text| !text["unknown_at"].is_null())),

@@ -3,8 +3,9 @@
 use serde_json::Value;
 use url::form_urlencoded;
 
-use super::Evidence;
+use super::{Evidence, notifications};
 use crate::mind::LIE;
+use crate::plan::FAY;
 use crate::records::{by_id, number, word};
 
 /// Time between a claim and its request.
@@ -67,7 +68,10 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
         || !user["opted_out_at"].is_null();
     let fine = match word(row, "state") {
         "accepted" => taken.contains(&word(row, "provider_sid")),
-        "suppressed" => opted_out_once || word(&user, "status") == "blocked" || withdrawn(row),
+        "suppressed" => {
+            let unwanted = word(&user, "phone") == FAY && notifications::is_of_a_title(row);
+            opted_out_once || word(&user, "status") == "blocked" || withdrawn(row) || unwanted
+        }
         "failed" => number(row, "updated_at") > number(row, "deadline_at"),
         _ => false,
     };

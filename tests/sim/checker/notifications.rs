@@ -1,0 +1,83 @@
+//! I19: after "forget all" nothing is sent or kept of a notification from before it. I20: no notification of a title is sent in
+//! the quiet hours of its user.
+
+use serde_json::Value;
+
+use super::Evidence;
+use crate::plan::{Act, FAY, Plan};
+use crate::records::{Records, number, word};
+
+const HOUR_MS: i64 = 60 * 60 * 1000;
+
+/// Whether a message notifies of a title: that it is ready, or how its addition ended.
+pub(super) fn is_of_a_title(text: &Value) -> bool {
+    ["ready:", "request:"].iter().any(|key| word(text, "dedupe_key").starts_with(key))
+}
+
+pub(super) fn waited_for_an_hour(text: &Value) -> bool {
+    is_of_a_title(text) && number(text, "not_before") > number(text, "created_at") + HOUR_MS
+}
+
+/// Replies that everything of a user is forgotten.
+pub(super) fn forgotten(records: &Records) -> impl Iterator<Item = &Value> {
+    records.outbox.iter().filter(|text| word(text, "body").starts_with("OK, I forgot what we said"))
+}
+
+/// Noes that were answered together while another text waited between them.
+pub(super) fn requests_between_noes(records: &Records) -> usize {
+    let of_turn = |turn: &Value| -> Vec<i64> {
+        let events = records.events.iter().filter(|event| event["turn_id"] == turn["id"]);
+        events.map(|event| number(event, "id")).collect()
+    };
+    let denied = records.turns.iter().filter(|turn| word(turn, "kind") == "deny").map(of_turn);
+    denied.filter(|events| events.windows(2).any(|pair| pair[1] > pair[0] + 1)).count()
+}
+
+pub(super) fn check(evidence: &mut Evidence<'_>) {
+    let records = evidence.records;
+    for reply in forgotten(records) {
+        let before = |text: &&Value| {
+            text["user_id"] == reply["user_id"]
+                && number(text, "id") < number(reply, "id")
+                && is_of_a_title(text)
+        };
+        for notice in records.outbox.iter().filter(before) {
+            let sent_later = number(notice, "accepted_at") > number(reply, "created_at");
+            let kept = !word(notice, "body").is_empty();
+            evidence.expect(!kept, || format!("I19 words are kept after all was forgotten: {notice}"));
+            evidence.expect_in_time(
+                !sent_later || number(notice, "attempt_at") <= number(reply, "created_at"),
+                || format!("I19 sent after all was forgotten: {notice}"),
+            );
+        }
+    }
+}
+
+/// Holds only where the clock of the program showed the hour of the day.
+pub(super) fn check_quiet_hours(evidence: &mut Evidence<'_>, plan: &Plan) {
+    let records = evidence.records;
+    let Some((from, to)) = hours_of_fay(plan) else { return };
+    let Some(fay) = records.users.iter().find(|user| word(user, "phone") == FAY) else { return };
+    let hers: Vec<&Value> = records.events.iter().filter(|event| event["user_id"] == fay["id"]).collect();
+    let set = hers.first().and_then(|first| records.turns.iter().find(|turn| turn["id"] == first["turn_id"]));
+    let lifted = hers.iter().find(|event| word(event, "body") == "quiet off");
+    let (Some(set), Some(lifted)) = (set, lifted) else { return };
+    let quiet = number(set, "created_at")..number(lifted, "received_at");
+    for notice in records.outbox.iter().filter(|text| text["user_id"] == fay["id"] && is_of_a_title(text)) {
+        let at = number(notice, "attempt_at");
+        let hour = at / HOUR_MS % 24;
+        let is_night = if from < to { (from..to).contains(&hour) } else { hour >= from || hour < to };
+        let disturbs = quiet.contains(&at) && is_night;
+        evidence.expect(!disturbs, || format!("I20 sent in the quiet hours {from}-{to}: {notice}"));
+    }
+}
+
+/// The hours that she sets with her first text.
+fn hours_of_fay(plan: &Plan) -> Option<(i64, i64)> {
+    let first = plan.acts.iter().find_map(|(_, act)| match act {
+        Act::Text { from, body, .. } if *from == FAY => Some(body),
+        _ => None,
+    })?;
+    let (from, to) = first.strip_prefix("quiet ")?.split_once('-')?;
+    Some((from.parse().ok()?, to.parse().ok()?))
+}
