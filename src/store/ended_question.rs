@@ -124,8 +124,8 @@ fn last_message(conn: &mut Conn, user: UserId) -> QueryResult<Option<LastMessage
             (turns::id, turns::kind, turns::prompt).nullable(),
         ))
         .load(conn)?;
-    let asks_nothing = |(_, _, kind, body, _): &MessageRow| kind == "notice" && !text::asks(body);
-    let newest = rows.into_iter().filter(|row| !asks_nothing(row)).max_by_key(|(id, at, ..)| (*at, *id));
+    let answerable = rows.into_iter().filter(|(_, _, kind, body, _)| !messages::asks_nothing(kind, body));
+    let newest = answerable.max_by_key(|(id, at, ..)| (*at, *id));
     let Some((_, _, kind, body, turn)) = newest else { return Ok(None) };
     let sort = match (messages::kind(&kind)?, turn) {
         (TextKind::ConfirmPrompt, Some((turn, ..))) => MessageSort::Prompt(TurnId(turn)),

@@ -5,11 +5,10 @@ use jiff::Timestamp;
 
 use super::codec::{ms, result};
 use super::schema::{conversations, inbound_events, outbox, reactions, tool_calls, turns};
-use super::{Conn, steps};
+use super::{Conn, outbox as messages, steps};
 use crate::conversation::facts::is_of_facts;
 use crate::conversation::prompt::PastTurn;
 use crate::conversation::route::{LastList, Recent, Said};
-use crate::conversation::text;
 use crate::conversation::transcript::{Brain, ConversationId, EventId, OutboxId, TurnId, UserId};
 
 /// Finished turns that are read for a window; the prompt cuts further.
@@ -132,7 +131,7 @@ fn recent_texts(conn: &mut Conn, user: UserId, count: i64) -> QueryResult<Vec<Re
         .load(conn)?;
     let ours = ours.into_iter().map(|(id, _, kind, body)| Recent {
         said: Said::ByUs(OutboxId(id)),
-        asks_nothing: kind == "notice" && !text::asks(&body),
+        asks_nothing: messages::asks_nothing(&kind, &body),
         body,
     });
     let theirs = theirs.into_iter().map(|(id, body)| Recent {

@@ -12,6 +12,7 @@ use super::schema::{delivery_events, outbox, pending_actions, tool_calls, users}
 use super::spend::Day;
 use super::written::Written;
 use super::{Conn, agenda, lookups, notices, progress, spend};
+use crate::conversation::text;
 use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
 use crate::conversation::way::Way;
 
@@ -204,6 +205,11 @@ pub(super) fn kind(word: &str) -> QueryResult<TextKind> {
         "notice" => Ok(TextKind::Notice),
         _ => Err(unreadable("text kind")),
     }
+}
+
+/// Whether a message of this kind and text is a notification that no text of its user answers.
+pub(super) fn asks_nothing(kind: &str, body: &str) -> bool {
+    kind == "notice" && !text::asks(body)
 }
 
 /// What the carrier told of a text it took.
