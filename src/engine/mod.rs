@@ -15,6 +15,7 @@ mod deeds;
 mod deleting;
 mod ending;
 mod facts;
+mod failed_work;
 mod household;
 pub mod intervening;
 pub mod joining;
