@@ -336,8 +336,9 @@ pub fn count_failure(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResu
     Ok(Some(FailedText { event: EventId(event), to: Address::new(to), failures }))
 }
 
-/// The user's texts before `event` that came the same way and counted towards a limit, with the time they were sent,
-/// newest first; at most `most` of each of the two allowances. What a button says is the operator's, and takes nothing from them.
+/// The user's texts that were taken up before `event`, came the same way and counted towards a limit, with the time they
+/// were sent, newest first; at most `most` of each of the two allowances. Texts that still wait are not among them: one that
+/// was recovered later than others is worked on before them. What a button says is the operator's, and takes nothing from them.
 pub fn counted_before(
     conn: &mut Conn,
     user: UserId,
@@ -345,7 +346,7 @@ pub fn counted_before(
     most: u32,
 ) -> QueryResult<Vec<(Timestamp, String)>> {
     inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.lt(event.id.0)))
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::state.ne("pending")))
         .filter(inbound_events::to_addr.eq(event.to.as_str()))
         .filter(inbound_events::external_id.not_like(format!("{BUTTON}%")))
         .filter(inbound_events::over_limit.eq(0).and(inbound_events::wants_answer.eq(1)))
@@ -374,15 +375,15 @@ pub fn told_of_limit(
     event: &InboundEvent,
     since: Timestamp,
 ) -> QueryResult<bool> {
-    let last: Option<(Option<String>, i64)> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.lt(event.id.0)))
+    let told: Option<i64> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::provider_at.gt(ms(since))))
         .filter(inbound_events::to_addr.eq(event.to.as_str()))
         .filter(inbound_events::over_limit.eq(1).and(inbound_events::outcome.eq("replied")))
         .order(inbound_events::id.desc())
-        .select((inbound_events::outcome, inbound_events::provider_at))
+        .select(inbound_events::id)
         .first(conn)
         .optional()?;
-    Ok(last.is_some_and(|(_, at)| at > ms(since)))
+    Ok(told.is_some())
 }
 
 /// How a text ended.
