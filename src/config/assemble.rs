@@ -11,6 +11,7 @@ use url::{Host, Url};
 
 use super::problems::Problems;
 use super::reader::{Reader, Reading, parse_secret};
+use super::time_zone::parse_zone;
 use super::variables::{self, Variable};
 use super::{
     Config, ConfirmCode, Console, Conversation, Credentials, Embeddings, Libraries, Library, Limits, Llm,
@@ -386,11 +387,4 @@ fn parse_language(code: &str) -> Result<String, String> {
     } else {
         Err(format!("not one of {}", LANGUAGES.join(", ")))
     }
-}
-
-/// A name of the zone database, or a POSIX rule, as `TZ` has them everywhere.
-fn parse_zone(text: &str) -> Result<TimeZone, String> {
-    TimeZone::get(text)
-        .or_else(|_| TimeZone::posix(text))
-        .map_err(|_| "not a time zone that this system knows".to_owned())
 }

@@ -10,6 +10,7 @@ mod problems;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod time_zone;
 mod variables;
 
 use std::net::SocketAddr;

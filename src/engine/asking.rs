@@ -1,17 +1,16 @@
 //! One model call of a turn: what it may come to is set aside and the attempt recorded, the answer streamed and
 //! recorded, a failure told apart, what it came to settled.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::SignedDuration;
-
+use super::model_call::{ModelCall, ModelCallOutcome};
 use super::run::{Past, Progress, Scene};
 use super::stream::recorder::Recorder;
 use super::{Engine, ending};
 use crate::conversation::prompt::{self, Context, Material, ModelRequest};
-use crate::conversation::spending::{Charge, Estimate, Tokens, tokens_in};
-use crate::conversation::transcript::{Arguments, Brain, Stop};
+use crate::conversation::spending::{Charge, Estimate};
+use crate::conversation::transcript::{Brain, Stop};
 use crate::conversation::turn::{Ask, Failure};
 use crate::failpoint;
 use crate::llm::{Model, ModelError, RawCall, StepOut};
@@ -23,8 +22,6 @@ use crate::store::turns;
 
 /// Longest time a model may take for one response.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the model is left alone when only an operator can help.
-const MODEL_OFF_FOR: SignedDuration = SignedDuration::from_mins(5);
 /// What the admins are told once a day at most.
 const BUDGET_SPENT: &str = "Today's budget for the model is spent. Until midnight I only understand short commands such as ADD, STATUS and REMOVE.";
 
@@ -40,6 +37,7 @@ struct Call {
 /// A call's answer, and what of it was streamed last and is not in the log yet.
 struct Answered {
     step: StepOut,
+    charge: Charge,
     rest: Vec<Piece>,
 }
 
@@ -176,20 +174,15 @@ impl Engine {
     }
 
     async fn call(&self, call: &Call) -> Result<Answered, Failed> {
-        // Held around the call only, so that nobody waits for another's tools.
-        let place = self.0.model_places.acquire().await;
         let mut recorder = Recorder::new(&self.0.parts.db, &self.0.parts.clock, call.attempt);
-        let mut heard = Heard::Nothing;
-        let mut sink = |delta| {
-            heard = Heard::Something;
-            recorder.take(delta);
-        };
-        let answer = tokio::time::timeout(MODEL_TIMEOUT, call.model.step(&call.request, &mut sink)).await;
-        drop(place);
+        let Call { model, request, estimate, .. } = call;
+        let asked = ModelCall { model: &**model, request, estimate: *estimate, timeout: MODEL_TIMEOUT };
+        let ModelCallOutcome { response, charge } =
+            self.call_model(asked, &mut |delta| recorder.take(delta)).await;
         let rest = recorder.finish().await;
-        match answer.unwrap_or(Err(ModelError::Timeout)) {
-            Ok(step) => Ok(Answered { step, rest }),
-            Err(error) => Err(Failed { charge: charge(&error, heard), error }),
+        match response {
+            Ok(step) => Ok(Answered { step, charge, rest }),
+            Err(error) => Err(Failed { error, charge }),
         }
     }
 
@@ -197,9 +190,8 @@ impl Engine {
         &self,
         scene: &Scene,
         call: &Call,
-        Answered { step, rest }: Answered,
+        Answered { step, charge, rest }: Answered,
     ) -> anyhow::Result<Progress> {
-        let charge = self.charge(&step, call.estimate);
         let StepOut { text, thinking, calls, stop, usage, response_id } = step;
         // A response that was cut off or stopped may hold half a call: none of it runs.
         let whole = matches!(stop, Stop::Done | Stop::Other(_));
@@ -226,24 +218,10 @@ impl Engine {
         }
     }
 
-    /// What a call came to; a server that reports no usage is taken at the length of what was said.
-    pub(super) fn charge(&self, answer: &StepOut, estimate: Estimate) -> Charge {
-        let tokens = answer.usage.unwrap_or_else(|| Tokens {
-            input: estimate.input.tokens,
-            cached: 0,
-            output: tokens_in(length(answer)),
-        });
-        Charge::Used { tokens, cost: self.0.parts.settings.prices.cost(tokens) }
-    }
-
     async fn record_failure(&self, attempt: Attempt, failed: Failed) -> anyhow::Result<()> {
         let now = self.now();
         let Failed { error, charge } = failed;
         tracing::warn!(turn = %attempt.turn, step = attempt.step, attempt = attempt.attempt, %error, "model call failed");
-        if matches!(error, ModelError::Unauthorized(_) | ModelError::QuotaSpent(_)) {
-            let mut off = self.0.model_off_until.lock().unwrap_or_else(PoisonError::into_inner);
-            *off = Some(now + MODEL_OFF_FOR);
-        }
         let trouble = error.trouble();
         let why = if trouble.retriable {
             Failure::Transient { at: now, retry_after: trouble.retry_after }
@@ -258,41 +236,4 @@ impl Engine {
         self.0.parts.db.write(move |conn| steps::abandon(conn, attempt, abandoned, now)).await?;
         Ok(())
     }
-}
-
-/// Whether a piece of an answer came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
-    Nothing,
-    Something,
-}
-
-/// What a call without an answer came to: a server that turned it away wants nothing for it.
-fn charge(error: &ModelError, heard: Heard) -> Charge {
-    match (error, heard) {
-        (_, Heard::Something) | (ModelError::Timeout | ModelError::Garbled(_), Heard::Nothing) => {
-            Charge::Input
-        }
-        (
-            ModelError::RateLimited { .. }
-            | ModelError::Unavailable(_)
-            | ModelError::ContextTooLong
-            | ModelError::Unauthorized(_)
-            | ModelError::QuotaSpent(_)
-            | ModelError::Rejected(_),
-            Heard::Nothing,
-        ) => Charge::Nothing,
-    }
-}
-
-/// Everything that the model wrote, in bytes.
-fn length(answer: &StepOut) -> usize {
-    let calls = answer.calls.iter().map(|call| {
-        let arguments = match &call.arguments {
-            Arguments::Object(map) => serde_json::Value::Object(map.clone()).to_string().len(),
-            Arguments::Malformed(text) => text.len(),
-        };
-        call.name.len() + arguments
-    });
-    answer.text.len() + answer.thinking.len() + calls.sum::<usize>()
 }

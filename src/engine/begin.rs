@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-use super::ending::WayBack;
 use super::telling::reschedule_notices;
 use super::{Engine, Settings};
 use crate::conversation::consent;
@@ -14,17 +13,16 @@ use crate::conversation::quiet;
 use crate::conversation::rate::TextAllowance;
 use crate::conversation::reaction::{self, Quoted};
 use crate::conversation::route::{self, EndedQuestion, LastList, OpenQuestion, Recent, Route, Situation};
-use crate::conversation::transcript::{Brain, EventId, InboundEvent, Status, TurnId, User, UserId};
-use crate::conversation::turn::Excuse;
+use crate::conversation::transcript::{Brain, EventId, InboundEvent, TurnId, User, UserId};
 use crate::conversation::words;
 use crate::failpoint;
-use crate::store::ledger::{self, Outcome};
+use crate::store::ledger;
 use crate::store::pending::{self, Closing};
 use crate::store::reactions::{self, Received};
 use crate::store::turns::{Kind, Live, Plan, Triage};
 use crate::store::users::{self, OptChange};
 use crate::store::{
-    Conn, QueryResult, conversations, ended_question, history, household, joining, notices, outbox, turns,
+    Conn, QueryResult, conversations, ended_question, history, household, joining, notices, turns,
 };
 
 /// Texts that one turn takes up at most.
@@ -65,26 +63,6 @@ impl Engine {
         let off = self.0.model_off_until.lock().is_ok_and(|until| until.is_some_and(|until| now < until));
         if self.0.parts.model.is_none() || off { Brain::Keyword } else { Brain::Model }
     }
-}
-
-/// A text whose work cannot even begin is given up after `tries`, with one honest answer to an active user.
-pub(super) fn count_failed_beginning(
-    conn: &mut Conn,
-    user: UserId,
-    tries: i64,
-    now: Timestamp,
-) -> QueryResult<()> {
-    let Some((event, failures)) = ledger::count_failure(conn, user, now)? else { return Ok(()) };
-    if failures < tries {
-        return Ok(());
-    }
-    ledger::end(conn, event.id, Outcome::FailedNotified, now)?;
-    let user = users::get(conn, user)?;
-    if user.status == Status::Active && !user.opted_out {
-        let text = WayBack::without_turn(&user, &event).reply(Excuse::WentWrong.text().to_owned());
-        outbox::queue(conn, &text, now)?;
-    }
-    Ok(())
 }
 
 pub(super) struct Beginning<'a> {

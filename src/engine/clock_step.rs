@@ -34,6 +34,7 @@ impl Engine {
         if let Some(until) = self.0.model_off_until.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             *until = until.saturating_add(step).unwrap_or(Timestamp::MAX);
         }
+        self.0.notes_pause.follow_clock_step(step);
         self.0.parts.outbox.ring();
         self.0.retries.notify_one();
         self.0.reported.notify_one();

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::conversation::text::{self, Emoji, Page};
-use crate::conversation::transcript::{Address, InboundEvent, TurnId, User};
+use crate::conversation::transcript::{Address, EventId, InboundEvent, TurnId, User};
 use crate::conversation::turn::{Answer, Excuse};
 use crate::messaging::segments::Segments;
 use crate::store::ledger::Outcome;
@@ -48,6 +48,25 @@ impl WayBack {
     pub(super) fn without_turn(user: &User, event: &InboundEvent) -> Self {
         let back = Self::to_sender(user.clone(), std::slice::from_ref(event));
         Self { source: format!("event:{}", event.id), ..back }
+    }
+
+    /// The way back to a text that cannot be read. `to` is the address of ours that it came to.
+    pub(super) fn to_failed_text(user: &User, event: EventId, to: Address) -> Self {
+        let from = if user.test { Address::console() } else { to };
+        let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
+        Self {
+            user: user.clone(),
+            source: format!("event:{event}"),
+            turn: None,
+            to,
+            from,
+            emoji: Emoji::Remove,
+        }
+    }
+
+    /// The same for the answer of a turn.
+    pub(super) fn of_turn(self, turn: TurnId) -> Self {
+        Self { source: format!("turn:{turn}"), turn: Some(turn), ..self }
     }
 
     /// For words that were made fit before: what they kept, they keep.

@@ -2,6 +2,7 @@
 //! is the queue; a row is never worked on twice, and what fails is found by its words meanwhile.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
+use super::model_call::{ModelCall, ModelCallOutcome};
 use crate::conversation::extraction::{self, Extraction};
 use crate::conversation::facts::Fact;
 use crate::conversation::prompt;
@@ -95,13 +97,47 @@ enum Going {
 enum Unnoted {
     /// The day's budget has no room: code does it.
     NoRoom,
-    /// The reply is of no use, or the server will not have the request.
-    Failed(String),
-    /// It may be this request that takes so long: the try counts.
-    TooSlow,
-    /// The same may succeed in a while.
-    Passing(String),
+    /// The calls under way may use up the budget.
+    Crowded,
+    /// The reply is of no use, or the server refuses this request.
+    Useless(String),
+    /// The model answers no request at the moment.
+    NoAnswer(ModelError),
 }
+
+impl Unnoted {
+    fn from_error(error: ModelError) -> Self {
+        match error {
+            ModelError::ContextTooLong | ModelError::Rejected(_) => Self::Useless(error.to_string()),
+            ModelError::RateLimited { .. }
+            | ModelError::Unavailable(_)
+            | ModelError::Timeout
+            | ModelError::Garbled(_)
+            | ModelError::Unauthorized(_)
+            | ModelError::QuotaSpent(_) => Self::NoAnswer(error),
+        }
+    }
+
+    /// Whether another try of the same row may fail for the same reason: such tries are counted.
+    fn counts(&self) -> bool {
+        match self {
+            Self::NoRoom | Self::Crowded => false,
+            Self::NoAnswer(ModelError::RateLimited { .. } | ModelError::Unavailable(_)) => false,
+            Self::Useless(_) | Self::NoAnswer(_) => true,
+        }
+    }
+
+    /// Whether every other row would fail for the same reason.
+    fn going(&self) -> Going {
+        match self {
+            Self::NoRoom | Self::Useless(_) => Going::On,
+            Self::Crowded | Self::NoAnswer(_) => Going::NoFurther,
+        }
+    }
+}
+
+/// The notes of a row, and whether the next one is worth a try.
+type Noted = (Extraction, NotedBy, Going);
 
 impl Engine {
     /// Learns until `stop`. What is dropped in the middle is tried again later.
@@ -129,6 +165,8 @@ impl Engine {
     /// The same for somebody who waits for it, and may leave: the work goes on.
     pub async fn learn_for(&self) -> Result<Progress, DbError> {
         let engine = self.clone();
+        // Somebody who asks for it may know that the model answers again.
+        self.0.notes_pause.end();
         let work = async move {
             tokio::select! {
                 progress = engine.learn_now() => progress,
@@ -148,6 +186,9 @@ impl Engine {
         let names = self.0.parts.db.read(users::names).await?;
         while !self.0.draining.is_cancelled() {
             let now = self.now();
+            if self.0.notes_pause.lasts(now) {
+                break;
+            }
             // One at a time: what is erased meanwhile is not sent anywhere, and each try is counted as it is made.
             let taken = self.0.parts.db.write(move |conn| learning::take(conn, 1, now)).await?;
             let Some(row) = taken.first() else { break };
@@ -227,27 +268,12 @@ impl Engine {
             }
             return Ok(Going::On);
         }
-        let (extraction, by) = match self.note(row).await? {
-            Ok(noted) => noted,
-            Err(Unnoted::Failed(why)) if row.attempt < MAX_TRIES => {
-                tracing::warn!(row = id, attempt = row.attempt, why, "an answer could not be noted");
-                progress.failed += 1;
-                return Ok(Going::On);
-            }
-            Err(Unnoted::TooSlow) if row.attempt < MAX_TRIES => {
-                tracing::warn!(row = id, attempt = row.attempt, "no notes in time, answers are noted later");
-                progress.failed += 1;
-                return Ok(Going::NoFurther);
-            }
-            Err(Unnoted::Passing(why)) => {
-                tracing::warn!(row = id, why, "answers are noted later");
-                self.0.parts.db.write(move |conn| learning::give_back(conn, id, now)).await?;
-                progress.failed += 1;
-                return Ok(Going::NoFurther);
-            }
-            Err(Unnoted::Failed(_) | Unnoted::TooSlow | Unnoted::NoRoom) => {
-                (extraction::by_code(&row.question, &row.answer, row.done), NotedBy::Code)
-            }
+        let (extraction, by, going) = match self.note(row).await? {
+            Ok((extraction, by)) => (extraction, by, Going::On),
+            Err(unnoted) => match self.without_model(row, unnoted, progress).await? {
+                ControlFlow::Continue(noted) => noted,
+                ControlFlow::Break(going) => return Ok(going),
+            },
         };
         let vectors = match &self.0.parts.embedder {
             Some(embedder) => {
@@ -275,7 +301,35 @@ impl Engine {
         if self.0.parts.db.write(complete).await? == Recorded::Done {
             progress.learned += 1;
         }
-        Ok(Going::On)
+        Ok(going)
+    }
+
+    /// Notes a row by code where the model had its tries or has no budget, and puts it off otherwise.
+    async fn without_model(
+        &self,
+        row: &Taken,
+        unnoted: Unnoted,
+        progress: &mut Progress,
+    ) -> Result<ControlFlow<Going, Noted>, DbError> {
+        let (id, now, going) = (row.id, self.now(), unnoted.going());
+        if let Unnoted::NoAnswer(error) = &unnoted {
+            self.0.notes_pause.extend(now, error.trouble().retry_after);
+        }
+        if matches!(unnoted, Unnoted::NoRoom) || (unnoted.counts() && row.attempt >= MAX_TRIES) {
+            let extraction = extraction::by_code(&row.question, &row.answer, row.done);
+            return Ok(ControlFlow::Continue((extraction, NotedBy::Code, going)));
+        }
+        let why = match &unnoted {
+            Unnoted::NoRoom | Unnoted::Crowded => "the budget is crowded",
+            Unnoted::Useless(why) => why,
+            Unnoted::NoAnswer(error) => &error.to_string(),
+        };
+        tracing::warn!(row = id, attempt = row.attempt, why, "failed to note an answer");
+        if !unnoted.counts() {
+            self.0.parts.db.write(move |conn| learning::give_back(conn, id, now)).await?;
+        }
+        progress.failed += 1;
+        Ok(ControlFlow::Break(going))
     }
 
     /// By the model where it is wanted, and can be charged to somebody's turn.
@@ -299,28 +353,20 @@ impl Engine {
         };
         match self.0.parts.db.write(reserve).await? {
             Reservation::Granted => {}
-            Reservation::Crowded => return Ok(Err(Unnoted::Passing("the budget is crowded".to_owned()))),
+            Reservation::Crowded => return Ok(Err(Unnoted::Crowded)),
             Reservation::Exhausted => return Ok(Err(Unnoted::NoRoom)),
         }
-        let answer = {
-            let _place = self.0.model_places.acquire().await;
-            tokio::time::timeout(PATIENCE, model.step(&request, &mut |_| {})).await
-        };
-        let (noted, charge) = match answer {
-            Ok(Ok(step)) => {
-                let noted = extraction::read(&step.text).map(|noted| (noted, NotedBy::Model));
-                let noted =
-                    noted.ok_or_else(|| Unnoted::Failed("the reply is not what was asked for".to_owned()));
-                (noted, self.charge(&step, estimate))
-            }
-            Ok(Err(ModelError::Timeout)) | Err(_) => (Err(Unnoted::TooSlow), Charge::Input),
-            Ok(Err(error)) if error.trouble().retriable => {
-                (Err(Unnoted::Passing(error.to_string())), Charge::Input)
-            }
-            Ok(Err(error)) => (Err(Unnoted::Failed(error.to_string())), Charge::Input),
-        };
+        let asked = ModelCall { model: &**model, request: &request, estimate, timeout: PATIENCE };
+        let ModelCallOutcome { response, charge } = self.call_model(asked, &mut |_| {}).await;
         self.0.parts.db.write(move |conn| spend::settle(conn, turn, charge)).await?;
-        Ok(noted)
+        Ok(match response {
+            Ok(step) => {
+                self.0.notes_pause.end();
+                let noted = extraction::read(&step.text).map(|noted| (noted, NotedBy::Model));
+                noted.ok_or_else(|| Unnoted::Useless("the reply is not what was asked for".to_owned()))
+            }
+            Err(error) => Err(Unnoted::from_error(error)),
+        })
     }
 
     /// Both vectors in one request.

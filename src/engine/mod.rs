@@ -15,10 +15,13 @@ mod deeds;
 mod deleting;
 mod ending;
 mod facts;
+mod failed_work;
 mod household;
 pub mod intervening;
 pub mod joining;
 pub mod learning;
+mod model_call;
+mod notes_pause;
 mod notices;
 pub mod operator;
 mod progress;
@@ -59,6 +62,7 @@ use crate::store::{Conn, QueryResult};
 use crate::tools::library::Library;
 use crate::tools::registry::Registry;
 
+use notes_pause::NotesPause;
 use stream::hub::Hub;
 use stream::reader::Reader;
 
@@ -108,6 +112,7 @@ struct Inner {
     answered: Notify,
     /// Held by whoever works on answers.
     learning: tokio::sync::Mutex<()>,
+    notes_pause: NotesPause,
     embedding_places: Semaphore,
     /// Vectors of what people may find.
     index: Arc<tokio::sync::Mutex<Index>>,
@@ -134,6 +139,7 @@ impl Engine {
             retries: Notify::new(),
             answered: Notify::new(),
             learning: tokio::sync::Mutex::new(()),
+            notes_pause: NotesPause::default(),
             embedding_places: Semaphore::new(EMBEDDINGS_AT_ONCE),
             index: Arc::default(),
             space: Mutex::new(None),

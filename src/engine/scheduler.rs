@@ -10,11 +10,12 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use super::Engine;
-use super::begin::{self, Begun};
+use super::begin::Begun;
+use super::failed_work;
 use crate::conversation::transcript::{EventId, TurnId, UserId};
 use crate::store::account::{self, Account};
 use crate::store::db::DbError;
-use crate::store::{Conn, ledger, steps, turns};
+use crate::store::{Conn, ledger, turns};
 
 /// Pause after the database or a turn failed under us.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -252,17 +253,14 @@ impl Engine {
     /// What keeps failing under us ends after a few tries, so that it cannot block the user's next text.
     async fn count_failure(&self, user: UserId) {
         let now = self.now();
-        let tries = i64::from(self.0.parts.settings.limits.resumes);
+        let limits = self.0.parts.settings.limits;
         let counted = self
             .0
             .parts
             .db
             .write(move |conn| match turns::live(conn, user)? {
-                Some(live) => {
-                    steps::abandon_unfinished(conn, live.id, now)?;
-                    turns::count_resume(conn, live.id, now)
-                }
-                None => begin::count_failed_beginning(conn, user, tries, now),
+                Some(live) => failed_work::count_failed_turn(conn, user, live.id, &limits, now),
+                None => failed_work::count_failed_beginning(conn, user, limits.resumes.into(), now),
             })
             .await;
         self.0.parts.outbox.ring();

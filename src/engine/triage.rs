@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Engine;
+use super::model_call::{ModelCall, ModelCallOutcome};
 use super::run::{Past, Progress, Scene};
 use crate::conversation::prompt;
 use crate::conversation::spending::{Charge, Estimate};
@@ -56,24 +57,18 @@ impl Engine {
         if self.0.parts.db.write(reserve).await? != Reservation::Granted {
             return Ok((Triage::Respond, Charge::Nothing));
         }
+        let asked = ModelCall { model, request: &request, estimate, timeout: PATIENCE };
         let mut nobody = |_| {};
-        let ask = async {
-            let _place = self.0.model_places.acquire().await;
-            tokio::time::timeout(PATIENCE, model.step(&request, &mut nobody)).await
-        };
-        let answer = tokio::select! {
-            answer = ask => answer,
+        let ModelCallOutcome { response, charge } = tokio::select! {
+            outcome = self.call_model(asked, &mut nobody) => outcome,
             // Dropping the call closes the connection, which ends the model's work.
             () = self.taken_back(scene) => return Ok((Triage::Respond, Charge::Input)),
         };
-        Ok(match answer {
-            Ok(Ok(step)) => (verdict(&step), self.charge(&step, estimate)),
-            Ok(Err(error)) => {
-                tracing::warn!(%turn, %error, "the model could not tell whether a text wants an answer");
-                (Triage::Respond, Charge::Input)
-            }
-            Err(_) => (Triage::Respond, Charge::Input),
-        })
+        let verdict = response.map(|step| verdict(&step)).unwrap_or_else(|error| {
+            tracing::warn!(%turn, %error, "the model could not tell whether a text wants an answer");
+            Triage::Respond
+        });
+        Ok((verdict, charge))
     }
 }
 

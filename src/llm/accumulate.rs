@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use super::failure;
-use super::wire::{Answer, CallPiece, Choice, Piece, TokenCount};
+use super::inline_thinking::{self, ThinkingSplitter};
+use super::wire::{Answer, CallPiece, Choice, ContentPart, Piece, TokenCount};
 use super::{Delta, DeltaSink, ModelError, RawCall, StepOut};
 use crate::conversation::spending::Tokens;
 use crate::conversation::transcript::{Arguments, Stop};
@@ -16,6 +17,8 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 pub struct Accumulator {
     text: String,
     thinking: String,
+    /// Takes thinking out of the text where the server left it there.
+    splitter: ThinkingSplitter,
     calls: Vec<OpenCall>,
     refused: bool,
     answered: bool,
@@ -85,21 +88,25 @@ impl Accumulator {
         }
     }
 
-    pub fn into_step(self) -> StepOut {
+    /// The whole response. What was held back because it could have been a tag is passed on first.
+    pub fn into_step(mut self, sink: DeltaSink<'_>) -> StepOut {
+        self.finish_text(sink);
+        let (thinking, text) = match inline_thinking::split_unopened(&self.text) {
+            Some((thinking, text)) => (self.thinking.clone() + thinking, text.to_owned()),
+            None => (std::mem::take(&mut self.thinking), std::mem::take(&mut self.text)),
+        };
         let stop = self.stop();
         let calls = self
             .calls
             .into_iter()
             .map(|call| RawCall { arguments: call.parsed(), name: call.name })
             .collect();
-        StepOut {
-            text: self.text,
-            thinking: self.thinking,
-            calls,
-            stop,
-            usage: self.usage,
-            response_id: self.response_id,
-        }
+        StepOut { text, thinking, calls, stop, usage: self.usage, response_id: self.response_id }
+    }
+
+    /// Tokens as far as the server has counted them.
+    pub fn usage(&self) -> Option<Tokens> {
+        self.usage
     }
 
     fn add_choice(&mut self, choice: &Choice, sink: DeltaSink<'_>) {
@@ -119,22 +126,44 @@ impl Accumulator {
             [&piece.reasoning_content, &piece.reasoning].into_iter().flatten().find(|text| !text.is_empty());
         if let Some(thinking) = thinking {
             self.size += thinking.len();
-            self.thinking.push_str(thinking);
-            sink(Delta::Thinking(thinking.clone()));
+            self.pass_on(Delta::Thinking(thinking.clone()), sink);
         }
-        let mut text = piece.text();
+        for (part, text) in piece.content() {
+            self.size += text.len();
+            match part {
+                ContentPart::Thinking => self.pass_on(Delta::Thinking(text), sink),
+                ContentPart::Text => {
+                    let split = self.splitter.push(&text);
+                    split.into_iter().for_each(|delta| self.pass_on(delta, sink));
+                }
+            }
+        }
         if let Some(refusal) = piece.refusal.as_ref().filter(|refusal| !refusal.is_empty()) {
             self.refused = true;
-            text.push_str(refusal);
-        }
-        if !text.is_empty() {
-            self.size += text.len();
-            self.text.push_str(&text);
-            sink(Delta::Text(text));
+            self.size += refusal.len();
+            self.finish_text(sink);
+            self.pass_on(Delta::Text(refusal.clone()), sink);
         }
         for call in &piece.tool_calls {
             self.add_call(call, sink);
         }
+    }
+
+    /// Ends the text as far as it came: what was held back is no tag.
+    fn finish_text(&mut self, sink: DeltaSink<'_>) {
+        if let Some(rest) = self.splitter.finish() {
+            self.pass_on(rest, sink);
+        }
+    }
+
+    fn pass_on(&mut self, delta: Delta, sink: DeltaSink<'_>) {
+        match &delta {
+            Delta::Thinking(text) => self.thinking.push_str(text),
+            Delta::Text(text) => self.text.push_str(text),
+            // Calls are put together from their pieces in `add_call`.
+            Delta::ToolCall { .. } => {}
+        }
+        sink(delta);
     }
 
     fn add_call(&mut self, piece: &CallPiece, sink: DeltaSink<'_>) {
@@ -236,7 +265,8 @@ mod tests {
             }
         }
         let flaw = accumulator.flaw();
-        (Ok((accumulator.into_step(), flaw)), deltas)
+        let step = accumulator.into_step(&mut |delta| deltas.push(delta));
+        (Ok((step, flaw)), deltas)
     }
 
     /// Compares the calls that streamed pieces add up to, each as name and arguments.
@@ -427,6 +457,38 @@ mod tests {
         let (step, flaw) = outcome.unwrap();
         assert_eq!((step.text.as_str(), step.stop, flaw), ("No.", Stop::Refused, None));
         assert_eq!(deltas, [Delta::Text("No.".to_owned())]);
+    }
+
+    #[test]
+    fn thinking_within_the_text_is_kept_apart() {
+        let (outcome, deltas) = read([text("<thi"), text("nk>hm</think>"), text("\nHi."), finish("stop")]);
+        let (step, flaw) = outcome.unwrap();
+        assert_eq!((step.thinking.as_str(), step.text.as_str(), flaw), ("hm", "Hi.", None));
+        assert_eq!(deltas, [Delta::Thinking("hm".to_owned()), Delta::Text("Hi.".to_owned())]);
+        let step = read([text("<think>I will text them"), finish("length")]).0.unwrap().0;
+        assert_eq!((step.thinking.as_str(), step.text.as_str()), ("I will text them", ""));
+        let step = read([text("hm</think>"), text("Hi."), finish("stop")]).0.unwrap().0;
+        assert_eq!((step.thinking.as_str(), step.text.as_str()), ("hm", "Hi."));
+    }
+
+    #[test]
+    fn typed_parts_of_thinking_are_no_text() {
+        let content = json!([
+            { "type": "thinking", "thinking": [{ "type": "text", "text": "hm" }] },
+            { "type": "reasoning", "text": "so" },
+            { "type": "text", "text": "Hi." },
+        ]);
+        let (outcome, _) =
+            read([json!({ "choices": [{ "message": { "content": content } }] }), finish("stop")]);
+        let step = outcome.unwrap().0;
+        assert_eq!((step.thinking.as_str(), step.text.as_str()), ("hmso", "Hi."));
+    }
+
+    #[test]
+    fn refusal_behind_an_open_block_is_the_text() {
+        let refusal = json!({ "choices": [{ "delta": { "refusal": "No." } }] });
+        let step = read([text("<think>hm"), refusal, finish("stop")]).0.unwrap().0;
+        assert_eq!((step.thinking.as_str(), step.text.as_str(), step.stop), ("hm", "No.", Stop::Refused));
     }
 
     #[test]

@@ -29,7 +29,8 @@ impl Refusal {
     pub fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let body: Value = serde_json::from_slice(body)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()));
-        let error = body.get("error").unwrap_or(&body);
+        let body = first(&body);
+        let error = body.get("error").map_or(body, first);
         let word = |name: &str| match &error[name] {
             Value::String(text) => text.clone(),
             Value::Null => String::new(),
@@ -60,6 +61,8 @@ impl Refusal {
         };
         match self.status.as_u16() {
             _ if context_too_long => ModelError::ContextTooLong,
+            // Google says it with a 400.
+            400 if names_the_key(&said) => ModelError::Unauthorized(said),
             401 | 403 => ModelError::Unauthorized(said),
             402 => ModelError::QuotaSpent(said),
             429 if quota_spent => ModelError::QuotaSpent(said),
@@ -118,7 +121,7 @@ impl From<OpenAIError> for Fault {
 
 /// The error that an answer with status 200, or a chunk of a stream, carries in place of an answer.
 pub(super) fn inside_answer(error: &Value) -> Option<ModelError> {
-    match error {
+    match first(error) {
         Value::Null | Value::Bool(false) => None,
         Value::String(text) if text.is_empty() => None,
         error => {
@@ -153,12 +156,28 @@ fn message(error: &Value) -> String {
             match ["message", "detail", "error"].map(|name| &error[name]).into_iter().find(|v| !v.is_null()) {
                 Some(Value::String(text)) => text,
                 Some(other) => return other.to_string(),
-                None => return String::new(),
+                None if error["errors"].is_null() => return String::new(),
+                None => return message(first(&error["errors"])),
             }
         }
     };
     // A proxy's error page says nothing that its status does not.
     if text.trim_start().starts_with('<') { String::new() } else { text.clone() }
+}
+
+/// The first entry of a list, in which some servers wrap an error, or the value itself.
+fn first(value: &Value) -> &Value {
+    match value {
+        Value::Array(list) => list.first().map_or(value, first),
+        value => value,
+    }
+}
+
+fn names_the_key(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["api key not valid", "invalid api key", "incorrect api key"]
+        .iter()
+        .any(|wording| message.contains(wording))
 }
 
 fn short(message: &str, key: &str) -> String {
@@ -236,6 +255,22 @@ mod tests {
     }
 
     #[test]
+    fn an_error_in_a_list_keeps_its_reason() {
+        let google = r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#;
+        let reason = || "API key not valid. Please pass a valid API key.".to_owned();
+        check(400, google, &ModelError::Unauthorized(reason()));
+        check(404, r#"[{"error":{"message":"no"}}]"#, &ModelError::Rejected("no".to_owned()));
+        check(503, r#"{"error":[{"message":"no"}]}"#, &ModelError::Unavailable("no".to_owned()));
+        check(400, r#"{"errors":[{"code":7,"message":"no"}]}"#, &ModelError::Rejected("no".to_owned()));
+        check(400, r#"["no"]"#, &ModelError::Rejected("no".to_owned()));
+        check(400, "[]", &ModelError::Rejected("HTTP 400".to_owned()));
+        let long = r#"[{"error":{"code":400,"message":"The input token count exceeds the maximum number of tokens allowed."}}]"#;
+        check(400, long, &ModelError::ContextTooLong);
+        let inside = inside_answer(&json!([{ "message": "gone" }]));
+        assert_eq!(inside, Some(ModelError::Unavailable("gone".to_owned())));
+    }
+
+    #[test]
     fn too_many_requests_and_no_credit_are_told_apart() {
         let quota = r#"{"error":{"message":"no","type":"insufficient_quota","code":"insufficient_quota"}}"#;
         check(429, quota, &ModelError::QuotaSpent("no".to_owned()));
@@ -267,6 +302,7 @@ mod tests {
     fn only_a_refusal_of_the_request_itself_is_a_complaint() {
         for (status, body, complains) in [
             (400, r#"{"error":{"message":"no","param":"max_tokens"}}"#, true),
+            (400, r#"[{"error":{"message":"no","param":"max_tokens"}}]"#, true),
             (422, "max_tokens", true),
             (400, "max_tokens exceed the context window", false),
             (404, "max_tokens", false),

@@ -4,6 +4,7 @@ pub mod accumulate;
 pub mod dialect;
 pub mod embeddings;
 mod failure;
+mod inline_thinking;
 pub mod keyword;
 pub mod openai;
 pub mod scripted;

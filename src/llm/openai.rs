@@ -107,19 +107,18 @@ impl OpenAi {
         sink: DeltaSink<'_>,
     ) -> Result<StepOut, Fault> {
         let mut told = Told::Nothing;
-        let answer = self
-            .read_stream(request, dialect, &mut |delta| {
-                told = Told::Something;
-                sink(delta);
-            })
-            .await?;
+        let mut heard = |delta| {
+            told = Told::Something;
+            sink(delta);
+        };
+        let answer = self.read_stream(request, dialect, &mut heard).await?;
         if answer.flaw().is_none() {
-            return Ok(answer.into_step());
+            return Ok(answer.into_step(&mut heard));
         }
         dialect.streaming = dialect.streaming.after_a_flaw();
         // Remembered at once: it holds however the second attempt ends.
         self.learned().streaming = dialect.streaming;
-        let first = answer.into_step().usage.unwrap_or_default();
+        let first = answer.usage().unwrap_or_default();
         let step = match told {
             Told::Nothing => self.whole(request, dialect, sink).await?,
             // A second telling would run into the first; who watches gets the step when it is recorded.
@@ -163,7 +162,7 @@ impl OpenAi {
         match answer.flaw() {
             Some(Flaw::Empty) => Err(ModelError::Garbled("the answer is empty".to_owned()).into()),
             // Bad arguments go to whoever runs the tool, who can say what is wrong with them.
-            Some(Flaw::CutOff | Flaw::Arguments) | None => Ok(answer.into_step()),
+            Some(Flaw::CutOff | Flaw::Arguments) | None => Ok(answer.into_step(sink)),
         }
     }
 

@@ -248,12 +248,37 @@ impl TokenCount {
 }
 
 impl Piece {
-    /// The text, which some servers send as a list of typed parts.
-    pub fn text(&self) -> String {
-        match &self.content {
-            Value::String(text) => text.clone(),
-            Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
-            _ => String::new(),
+    /// The content, which some servers send as a list of typed parts.
+    pub fn content(&self) -> Vec<(ContentPart, String)> {
+        let parts = match &self.content {
+            Value::String(text) => vec![(ContentPart::Text, text.clone())],
+            Value::Array(parts) => parts.iter().map(ContentPart::read).collect(),
+            _ => Vec::new(),
+        };
+        parts.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+    }
+}
+
+/// What a part of the content is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ContentPart {
+    Text,
+    Thinking,
+}
+
+impl ContentPart {
+    fn read(part: &Value) -> (Self, String) {
+        let text = |part: &Value| part["text"].as_str().unwrap_or_default().to_owned();
+        match part["type"].as_str() {
+            Some("thinking" | "reasoning") => {
+                let thinking = match &part["thinking"] {
+                    Value::String(thinking) => thinking.clone(),
+                    Value::Array(parts) => parts.iter().map(text).collect(),
+                    _ => text(part),
+                };
+                (Self::Thinking, thinking)
+            }
+            _ => (Self::Text, text(part)),
         }
     }
 }

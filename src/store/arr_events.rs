@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Conn;
-use super::codec::{from_json, ms, time, to_json};
+use super::codec::{from_json, if_readable, ms, time, to_json};
 use super::schema::{arr_cursors, arr_events};
 use super::written::Written;
 use crate::conversation::notices::{Copy, Report, Reported, Title, Untold};
@@ -39,7 +39,7 @@ pub fn is_known(conn: &mut Conn, instance: &str, matter: &str) -> QueryResult<bo
     Ok(known.is_some())
 }
 
-/// The oldest of what nobody was told of yet.
+/// The oldest of what nobody was told of yet. One that cannot be read holds up no other.
 pub fn untold(conn: &mut Conn, limit: i64) -> QueryResult<Vec<Untold>> {
     let rows: Vec<(i64, String, String, i64)> = arr_events::table
         .filter(OPEN)
@@ -51,7 +51,7 @@ pub fn untold(conn: &mut Conn, limit: i64) -> QueryResult<Vec<Untold>> {
         let report = from_json::<Stored>("report", &event)?.into();
         Ok(Untold { id, instance, report, received_at: time(received_at)? })
     };
-    rows.into_iter().map(read).collect()
+    rows.into_iter().filter_map(|row| if_readable(read(row)).transpose()).collect()
 }
 
 /// Who tells of a report.

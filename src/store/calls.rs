@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Conn;
-use super::codec::{failure_json, ms, result, result_json, time, to_json};
+use super::codec::{failure_json, if_readable, ms, result, result_json, time, to_json};
 use super::kept::Keep;
-use super::schema::{tool_calls, turns};
+use super::schema::{tool_call_items, tool_calls, turns};
 use crate::conversation::transcript::{
     CallResult, CallRow, CallState, ConversationId, MediaKind, MediaRef, NOT_RUN, TurnId,
 };
@@ -166,7 +166,22 @@ fn results(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<Cal
         .limit(RESULTS_SEARCHED)
         .select(tool_calls::response)
         .load(conn)?;
-    results.into_iter().flatten().map(|text| result(&text)).collect()
+    results.into_iter().flatten().filter_map(|text| if_readable(result(&text)).transpose()).collect()
+}
+
+/// Whether a call or an item of a turn was started that may have changed something.
+pub fn has_started_a_change(conn: &mut Conn, turn: TurnId) -> QueryResult<bool> {
+    let of_turn = || tool_calls::turn_id.eq(turn.0).or(tool_calls::run_turn_id.eq(turn.0));
+    let changes = tool_calls::table.filter(of_turn()).filter(tool_calls::effect.ne("read"));
+    let started: Option<i64> =
+        changes.filter(tool_calls::attempts.gt(0)).select(tool_calls::id).first(conn).optional()?;
+    let item: Option<i64> = tool_call_items::table
+        .filter(tool_call_items::tool_call_id.eq_any(changes.select(tool_calls::id)))
+        .filter(tool_call_items::attempts.gt(0))
+        .select(tool_call_items::tool_call_id)
+        .first(conn)
+        .optional()?;
+    Ok(started.or(item).is_some())
 }
 
 #[cfg(test)]

@@ -21,6 +21,18 @@ pub(super) fn unreadable(what: &str) -> QueryError {
     QueryError::DeserializationError(format!("stored {what} cannot be read").into())
 }
 
+/// What later work can do without: nothing where it cannot be read, so that the work does not fail for good.
+pub(super) fn if_readable<T>(read: QueryResult<T>) -> QueryResult<Option<T>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error @ QueryError::DeserializationError(_)) => {
+            tracing::error!(%error, "left out what cannot be read");
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 pub(super) fn ms(at: Timestamp) -> i64 {
     at.as_millisecond()
 }

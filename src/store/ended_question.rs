@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Conn;
-use super::codec::{from_json, ms};
+use super::codec::{from_json, if_readable, ms};
 use super::outbox::{self as messages, TextKind};
 use super::pending::{self, Closing, ItemState};
 use super::schema::{outbox, tool_call_items, tool_calls, turns};
@@ -29,8 +29,8 @@ pub fn load_ended_question(
     user: UserId,
     now: Timestamp,
 ) -> QueryResult<Option<EndedQuestion>> {
-    let Some(ended) = last_ended_call(conn, user, now)? else { return Ok(None) };
-    let items = pending::items(conn, ended.call)?;
+    let Some(ended) = if_readable(last_ended_call(conn, user, now))?.flatten() else { return Ok(None) };
+    let Some(items) = if_readable(pending::items(conn, ended.call))? else { return Ok(None) };
     if items.iter().any(|item| item.item.fingerprint.title.is_empty()) {
         // What it was about is forgotten, so there is nothing to say of it.
         return Ok(None);

@@ -3,13 +3,13 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::codec::{ms, result};
+use super::codec::{if_readable, ms, result};
 use super::schema::{conversations, inbound_events, outbox, reactions, tool_calls, turns};
 use super::{Conn, outbox as messages, steps};
 use crate::conversation::facts::is_of_facts;
 use crate::conversation::prompt::PastTurn;
 use crate::conversation::route::{LastList, Recent, Said};
-use crate::conversation::transcript::{Brain, ConversationId, EventId, OutboxId, TurnId, UserId};
+use crate::conversation::transcript::{Brain, ConversationId, EventId, ModelStep, OutboxId, TurnId, UserId};
 
 /// Finished turns that are read for a window; the prompt cuts further.
 const TURNS_READ: i64 = 20;
@@ -43,17 +43,25 @@ pub fn window(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Wind
         .load(conn)?;
     let turns = rows
         .into_iter()
-        .map(|(id, answer)| PastTurn {
-            texts: texts.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone()).collect(),
-            steps: steps.remove(&TurnId(id)).unwrap_or_default(),
-            answer,
+        .map(|(id, answer)| {
+            let texts = texts.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone());
+            let steps = readable_steps(&mut steps, TurnId(id))?;
+            Ok(PastTurn { texts: texts.collect(), steps, answer })
         })
+        .collect::<QueryResult<Vec<PastTurn>>>()?
+        .into_iter()
         // Where nothing is left but reactions, our answer repeated what had been said before.
         .filter(|past| !past.texts.is_empty())
         // A turn whose words are erased tells a model nothing, and some servers refuse empty messages.
         .filter(|past| past.answer.is_some() || past.texts.iter().any(|text| !text.is_empty()))
         .collect();
     Ok(Window { turns, oldest: Some(oldest) })
+}
+
+/// The steps of a past turn. Where they cannot be read, its texts and its answer have to do.
+fn readable_steps(steps: &mut steps::Lists<TurnId, ModelStep>, turn: TurnId) -> QueryResult<Vec<ModelStep>> {
+    let steps = steps.remove(&turn).map(if_readable).transpose()?;
+    Ok(steps.flatten().unwrap_or_default())
 }
 
 /// The turns of a window with their answers, newest first.
@@ -97,7 +105,8 @@ pub fn last_list(conn: &mut Conn, conversation: ConversationId) -> QueryResult<L
     if !answer.contains("1. ") {
         return Ok(LastList::ModelOrNone);
     }
-    let steps = steps::of_turns(conn, conversation, TurnId(turn))?.remove(&TurnId(turn)).unwrap_or_default();
+    let mut steps = steps::of_turns(conn, conversation, TurnId(turn))?;
+    let steps = readable_steps(&mut steps, TurnId(turn))?;
     let by_code = steps.last().is_some_and(|step| step.brain == Brain::Keyword);
     Ok(if by_code { LastList::Code } else { LastList::ModelOrNone })
 }
@@ -175,9 +184,8 @@ pub fn done_before(
             .load(conn)?;
         for text in results.into_iter().flatten() {
             // What is known by now is told by itself, and not what was.
-            done.extend(
-                Some(result(&text)?).filter(|result| !is_of_facts(result)).map(|result| result.for_user),
-            );
+            let result = if_readable(result(&text))?.filter(|result| !is_of_facts(result));
+            done.extend(result.map(|result| result.for_user));
         }
     }
     done.retain(|sentence| !sentence.is_empty());

@@ -213,7 +213,16 @@ pub fn due(conn: &mut Conn, user: UserId, limit: i64, now: Timestamp) -> QueryRe
         .limit(limit)
         .select(Row::as_select())
         .load(conn)?;
-    Row::read_all(rows)
+    let mut texts = Vec::new();
+    for row in rows {
+        match row.read() {
+            Ok(text) => texts.push(text),
+            Err(error) if texts.is_empty() => return Err(error),
+            // Those before a text that cannot be read do not fail with it.
+            Err(_) => break,
+        }
+    }
+    Ok(texts)
 }
 
 /// When the first of the user's waiting texts may begin.
@@ -296,14 +305,27 @@ pub fn take(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Timestamp) -
     })
 }
 
-/// Counts a failed beginning of work on the user's next text, and tells which text that is and how often it failed.
-pub fn count_failure(
-    conn: &mut Conn,
-    user: UserId,
-    now: Timestamp,
-) -> QueryResult<Option<(InboundEvent, i64)>> {
-    let Some(event) = due(conn, user, 1, now)?.into_iter().next() else { return Ok(None) };
-    let attempts: i64 = diesel::update(inbound_events::table.find(event.id.0))
+/// A text whose work failed to begin, as far as it is read for that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedText {
+    pub event: EventId,
+    /// The address of ours that it came to.
+    pub to: Address,
+    /// How often its work failed to begin.
+    pub failures: i64,
+}
+
+/// Counts a failed beginning of work on the user's next text, also where that text cannot be read.
+pub fn count_failure(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<Option<FailedText>> {
+    let next: Option<(i64, String)> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(PENDING))
+        .filter(inbound_events::not_before.le(ms(now)))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select((inbound_events::id, inbound_events::to_addr))
+        .first(conn)
+        .optional()?;
+    let Some((event, to)) = next else { return Ok(None) };
+    let failures: i64 = diesel::update(inbound_events::table.find(event))
         .set((
             inbound_events::attempts.eq(inbound_events::attempts + 1),
             inbound_events::updated_at.eq(ms(now)),
@@ -311,11 +333,12 @@ pub fn count_failure(
         .returning(inbound_events::attempts)
         .kept()
         .get_result(conn)?;
-    Ok(Some((event, attempts)))
+    Ok(Some(FailedText { event: EventId(event), to: Address::new(to), failures }))
 }
 
-/// The user's texts before `event` that came the same way and counted towards a limit, with the time they were sent,
-/// newest first; at most `most` of each of the two allowances. What a button says is the operator's, and takes nothing from them.
+/// The user's texts that were taken up before `event`, came the same way and counted towards a limit, with the time they
+/// were sent, newest first; at most `most` of each of the two allowances. Texts that still wait are not among them: one that
+/// was recovered later than others is worked on before them. What a button says is the operator's, and takes nothing from them.
 pub fn counted_before(
     conn: &mut Conn,
     user: UserId,
@@ -323,7 +346,7 @@ pub fn counted_before(
     most: u32,
 ) -> QueryResult<Vec<(Timestamp, String)>> {
     inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.lt(event.id.0)))
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::state.ne("pending")))
         .filter(inbound_events::to_addr.eq(event.to.as_str()))
         .filter(inbound_events::external_id.not_like(format!("{BUTTON}%")))
         .filter(inbound_events::over_limit.eq(0).and(inbound_events::wants_answer.eq(1)))
@@ -352,15 +375,15 @@ pub fn told_of_limit(
     event: &InboundEvent,
     since: Timestamp,
 ) -> QueryResult<bool> {
-    let last: Option<(Option<String>, i64)> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::id.lt(event.id.0)))
+    let told: Option<i64> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user.0).and(inbound_events::provider_at.gt(ms(since))))
         .filter(inbound_events::to_addr.eq(event.to.as_str()))
         .filter(inbound_events::over_limit.eq(1).and(inbound_events::outcome.eq("replied")))
         .order(inbound_events::id.desc())
-        .select((inbound_events::outcome, inbound_events::provider_at))
+        .select(inbound_events::id)
         .first(conn)
         .optional()?;
-    Ok(last.is_some_and(|(_, at)| at > ms(since)))
+    Ok(told.is_some())
 }
 
 /// How a text ended.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::Conn;
 use super::calls::Start;
 use super::codec::{
-    arguments, arguments_json, from_json, kind, kind_word, ms, number, time, to_json, unreadable,
+    arguments, arguments_json, from_json, if_readable, kind, kind_word, ms, number, time, to_json, unreadable,
 };
 use super::schema::requests;
 use super::written::Written;
@@ -279,16 +279,16 @@ pub fn lately(conn: &mut Conn) -> QueryResult<Vec<Asked>> {
         .order(requests::id)
         .select(Row::as_select())
         .load(conn)?;
-    rows.into_iter()
-        .map(|row| {
-            let stage = match row.state.as_str() {
-                "queued" | "adding" => Stage::Waiting,
-                "added" => Stage::InLibrary,
-                _ => return Err(unreadable("request state")),
-            };
-            Ok(Asked { user: UserId(row.user_id), wanted: row.wanted()?, stage, at: time(row.created_at)? })
-        })
-        .collect()
+    let read = |row: Row| {
+        let stage = match row.state.as_str() {
+            "queued" | "adding" => Stage::Waiting,
+            "added" => Stage::InLibrary,
+            _ => return Err(unreadable("request state")),
+        };
+        Ok(Asked { user: UserId(row.user_id), wanted: row.wanted()?, stage, at: time(row.created_at)? })
+    };
+    // Every tool is told of them, so one that cannot be read must not fail the tools.
+    rows.into_iter().filter_map(|row| if_readable(read(row)).transpose()).collect()
 }
 
 fn seasons_json(wanted: &Wanted) -> QueryResult<Option<String>> {

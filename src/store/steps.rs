@@ -1,6 +1,7 @@
 //! Model steps: an attempt is written down before the model is asked, its response before any call of it runs.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::time::Duration;
 
 use diesel::prelude::*;
@@ -258,12 +259,16 @@ pub(super) fn failures(conn: &mut Conn, turn: TurnId, completed: usize) -> Query
         .collect()
 }
 
-/// The completed steps with their calls, in order, of the turns of a conversation from one turn on.
+/// Lists of what was read, by their keys; the error in place of a list with a row that cannot be read.
+pub(super) type Lists<K, T> = HashMap<K, QueryResult<Vec<T>>>;
+
+/// The completed steps with their calls, in order, of the turns of a conversation from one turn on. Of a turn with a row
+/// that cannot be read it is the error, so that the other turns do not fail with it.
 pub(super) fn of_turns(
     conn: &mut Conn,
     conversation: ConversationId,
     from: TurnId,
-) -> QueryResult<HashMap<TurnId, Vec<ModelStep>>> {
+) -> QueryResult<Lists<TurnId, ModelStep>> {
     let turns = || turns::ids_from(conversation, from);
     let done: Vec<(i64, i64, i64, String, Option<String>)> = llm_steps::table
         .filter(llm_steps::turn_id.eq_any(turns()).and(COMPLETE))
@@ -284,16 +289,25 @@ pub(super) fn of_turns(
     let mut texts: HashMap<(i64, i64, i64), String> =
         texts.into_iter().map(|(turn, step, attempt, text)| ((turn, step, attempt), text)).collect();
     let mut calls = calls_of_turns(conn, conversation, from)?;
-    let mut steps: HashMap<TurnId, Vec<ModelStep>> = HashMap::new();
+    let mut steps = HashMap::new();
     for (turn, step, attempt, word, reason) in done {
-        steps.entry(TurnId(turn)).or_default().push(ModelStep {
-            text: texts.remove(&(turn, step, attempt)).unwrap_or_default(),
-            stop: stop(reason.as_deref().unwrap_or("stop")),
-            calls: calls.remove(&(turn, step)).unwrap_or_default(),
-            brain: brain(&word)?,
-        });
+        let text = texts.remove(&(turn, step, attempt)).unwrap_or_default();
+        let stop = stop(reason.as_deref().unwrap_or("stop"));
+        let calls = calls.remove(&(turn, step)).unwrap_or_else(|| Ok(Vec::new()));
+        let step = calls.and_then(|calls| Ok(ModelStep { text, stop, calls, brain: brain(&word)? }));
+        append(&mut steps, TurnId(turn), step);
     }
     Ok(steps)
+}
+
+/// Appends what was read to its list, whose first error stays.
+fn append<K: Eq + Hash, T>(lists: &mut Lists<K, T>, key: K, read: QueryResult<T>) {
+    let list_of_key = lists.entry(key).or_insert_with(|| Ok(Vec::new()));
+    match (&mut *list_of_key, read) {
+        (Ok(list), Ok(one)) => list.push(one),
+        (Ok(_), Err(error)) => *list_of_key = Err(error),
+        (Err(_), _) => {}
+    }
 }
 
 #[derive(Queryable, Selectable)]
@@ -339,15 +353,15 @@ fn calls_of_turns(
     conn: &mut Conn,
     conversation: ConversationId,
     from: TurnId,
-) -> QueryResult<HashMap<(i64, i64), Vec<ToolCall>>> {
+) -> QueryResult<Lists<(i64, i64), ToolCall>> {
     let records: Vec<CallRecord> = tool_calls::table
         .filter(tool_calls::turn_id.eq_any(turns::ids_from(conversation, from)))
         .order((tool_calls::turn_id, tool_calls::step, tool_calls::ord))
         .select(CallRecord::as_select())
         .load(conn)?;
-    let mut calls: HashMap<(i64, i64), Vec<ToolCall>> = HashMap::new();
+    let mut calls = HashMap::new();
     for record in records {
-        calls.entry((record.turn_id, record.step)).or_default().push(record.read()?);
+        append(&mut calls, (record.turn_id, record.step), record.read());
     }
     Ok(calls)
 }

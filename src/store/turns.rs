@@ -225,7 +225,8 @@ pub fn load(conn: &mut Conn, live: Live) -> QueryResult<Loaded> {
     };
     let plan = Plan { brain: brain(&word)?, notes, preface, triage, request };
     let events = ledger::of_turn(conn, id)?;
-    let steps = steps::of_turns(conn, live.conversation, id)?.remove(&id).unwrap_or_default();
+    let steps =
+        steps::of_turns(conn, live.conversation, id)?.remove(&id).unwrap_or_else(|| Ok(Vec::new()))?;
     let failures = steps::failures(conn, id, steps.len())?;
     let turn = Turn {
         id,
@@ -327,17 +328,26 @@ pub fn cancel_requested(conn: &mut Conn, id: TurnId) -> QueryResult<bool> {
     Ok(at.is_some())
 }
 
+/// A turn whose work failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedTurn {
+    pub failures: u32,
+    /// Which run of the turn it is, from 1.
+    pub run: u32,
+}
+
 /// Counts a resume after a panic or a failure of our own.
-pub fn count_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(turns::table.find(id.0))
+pub fn count_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<FailedTurn> {
+    let (failures, run): (i64, i64) = diesel::update(turns::table.find(id.0))
         .set((
             turns::attempts.eq(turns::attempts + 1),
             turns::work_failures.eq(turns::work_failures + 1),
             turns::updated_at.eq(ms(now)),
         ))
+        .returning((turns::work_failures, turns::runs))
         .kept()
-        .execute(conn)
-        .map(drop)
+        .get_result(conn)?;
+    Ok(FailedTurn { failures: number(failures)?, run: number(run)? })
 }
 
 pub(super) fn set_state(conn: &mut Conn, id: TurnId, state: &str, now: Timestamp) -> QueryResult<()> {

@@ -15,7 +15,9 @@ use dialarr::store::users::{self, Newcomer};
 use jiff::Timestamp;
 
 use crate::harness::cli::Ended;
-use crate::harness::served::{Answers, SECRET, Street, TOKEN, door, embeddings, model, serve};
+use crate::harness::served::{
+    Answers, SECRET, Street, TOKEN, door, embeddings, model, model_that_refuses_the_key, serve,
+};
 
 /// Long enough for every request that turns make.
 const LONG: usize = 16_384;
@@ -285,6 +287,16 @@ async fn a_model_without_tools_is_a_failure_and_a_short_context_a_warning() {
     warning  model: it read 4096 tokens of a request of at least 5621: its context is too short
              hint: give it 16,384 or more: OLLAMA_CONTEXT_LENGTH for Ollama, --ctx-size for llama.cpp
     ok       model: a day's limit is 3,000,000 tokens (DAILY_TOKENS)
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_key_is_named_where_the_error_comes_in_a_list() {
+    let mut street = household().await;
+    street.set("LLM_BASE_URL", &format!("{}/v1", serve(model_that_refuses_the_key()).await));
+    insta::assert_snapshot!(said(&street.run(&["doctor"]), "model: a-model"), @r"
+    failure  model: a-model: failed to sign in at the model: API key not valid. Please pass a valid API key.
+             hint: check LLM_API_KEY and what it may use
     ");
 }
 

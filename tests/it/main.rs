@@ -62,6 +62,7 @@ mod tidy;
 mod tools;
 mod turns;
 mod unanswered;
+mod unreadable_rows;
 mod upgrade;
 mod users;
 mod ways;

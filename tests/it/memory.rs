@@ -216,12 +216,31 @@ async fn after_three_calls_without_a_reply_in_time_code_notes_what_it_can() {
     ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
     let late = || fails(ModelError::Timeout);
     app.model_plays([late(), late(), late(), says("Yes.")]);
-    for _ in 0..2 {
+    for pause in [301, 601] {
         assert_eq!(learns(&app).await, Progress { failed: 1, ..Progress::default() });
-        app.pass(301);
+        app.pass(pause);
     }
     assert_eq!(learns(&app).await, Progress { learned: 1, ..Progress::default() });
     assert_eq!(app.sms("is it open").await, "Yes.");
+}
+
+#[tokio::test]
+async fn notes_wait_ever_longer_while_the_model_is_down() {
+    let app = start_with_notes().await;
+    for text in ["where do I watch it", "who directed heat", "what is on tonight"] {
+        ask(&app, ANN, text, "Open Plex on your TV.").await;
+    }
+    let before = (app.model().calls(), app.usage().await);
+    app.model_plays((0..7).map(|_| fails(ModelError::Unavailable("busy".to_owned()))));
+    for _ in 0..36 {
+        learns(&app).await;
+        app.pass(600);
+    }
+    assert_eq!((app.model().calls() - before.0, app.usage().await), (7, before.1));
+
+    app.pass(6 * 3600);
+    app.model_plays((0..3).map(|_| says(&reply("user").to_string())));
+    assert_eq!(learns(&app).await.learned, 3);
 }
 
 #[tokio::test]

@@ -2,8 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use dialarr::conversation::rate::Rate;
+use dialarr::conversation::transcript::{Address, ChannelKind, PhoneNumber, Received, Via};
+use dialarr::conversation::verification::FieldAuthority;
+use dialarr::simulation::OUR_NUMBER;
+use jiff::SignedDuration;
+
 use crate::harness::model::says;
 use crate::harness::world::World;
+use crate::harness::{ANN, TestApp};
 
 #[tokio::test(start_paused = true)]
 async fn missed_texts_are_fetched_at_the_start_oldest_first() {
@@ -103,4 +110,37 @@ async fn missed_texts_survive_a_kill_at_any_moment_of_their_reading() {
         BTreeSet::from([0, 1, 2]),
         "a kill before, between and after the admissions"
     );
+}
+
+#[tokio::test]
+async fn recovered_text_and_its_neighbors_count_once_towards_the_limit() {
+    let within = SignedDuration::from_mins(1);
+    let mut app = TestApp::with(|settings| settings.rate = Some(Rate { most: 3, within })).await;
+    app.pass(3600);
+    let sent_at = app.now();
+    app.pass(10);
+    app.app().engine.abort().await;
+    for text in ["what is two?", "what is three?", "what is four?"] {
+        assert_eq!(app.post(app.text(ANN, text)).await, 200);
+    }
+    let recovered = Received {
+        channel: ChannelKind::Twilio,
+        external_id: "SM-recovered".to_owned(),
+        from: PhoneNumber::parse(ANN).unwrap(),
+        to: Address::new(OUR_NUMBER),
+        body: "what is one?".to_owned(),
+        media: Vec::new(),
+        via: Via::Recovery,
+        authority: FieldAuthority::Certain,
+        carrier_word: None,
+        provider_at: sent_at,
+        received_at: app.now(),
+    };
+    app.app().engine.admit(recovered).await.unwrap();
+    app.model_plays([says("Three of four.")]);
+    app.restart().await;
+    app.settle().await;
+    assert!(app.heard_by(ANN).contains(&"Three of four.".to_owned()), "{:?}", app.heard_by(ANN));
+    let over = app.lines("SELECT body AS line FROM inbound_events WHERE over_limit = 1").await;
+    assert_eq!(over, ["what is four?"]);
 }

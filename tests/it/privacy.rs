@@ -4,7 +4,7 @@ use dialarr::arr::fake::item::movie;
 use dialarr::store::privacy::forget::Forgetting;
 use serde_json::{Value, json};
 
-use crate::harness::model::{Holding, adds_movie, removes_movie, said, says};
+use crate::harness::model::{Holding, adds_movie, calls, removes_movie, said, says};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 /// Bob adds a title, deletes another, reacts, and is asked about a third.
@@ -248,4 +248,30 @@ async fn what_the_admins_were_to_be_asked_of_a_forgotten_person_is_not_sent() {
     app.sms("no").await;
     assert!(app.heard_by(ANN).iter().all(|text| !text.contains("Bobby")), "{:?}", app.heard_by(ANN));
     assert_eq!(app.columns_with("bobby").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn name_of_another_user_outlives_neither_retention_nor_forgetting() {
+    for is_forgotten in [false, true] {
+        let app = TestApp::start().await;
+        app.knows_as("Walrus", BOB, Has::AddRight).await;
+        let dune = app.radarr().catalog(movie("Dune").year(2021));
+        app.model_plays([&adds_movie("dune", dune)[..], &[says("Dune is on its way.")]].concat());
+        app.sms_from(BOB, "get dune").await;
+        app.model_plays([&adds_movie("dune", dune)[..], &[says("Walrus asked for it.")]].concat());
+        app.sms("get dune").await;
+        let follow = calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": dune }));
+        app.model_plays([follow, says("OK, like Walrus.")]);
+        app.sms("tell me too").await;
+        let told = app.columns_with("walrus").await;
+        assert!(told.contains(&"tool_calls response".to_owned()), "{told:?}");
+        assert!(!told.contains(&"audit_log detail".to_owned()), "{told:?}");
+
+        if is_forgotten {
+            assert_eq!(app.forgets(BOB), Forgetting::Forgotten);
+        }
+        app.days_pass(366).await;
+        let left: &[&str] = if is_forgotten { &[] } else { &["users display_name"] };
+        assert_eq!(app.columns_with("walrus").await, left);
+    }
 }

@@ -2,6 +2,8 @@
 
 use dialarr::arr::fake::item::movie;
 use dialarr::conversation::spending::{Estimate, Prices, Tokens, tokens_in};
+use dialarr::conversation::triage::Routing;
+use dialarr::engine::learning::Notes;
 use dialarr::llm::ModelError;
 use dialarr::messaging::fake::Delivery;
 use jiff::tz::TimeZone;
@@ -160,6 +162,35 @@ async fn a_failed_call_costs_nothing() {
             app.usage().await,
             ["2026-11-20 +15550100002: 0 calls, 0+0 tokens (0 cached), cost 0, 1 segment"]
         );
+    }
+}
+
+#[tokio::test]
+async fn refused_call_for_triage_or_notes_costs_nothing() {
+    for error in [
+        ModelError::RateLimited { retry_after: None },
+        ModelError::Unavailable("refused".to_owned()),
+        ModelError::Unauthorized("no such key".to_owned()),
+        ModelError::QuotaSpent("no credit".to_owned()),
+    ] {
+        let app = TestApp::with(|settings| {
+            settings.routing = Routing::Ai;
+            settings.notes = Notes::ByModel;
+        })
+        .await;
+        app.model_plays([counted(FEW, says("Hi."))]);
+        app.sms("hello there").await;
+        app.model_plays([fails(error.clone()), counted(FEW, says("Glad you liked it."))]);
+        assert_eq!(app.sms("we loved the bear").await, "Glad you liked it.");
+        // A wrong key turns the model off for five minutes.
+        app.pass(301);
+        app.model_plays([counted(FEW, says("Open Plex on your TV."))]);
+        app.sms("where do I watch it").await;
+        app.model_plays([fails(error)]);
+        assert_eq!(app.app().engine.learn_now().await.unwrap().failed, 1);
+        app.model_plays([]);
+        let paid = "2026-11-20 +15550100002: 3 calls, 360+24 tokens (300 cached), cost 0, 3 segments";
+        assert_eq!((app.usage().await, app.calls_under_way().await), (vec![paid.to_owned()], 0));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tools, limits, truncation, model errors: what becomes of a turn whatever the model does.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use dialarr::arr::fake::item::movie;
@@ -7,13 +8,16 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::conversation::prompt::{Message, ModelRequest, ToolChoice};
 use dialarr::conversation::transcript::Stop;
 use dialarr::llm::ModelError;
+use dialarr::llm::dialect::Setting;
+use dialarr::llm::openai::{OpenAi, OpenAiSettings, Patience};
 use serde_json::{Value, json};
 
 use crate::harness::model::{
     adds_movie, calls, calls_together, calls_with_broken_arguments, ends, fails, finds, is_cut_off_in,
     removes_movie, says, says_beside_a_call,
 };
-use crate::harness::{ANN, BOB, Has, TestApp};
+use crate::harness::model_server::{Answer, ModelServer};
+use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const NOT_WORKED_OUT: &str = "Sorry, I could not work that out. Please try again.";
 const NOTHING_CHANGED: &str = "Nothing was changed. Please tell me again what you would like.";
@@ -551,4 +555,35 @@ async fn without_a_model_the_keywords_answer() {
 
 fn prompt(request: &ModelRequest) -> String {
     format!("{} {:?} {:?}", request.system, request.tools, request.messages)
+}
+
+#[tokio::test]
+async fn thinking_within_an_answer_reaches_only_the_console() {
+    let server = ModelServer::start_here([
+        Answer::Says("<think>Ann wants a greeting.</think>\n\nHello Ann."),
+        Answer::Says(
+            "<|channel|>analysis<|message|>A joke.<|end|><|start|>assistant<|channel|>final<|message|>Ha.",
+        ),
+        Answer::Says("<think>I will answer that I"),
+        Answer::Says("Once upon a time."),
+    ])
+    .await;
+    let model = OpenAi::new(OpenAiSettings {
+        base_url: server.url().parse().unwrap(),
+        key: None,
+        model: "thinker".to_owned(),
+        reasoning_effort: Setting::Auto,
+        token_field: Setting::Auto,
+        patience: Patience::default(),
+    });
+    let app = Setup::default().answered_by(Arc::new(model.unwrap())).start().await;
+    assert_eq!(app.sms("tell me something nice").await, "Hello Ann.");
+    assert_eq!(app.sms("tell me a joke").await, "Ha.");
+    assert_eq!(app.sms("tell me a story").await, "Once upon a time.");
+    let shown = app.browser().await.get("/conversations/1").await.says();
+    for thinking in ["Ann wants a greeting.", "A joke.", "I will answer that I"] {
+        assert!(shown.contains(thinking), "{shown}");
+    }
+    let sent_to_model = server.requests().iter().map(ToString::to_string).collect::<String>();
+    assert!(!sent_to_model.contains("Ann wants a greeting."), "{sent_to_model}");
 }

@@ -2,6 +2,7 @@
 
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
+use diesel_migrations::MigrationHarness;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -28,6 +29,7 @@ use crate::store::pending::{self, Question};
 use crate::store::steps::{self, Abandoned, Attempt, NewCall, Response};
 use crate::store::stream::writing::{self, Piece};
 use crate::store::turns::{self as turn_rows, End, Kind, Live, NewTurn, Plan};
+use crate::store::upgrade::MIGRATIONS;
 use crate::store::users::{self as people, Newcomer};
 use crate::store::{Conn, calls, conversations as talks, ended_question, history, scratch};
 
@@ -390,6 +392,31 @@ fn nothing_of_a_forgotten_person_is_left_in_any_column() {
     assert_eq!(agenda::of(&mut conn, &[], at(2)).unwrap(), agenda::Agenda::default());
     let stranger = person(&mut conn, SAM, Newcomer::Stranger);
     assert_ne!(stranger, sam);
+}
+
+/// The first migration after which no row of the audit log names others.
+const AUDIT: &str = "20261123120000";
+
+#[test]
+fn upgrade_takes_names_of_others_out_of_old_audit_rows() {
+    let mut conn = scratch();
+    while conn.applied_migrations().unwrap().iter().any(|version| version.to_string().as_str() >= AUDIT) {
+        conn.revert_last_migration(MIGRATIONS).unwrap();
+    }
+    run(
+        &mut conn,
+        "INSERT INTO users (id, phone, status, role, created_at, updated_at)
+         VALUES (1, '+15550100002', 'active', 'admin', 1, 1);
+         INSERT INTO audit_log (at, epoch, user_id, kind, subject, detail) VALUES
+           (1, 1, 1, 'write_done', 'tool_call:1', '{\"tool\":\"add_movie\",\"title\":\"Dune (2021)\",
+             \"asked_by\":\"Walrus on Nov 20\"}')",
+    );
+    assert_eq!(places(&mut conn, "walrus"), ["audit_log.detail"]);
+
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+
+    assert_eq!(places(&mut conn, "walrus"), Vec::<String>::new());
+    assert_eq!(places(&mut conn, "dune"), ["audit_log.detail"]);
 }
 
 #[test]

@@ -147,7 +147,7 @@ pub(super) struct Pending {
     params(
         (
             "Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
-            description = "A repeat with the same API key and this key texts nothing again: it gets the answer of the first."
+            description = "A repeat with the same API key and this key texts nothing again: it gets the answer of the first. With another user or text it is refused with 422."
         ),
         (
             "Prefer" = Option<String>, Header, example = "wait=30",
@@ -238,20 +238,21 @@ struct New {
 /// Stores the text, or finds the one that was stored by the same key.
 async fn take_in(console: &Console, caller: Caller, user: &User, new: New) -> Result<EventId, Problem> {
     let external_id = caller.origin().id(&match &new.key {
-        // A key is a caller's own word, and only what tells it from others is kept of it.
-        Some(key) => URL_SAFE_NO_PAD.encode(Sha256::digest(format!("{}:{key}", user.id))),
+        // A key is a caller's own word, and only what tells it from others is kept of it. It names a request whoever the
+        // user is: with another user or text it is refused.
+        Some(key) => URL_SAFE_NO_PAD.encode(Sha256::digest(key)),
         None => format!("{:032x}", rand::random::<u128>()),
     });
     let now = console.clock.now();
-    let (text, wants) = (new.text.clone(), new.wants);
+    let request = SameRequest { user: user.id, text: new.text.clone(), wants: new.wants };
     let looked_for = external_id.clone();
     let find = move |conn: &mut _| answers::known(conn, ChannelKind::Console, &looked_for);
     if new.key.is_some()
         && let Some(known) = console.db.read(find.clone()).await.map_err(unavailable)?
     {
-        return same(&known, &text, wants);
+        return request.check(&known);
     }
-    may_text(user, wants)?;
+    may_text(user, new.wants)?;
     let received = Received {
         channel: ChannelKind::Console,
         external_id,
@@ -265,25 +266,38 @@ async fn take_in(console: &Console, caller: Caller, user: &User, new: New) -> Re
         provider_at: now,
         received_at: now,
     };
-    let admission = console.engine.text_as(received, wants, caller.by()).await;
+    let admission = console.engine.text_as(received, new.wants, caller.by()).await;
     match admission.map_err(|error| unavailable(error.into()))? {
         Admission::New { event, .. } => Ok(event),
         Admission::Nobody => Err(users::nobody()),
         // Its twin was quicker.
         Admission::Duplicate => match console.db.read(find).await.map_err(unavailable)? {
-            Some(known) => same(&known, &text, wants),
+            Some(known) => request.check(&known),
             None => Err(Problem::new(StatusCode::CONFLICT, "the text was stored and erased again")),
         },
     }
 }
 
-fn same(known: &answers::Known, text: &str, wants: Wants) -> Result<EventId, Problem> {
-    // Words that were erased since cannot be compared; no text was empty when it came.
-    if (known.body == text || known.body.is_empty()) && known.wants == wants {
-        return Ok(known.event);
+/// What a repeat of a request with the same key has in common with the first.
+struct SameRequest {
+    user: UserId,
+    text: String,
+    wants: Wants,
+}
+
+impl SameRequest {
+    /// The text that was stored first, if it came of the same request.
+    fn check(&self, known: &answers::Known) -> Result<EventId, Problem> {
+        let refused = |detail| Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+        if known.user != self.user {
+            return refused("this Idempotency-Key was used for another user");
+        }
+        // Words that were erased since cannot be compared; no text was empty when it came.
+        if (known.body == self.text || known.body.is_empty()) && known.wants == self.wants {
+            return Ok(known.event);
+        }
+        refused("this Idempotency-Key was used with another text")
     }
-    let detail = "this Idempotency-Key was used with another text";
-    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail))
 }
 
 fn may_text(user: &User, wants: Wants) -> Result<(), Problem> {

@@ -24,7 +24,8 @@ pub(crate) enum Answer {
 pub(crate) struct ModelServer {
     address: SocketAddr,
     stage: Arc<Stage>,
-    _runtime: tokio::runtime::Runtime,
+    /// Its own, where the test has none.
+    _runtime: Option<tokio::runtime::Runtime>,
 }
 
 #[derive(Default)]
@@ -35,15 +36,21 @@ struct Stage {
 
 impl ModelServer {
     pub(crate) fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
-        let stage =
-            Arc::new(Stage { answers: Mutex::new(answers.into_iter().collect()), ..Stage::default() });
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.unwrap();
-        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let server = runtime.block_on(Self::start_here(answers));
+        Self { _runtime: Some(runtime), ..server }
+    }
+
+    /// The same within the runtime of a test.
+    pub(crate) async fn start_here(answers: impl IntoIterator<Item = Answer>) -> Self {
+        let stage =
+            Arc::new(Stage { answers: Mutex::new(answers.into_iter().collect()), ..Stage::default() });
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/v1/chat/completions", post(complete)).with_state(stage.clone());
-        runtime.spawn(async move { axum::serve(listener, router).await });
-        Self { address, stage, _runtime: runtime }
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { address, stage, _runtime: None }
     }
 
     /// Where it listens, as `LLM_BASE_URL`.

@@ -107,6 +107,15 @@ pub(crate) fn model(answers: Answers, context: usize) -> Router {
     Router::new().route("/v1/chat/completions", post(answer))
 }
 
+/// A model's server that refuses every key as Google does, with its error in a list.
+pub(crate) fn model_that_refuses_the_key() -> Router {
+    let error = json!({ "code": 400, "message": "API key not valid. Please pass a valid API key.",
+        "status": "INVALID_ARGUMENT" });
+    let answer =
+        move || std::future::ready((StatusCode::BAD_REQUEST, Json(json!([{ "error": error.clone() }]))));
+    Router::new().route("/v1/chat/completions", post(answer))
+}
+
 /// A server of vectors that finds all texts as much `alike`, from 0 to 1, except the first and second, third and fourth and
 /// so on, which are the same to it.
 pub(crate) fn embeddings(alike: f64) -> Router {

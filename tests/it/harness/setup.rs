@@ -48,7 +48,7 @@ pub(super) enum Embeddings {
 pub(super) enum Brain {
     Keyword,
     Scripted(Arc<Scripted>),
-    Holding(Arc<Holding>),
+    Other(Arc<dyn Model>),
 }
 
 impl Default for Setup {
@@ -82,7 +82,11 @@ impl Setup {
 
     /// A model that keeps texts with the word "hold" waiting until it is let go.
     pub(crate) fn holding(self, model: &Arc<Holding>) -> Self {
-        Self { brain: Brain::Holding(model.clone()), ..self }
+        self.answered_by(model.clone())
+    }
+
+    pub(crate) fn answered_by(self, model: Arc<dyn Model>) -> Self {
+        Self { brain: Brain::Other(model), ..self }
     }
 
     /// No `EMBEDDINGS_MODEL`: memory is searched by words alone.
@@ -156,7 +160,7 @@ impl Setup {
     pub(super) fn scripted(&self) -> Option<&Scripted> {
         match &self.brain {
             Brain::Scripted(model) => Some(model),
-            Brain::Keyword | Brain::Holding(_) => None,
+            Brain::Keyword | Brain::Other(_) => None,
         }
     }
 }
@@ -166,7 +170,7 @@ impl Brain {
         match self {
             Self::Keyword => None,
             Self::Scripted(model) => Some(model.clone()),
-            Self::Holding(model) => Some(model.clone()),
+            Self::Other(model) => Some(model.clone()),
         }
     }
 }

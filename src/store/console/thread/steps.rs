@@ -11,7 +11,7 @@ use super::{ByTurn, by_turn};
 use crate::conversation::stream::{CallPhase, Part};
 use crate::conversation::transcript::{Arguments, Brain, CallRow, Tier};
 use crate::store::codec::{
-    arguments, brain, failure, from_json, number, part, result, tier, time, unreadable,
+    arguments, brain, failure, from_json, if_readable, number, part, result, tier, time, unreadable,
 };
 use crate::store::schema::{blocks, llm_steps, stream_events, tool_calls};
 use crate::store::stream::reading::call_phase;
@@ -83,7 +83,8 @@ pub(super) fn read(conn: &mut Conn, turns: &[i64]) -> QueryResult<ByTurn<Step>> 
         .load(conn)?;
     for record in calls {
         let (turn, step) = (record.turn_id, number(record.step)?);
-        step_of(&mut by_turn, turn, step).calls.push(record.read()?);
+        // The page shows the rest of a turn with a call that cannot be read.
+        step_of(&mut by_turn, turn, step).calls.extend(if_readable(record.read())?);
     }
     Ok(by_turn.into_iter().map(|(turn, steps)| (turn, steps.into_values().collect())).collect())
 }
@@ -101,7 +102,11 @@ pub(super) fn carried_out(conn: &mut Conn, turns: &[i64]) -> QueryResult<ByTurn<
         .select((tool_calls::run_turn_id, CallRecord::as_select()))
         .load(conn)?;
     let others = records.into_iter().filter(|(run_by, record)| *run_by != Some(record.turn_id));
-    by_turn(others.map(|(run_by, record)| Ok((run_by.unwrap_or_default(), record.read()?))))
+    let read = |(run_by, record): (Option<i64>, CallRecord)| {
+        let call = if_readable(record.read()).transpose()?;
+        Some(call.map(|call| (run_by.unwrap_or_default(), call)))
+    };
+    by_turn(others.filter_map(read))
 }
 
 #[derive(Queryable, Selectable)]

@@ -1,0 +1,73 @@
+//! The pause of notes while the model gives no answers.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::conversation::trouble::Pace;
+
+const PACE: Pace =
+    Pace { first: Duration::from_secs(5 * 60), factor: 2, longest: Duration::from_secs(6 * 3600) };
+
+/// Grows with each call in a row that has no answer. A restart ends it.
+#[derive(Debug, Default)]
+pub(super) struct NotesPause(Mutex<Outage>);
+
+#[derive(Debug, Default)]
+struct Outage {
+    failures: u32,
+    until: Option<Timestamp>,
+}
+
+impl NotesPause {
+    pub(super) fn lasts(&self, now: Timestamp) -> bool {
+        self.change(|outage| outage.until.is_some_and(|until| now < until))
+    }
+
+    /// The model is left alone for longer than after the failure before, or for as long as it asks.
+    pub(super) fn extend(&self, now: Timestamp, retry_after: Option<Duration>) {
+        self.change(|outage| {
+            outage.failures = outage.failures.saturating_add(1);
+            let pause = SignedDuration::try_from(PACE.pause(outage.failures, retry_after));
+            outage.until = Some(now.saturating_add(pause.unwrap_or_default()).unwrap_or(Timestamp::MAX));
+        });
+    }
+
+    pub(super) fn end(&self) {
+        self.change(|outage| *outage = Outage::default());
+    }
+
+    pub(super) fn follow_clock_step(&self, step: SignedDuration) {
+        self.change(|outage| {
+            outage.until = outage.until.map(|until| until.saturating_add(step).unwrap_or(Timestamp::MAX));
+        });
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Outage) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pause_grows_to_six_hours_and_ends_with_an_answer() {
+        let pause = NotesPause::default();
+        let mut now = Timestamp::UNIX_EPOCH;
+        assert!(!pause.lasts(now));
+        for minutes in [5, 10, 20, 40, 80, 160, 320, 360, 360] {
+            pause.extend(now, None);
+            now += SignedDuration::from_mins(minutes);
+            assert!(pause.lasts(now - SignedDuration::from_secs(1)) && !pause.lasts(now), "{minutes}");
+        }
+        pause.end();
+        pause.extend(now, None);
+        pause.follow_clock_step(SignedDuration::from_mins(-1));
+        assert!(!pause.lasts(now + SignedDuration::from_mins(4)));
+        pause.extend(now, Some(Duration::from_secs(7)));
+        assert!(pause.lasts(now) && !pause.lasts(now + SignedDuration::from_secs(7)));
+    }
+}

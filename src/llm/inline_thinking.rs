@@ -1,0 +1,334 @@
+//! Which part of a text is thinking that the server did not split off?
+//! Servers without a parser for their model send it as a leading block of the answer, in any number of pieces.
+
+use super::Delta;
+
+/// A block between tags. Their letters may be in either case.
+struct Tags {
+    open: &'static str,
+    close: [&'static str; 1],
+}
+
+static TAGS: [Tags; 5] = [
+    Tags { open: "<think>", close: ["</think>"] },
+    Tags { open: "<thinking>", close: ["</thinking>"] },
+    Tags { open: "<thought>", close: ["</thought>"] },
+    Tags { open: "<reasoning>", close: ["</reasoning>"] },
+    Tags { open: "[think]", close: ["[/think]"] },
+];
+
+// The control tokens of harmony, the format of gpt-oss: a header that names a channel, then its message.
+const START: &str = "<|start|>";
+const CHANNEL: &str = "<|channel|>";
+const MESSAGE: &str = "<|message|>";
+const MESSAGE_ENDS: [&str; 5] = ["<|end|>", "<|return|>", "<|call|>", START, CHANNEL];
+/// Longest header of a message, in bytes. What is longer is no header.
+const MAX_HEADER: usize = 200;
+
+/// Splits a text that comes in pieces into thinking and answer. Every way to cut the text gives the same parts.
+#[derive(Debug, Default)]
+pub(super) struct ThinkingSplitter {
+    state: State,
+    /// The end of the text so far, where it may be the beginning of a tag.
+    held: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum State {
+    /// Nothing but blanks so far.
+    #[default]
+    Beginning,
+    /// A block has ended: another block or the answer follows.
+    Between,
+    /// The names of role and channel, before a message of harmony.
+    Header,
+    /// Within a block until one of these ends it. Blanks at its beginning are left out.
+    Block { part: Part, ends: &'static [&'static str], is_blank: bool },
+    /// The answer until the end of the text.
+    Answer,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Thinking,
+    Answer,
+}
+
+/// Whether the text that is held can be split further.
+enum Split {
+    Further,
+    /// More text decides.
+    Waits,
+}
+
+impl ThinkingSplitter {
+    /// The parts of the text that this piece makes certain.
+    pub fn push(&mut self, piece: &str) -> Vec<Delta> {
+        self.held.push_str(piece);
+        let mut parts = Vec::new();
+        while let Split::Further = self.split(&mut parts) {}
+        parts
+    }
+
+    /// The rest at the end of the text. A header without a message is part of no answer.
+    pub fn finish(&mut self) -> Option<Delta> {
+        let rest = std::mem::take(&mut self.held);
+        let part = match std::mem::replace(&mut self.state, State::Answer) {
+            State::Beginning | State::Between | State::Answer => Part::Answer,
+            State::Header => Part::Thinking,
+            State::Block { part, .. } => part,
+        };
+        part.delta(&rest)
+    }
+
+    fn split(&mut self, parts: &mut Vec<Delta>) -> Split {
+        match self.state {
+            State::Beginning | State::Between => self.open(),
+            State::Header => self.read_header(),
+            State::Block { part, ends, is_blank } => self.read_block(part, ends, is_blank, parts),
+            State::Answer => {
+                parts.extend(Part::Answer.delta(&std::mem::take(&mut self.held)));
+                Split::Waits
+            }
+        }
+    }
+
+    /// Decides whether a block begins here.
+    fn open(&mut self) -> Split {
+        let trimmed = self.held.trim_start();
+        if self.state == State::Between {
+            self.held = trimmed.to_owned();
+        }
+        let text = self.held.trim_start().to_ascii_lowercase();
+        let tags = TAGS.iter().find(|tags| text.starts_with(tags.open));
+        if let Some(Tags { open, close }) = tags {
+            let blanks = self.held.len() - text.len();
+            self.held.drain(..blanks + open.len());
+            self.state = State::Block { part: Part::Thinking, ends: close, is_blank: true };
+        } else if text.starts_with(START) || text.starts_with(CHANNEL) {
+            self.state = State::Header;
+        } else if openings().any(|open| open.starts_with(&text)) {
+            return Split::Waits;
+        } else {
+            self.state = State::Answer;
+        }
+        Split::Further
+    }
+
+    /// Only the final channel is meant for the user. A message without a channel is an answer.
+    fn read_header(&mut self) -> Split {
+        let end = self.held.find(MESSAGE);
+        let part = match end {
+            Some(end) if end <= MAX_HEADER => match self.held[..end].rsplit_once(CHANNEL) {
+                Some((_, channel)) if !channel.trim_start().starts_with("final") => Part::Thinking,
+                Some(_) | None => Part::Answer,
+            },
+            None if self.held.len() < MAX_HEADER + MESSAGE.len() => return Split::Waits,
+            Some(_) | None => Part::Thinking,
+        };
+        if let Some(end) = end.filter(|end| *end <= MAX_HEADER) {
+            self.held.drain(..end + MESSAGE.len());
+            self.state = State::Block { part, ends: &MESSAGE_ENDS, is_blank: true };
+        } else {
+            self.state = State::Block { part, ends: &[], is_blank: true };
+        }
+        Split::Further
+    }
+
+    fn read_block(
+        &mut self,
+        part: Part,
+        ends: &'static [&'static str],
+        is_blank: bool,
+        parts: &mut Vec<Delta>,
+    ) -> Split {
+        if is_blank {
+            self.held = self.held.trim_start().to_owned();
+        }
+        let text = self.held.to_ascii_lowercase();
+        let end = ends.iter().filter_map(|end| Some((text.find(end)?, *end))).min_by_key(|(at, _)| *at);
+        let Some((at, end)) = end else {
+            let certain = text.len() - beginning_of_an_end(&text, ends);
+            parts.extend(part.delta(&self.held[..certain]));
+            self.state = State::Block { part, ends, is_blank: is_blank && certain == 0 };
+            self.held.drain(..certain);
+            return Split::Waits;
+        };
+        parts.extend(part.delta(&self.held[..at]));
+        // What begins another message is read as its header.
+        let read = if end == START || end == CHANNEL { at } else { at + end.len() };
+        self.held.drain(..read);
+        self.state = State::Between;
+        Split::Further
+    }
+}
+
+impl Part {
+    fn delta(self, text: &str) -> Option<Delta> {
+        let delta = match self {
+            Self::Thinking => Delta::Thinking,
+            Self::Answer => Delta::Text,
+        };
+        (!text.is_empty()).then(|| delta(text.to_owned()))
+    }
+}
+
+fn openings() -> impl Iterator<Item = &'static str> {
+    TAGS.iter().map(|tags| tags.open).chain([START, CHANNEL])
+}
+
+/// How many of the last bytes may be the beginning of an end.
+fn beginning_of_an_end(text: &str, ends: &[&str]) -> usize {
+    let longest = |end: &&str| (1..end.len()).rev().find(|length| text.ends_with(&end[..*length]));
+    ends.iter().filter_map(longest).max().unwrap_or(0)
+}
+
+/// Thinking and answer of a whole text with the end of a block and no beginning: servers whose prompt template begins
+/// the block do not repeat its tag.
+pub(super) fn split_unopened(text: &str) -> Option<(&str, &str)> {
+    let lower = text.to_ascii_lowercase();
+    let end = TAGS.iter().filter_map(|tags| Some((lower.find(tags.close[0])?, tags)));
+    let (at, tags) = end.min_by_key(|(at, _)| *at)?;
+    let is_unopened = !lower[..at].contains(tags.open);
+    is_unopened.then(|| (text[..at].trim(), text[at + tags.close[0].len()..].trim_start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{Strategy, proptest};
+    use proptest::sample::select;
+
+    use super::*;
+
+    /// Thinking and answer of a text that comes in these pieces.
+    fn split(pieces: &[String]) -> (String, String) {
+        let mut splitter = ThinkingSplitter::default();
+        let mut deltas: Vec<Delta> = pieces.iter().flat_map(|piece| splitter.push(piece)).collect();
+        deltas.extend(splitter.finish());
+        let (mut thinking, mut answer) = (String::new(), String::new());
+        for delta in deltas {
+            match delta {
+                Delta::Thinking(text) => thinking.push_str(&text),
+                Delta::Text(text) => answer.push_str(&text),
+                Delta::ToolCall { .. } => panic!("a text has no calls"),
+            }
+        }
+        (thinking, answer)
+    }
+
+    #[track_caller]
+    fn check(text: &str, thinking: &str, answer: &str) {
+        let expected = (thinking.to_owned(), answer.to_owned());
+        assert_eq!(split(&[text.to_owned()]), expected, "{text:?}");
+        let letters: Vec<String> = text.chars().map(String::from).collect();
+        assert_eq!(split(&letters), expected, "{text:?} letter by letter");
+    }
+
+    #[test]
+    fn leading_block_of_any_spelling_is_thinking() {
+        check("<think>\nhm\n</think>\n\nHello.", "hm\n", "Hello.");
+        check("\n <THINK>hm</Think>Hello.", "hm", "Hello.");
+        check("<thinking>a <b> </think> c</thinking> Hello.", "a <b> </think> c", "Hello.");
+        check("<reasoning>hm</reasoning>Hello.", "hm", "Hello.");
+        check("<thought>hm</thought>Hello.", "hm", "Hello.");
+        check("[THINK]hm[/THINK]Hello.", "hm", "Hello.");
+        check("<think>\n\n</think>\n\nHello.", "", "Hello.");
+        check("<think>a</think>\n<think>b</think>Hello.", "ab", "Hello.");
+    }
+
+    #[test]
+    fn only_the_final_channel_of_harmony_is_the_answer() {
+        let analysis = "<|channel|>analysis<|message|>hm<|end|>";
+        check(&format!("{analysis}<|start|>assistant<|channel|>final<|message|>Hi."), "hm", "Hi.");
+        check(&format!("<|start|>assistant{analysis}<|channel|>final<|message|>Hi.<|return|>"), "hm", "Hi.");
+        let call = "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>";
+        check(&format!("{analysis}<|start|>assistant{call}"), "hm{}", "");
+        check("<|start|>assistant<|message|>Hi.<|end|>", "", "Hi.");
+        check("<|channel|>final <|constrain|>json<|message|>{}", "", "{}");
+        check("<|channel|>analysis", "<|channel|>analysis", "");
+        let endless = format!("<|channel|>{}", "x".repeat(500));
+        check(&endless, &endless, "");
+        let late = format!("{endless}<|message|>Hi.");
+        check(&late, &late, "");
+    }
+
+    #[test]
+    fn block_without_an_end_leaves_no_answer() {
+        check("<think>I will text them", "I will text them", "");
+        check("<think>I will</thi", "I will</thi", "");
+        check("<|channel|>analysis<|message|>I will<|en", "I will<|en", "");
+    }
+
+    #[test]
+    fn text_without_a_leading_block_stays_as_it_is() {
+        for text in [
+            "",
+            " ",
+            "Hi.",
+            " <thin> air",
+            "<",
+            "<3",
+            "[1] Dune",
+            "I <think>so</think>",
+            "<thinking about it",
+        ] {
+            check(text, "", text);
+        }
+    }
+
+    #[test]
+    fn end_without_a_beginning_ends_a_block_of_the_template() {
+        assert_eq!(split_unopened("hm\n</think>\n\nHi."), Some(("hm", "Hi.")));
+        assert_eq!(split_unopened("I <think>so</think>"), None);
+        assert_eq!(split_unopened("Hi."), None);
+    }
+
+    fn any_text() -> impl Strategy<Value = String> {
+        let pieces = select(vec![
+            "<think>",
+            "</think>",
+            "<thinking>",
+            "</thinking>",
+            "<Reasoning>",
+            "</reasoning>",
+            "<|start|>assistant",
+            "<|channel|>",
+            "analysis",
+            "final",
+            "<|message|>",
+            "<|end|>",
+            "<|return|>",
+            "<",
+            "</",
+            "<|",
+            "th",
+            ">",
+            " ",
+            "\n",
+            "Hi.",
+            "\u{e9}\u{1f3ac}",
+        ]);
+        proptest::collection::vec(pieces, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn every_way_to_cut_a_text_gives_the_same_parts(text in any_text(), letters in 1..9_usize) {
+            let all: Vec<char> = text.chars().collect();
+            let pieces: Vec<String> = all.chunks(letters).map(|piece| piece.iter().collect()).collect();
+            assert_eq!(split(&pieces), split(&[text]));
+        }
+
+        #[test]
+        fn thinking_in_a_leading_block_never_reaches_the_answer(
+            blanks in "[ \n]{0,2}", thinking in "[a-z<>/|é\n ]{0,30}", answer in "[a-zé.]{0,30}", letters in 1..9_usize,
+        ) {
+            let text = format!("{blanks}<think>{thinking}</think>\n{answer}");
+            let all: Vec<char> = text.chars().collect();
+            let pieces: Vec<String> = all.chunks(letters).map(|piece| piece.iter().collect()).collect();
+            assert_eq!(split(&pieces).1, answer);
+            let open: Vec<String> = vec![format!("{blanks}<think>{thinking}")];
+            assert_eq!(split(&open).1, "");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Stored rows that cannot be read: they fail the work that needs them, and nothing after it.
+
+use dialarr::arr::fake::item::movie;
+use diesel::connection::SimpleConnection;
+
+use crate::harness::model::{finds, removes_movie, says};
+use crate::harness::{ANN, BOB, Has, TestApp};
+
+const WENT_WRONG: &str = "Something went wrong on my side. Please try again.";
+const CHANGE_UNKNOWN: &str = "Something went wrong on my side, and I can't tell whether your change was made. \
+                              Please check before you ask again.";
+const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
+
+/// Rows are damaged by a trigger, as soon as they are written.
+async fn damage(app: &TestApp, trigger: &'static str) {
+    app.app().db.write(move |conn| conn.batch_execute(trigger)).await.unwrap();
+}
+
+async fn stop_the_damage(app: &TestApp) {
+    damage(app, "DROP TRIGGER damage").await;
+}
+
+async fn with_dune() -> (TestApp, i64) {
+    let app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    (app, dune)
+}
+
+async fn answers_the_next_text(app: &TestApp) {
+    app.model_plays([says("Hello again.")]);
+    assert_eq!(app.sms("are you there?").await, "Hello again.");
+}
+
+#[tokio::test]
+async fn unreadable_call_fails_its_turn_and_the_next_text_is_answered() {
+    let (app, _) = with_dune().await;
+    damage(
+        &app,
+        "CREATE TRIGGER damage AFTER UPDATE OF state ON tool_calls WHEN NEW.state = 'complete'
+         BEGIN UPDATE tool_calls SET response = '{\"kept\":1}' WHERE id = NEW.id; END",
+    )
+    .await;
+    app.model_plays([finds("dune")]);
+    assert_eq!(app.sms("do we have dune?").await, WENT_WRONG);
+    stop_the_damage(&app).await;
+
+    answers_the_next_text(&app).await;
+    assert_eq!(app.fates().await, ["do we have dune?: failed_notified", "are you there?: replied"]);
+    assert_eq!(app.lines("SELECT response AS line FROM tool_calls").await, ["{\"kept\":1}"]);
+    let page = app.browser().await.get("/conversations/1").await;
+    assert!(page.says().contains(WENT_WRONG), "{}", page.says());
+}
+
+#[tokio::test]
+async fn unreadable_plan_fails_its_turn_and_the_next_text_is_answered() {
+    let (app, _) = with_dune().await;
+    damage(
+        &app,
+        "CREATE TRIGGER damage AFTER INSERT ON turns
+         BEGIN UPDATE turns SET prompt = '{\"brain\":\"none\"}' WHERE id = NEW.id; END",
+    )
+    .await;
+    assert_eq!(app.sms("do we have dune?").await, WENT_WRONG);
+    stop_the_damage(&app).await;
+
+    answers_the_next_text(&app).await;
+    assert_eq!(app.fates().await, ["do we have dune?: failed_notified", "are you there?: replied"]);
+}
+
+#[tokio::test]
+async fn unreadable_item_fails_its_deletion_and_the_next_text_is_answered() {
+    let (app, dune) = with_dune().await;
+    app.model_plays(removes_movie("dune", dune));
+    assert_eq!(app.sms("delete dune").await, QUESTION);
+    damage(
+        &app,
+        "CREATE TRIGGER damage AFTER UPDATE OF state ON tool_call_items WHEN NEW.state = 'running'
+         BEGIN UPDATE tool_call_items SET fingerprint = '{\"kept\":1}'
+               WHERE tool_call_id = NEW.tool_call_id AND ord = NEW.ord; END",
+    )
+    .await;
+    assert_eq!(app.sms("yes").await, CHANGE_UNKNOWN);
+    stop_the_damage(&app).await;
+
+    answers_the_next_text(&app).await;
+    assert_eq!(app.radarr().removals(), [dune]);
+    assert_eq!(app.lines("SELECT fingerprint AS line FROM tool_call_items").await, ["{\"kept\":1}"]);
+}
+
+#[tokio::test]
+async fn unreadable_question_is_closed_and_the_next_text_is_answered() {
+    let (app, dune) = with_dune().await;
+    app.model_plays(removes_movie("dune", dune));
+    assert_eq!(app.sms("delete dune").await, QUESTION);
+    damage(&app, "UPDATE tool_call_items SET fingerprint = '{}'").await;
+    assert_eq!(app.sms("yes").await, WENT_WRONG);
+
+    answers_the_next_text(&app).await;
+    assert_eq!((app.count("pending_actions").await, app.radarr().removals()), (0, Vec::new()));
+}
+
+#[tokio::test]
+async fn unreadable_text_is_given_up_and_its_neighbors_are_answered() {
+    let (mut app, _) = with_dune().await;
+    damage(
+        &app,
+        "CREATE TRIGGER damage AFTER INSERT ON inbound_events WHEN NEW.body = 'broken'
+         BEGIN UPDATE inbound_events SET media = '{}' WHERE id = NEW.id; END",
+    )
+    .await;
+    app.model_plays([says("One."), says("Three.")]);
+    let answers = app.sms_during_restart(&["what is one?", "broken", "what is three?"]).await;
+    assert_eq!(answers, format!("One.\n{WENT_WRONG}\nThree."));
+}
+
+#[tokio::test]
+async fn unreadable_result_of_the_past_is_left_out_of_later_turns() {
+    let (app, dune) = with_dune().await;
+    app.model_plays([finds("dune"), says("Yes, you have it.")]);
+    assert_eq!(app.sms("do we have dune?").await, "Yes, you have it.");
+    damage(&app, "UPDATE tool_calls SET response = '{}'").await;
+
+    answers_the_next_text(&app).await;
+    app.model_plays(removes_movie("dune", dune));
+    assert_eq!(app.sms("delete dune").await, QUESTION);
+    app.sms("no").await;
+}
+
+#[tokio::test]
+async fn unreadable_request_of_one_user_fails_no_tool_of_another() {
+    let app = TestApp::start_without_model().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.radarr().catalog(movie("Dune").year(2021));
+    assert_eq!(app.sms_from(BOB, "add dune").await, "Added Dune (2021).");
+    damage(&app, "UPDATE requests SET seasons = '{}'").await;
+    assert_eq!(app.sms("have dune?").await, "In the library: Dune (2021), not on disk yet.");
+}
+
+#[tokio::test]
+async fn unreadable_report_holds_up_no_other_notification() {
+    let app = TestApp::start().await;
+    for (title, tmdb) in [("Dune", 1), ("Heat", 2)] {
+        app.radarr().add(movie(title).year(2000).tmdb(tmdb));
+        app.awaits_movie(ANN, tmdb).await;
+    }
+    app.later(0).await;
+    damage(
+        &app,
+        "CREATE TRIGGER damage AFTER INSERT ON arr_events WHEN instr(NEW.event, 'Dune') > 0
+         BEGIN UPDATE arr_events SET event = '{}' WHERE id = NEW.id; END",
+    )
+    .await;
+    for title in ["Dune", "Heat"] {
+        app.radarr().imports(title);
+        app.hears("radarr", &app.radarr().import_report(title)).await;
+    }
+    app.later(1).await;
+    assert_eq!(app.heard_by(ANN), ["Heat (2000) is ready to watch."]);
+}
