@@ -101,6 +101,8 @@ impl Engine {
                     Asked::NoAnswer => return Ok(Told::NoAnswer),
                     Asked::Unclear => return Ok(Told::Unclear),
                 };
+                // The clock may have been set while Sonarr was asked.
+                let now = self.now();
                 let work = move |conn: &mut _| Telling { conn, settings: &settings, now }.of_show(&news);
                 Ok(self.0.parts.db.write(work).await?)
             }

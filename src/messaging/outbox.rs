@@ -225,7 +225,11 @@ impl Relay {
                 tracing::info!(outbox = %id, "a text from before the start had been sent");
                 self.record(id, sought.due.attempt, Ok(listed)).await
             }
-            Ok(Ok(None)) => self.parts.db.write(move |conn| lookups::allow_sending(conn, id, now)).await,
+            Ok(Ok(None)) => {
+                // The clock may have been set while the list was read.
+                let now = self.parts.clock.now();
+                self.parts.db.write(move |conn| lookups::allow_sending(conn, id, now)).await
+            }
             Ok(Err(ListError::Db(error))) => Err(error),
             Ok(Err(ListError::Look(error))) => {
                 tracing::warn!(outbox = %id, %error, "failed to look up a text from before the start");

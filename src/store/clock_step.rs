@@ -11,7 +11,7 @@ use super::memory::learning::PENDING as TO_INDEX;
 use super::outbox::OPEN;
 use super::pending::{self, Closing};
 use super::schema::{
-    additions, agent_responses, approvals, arr_events, inbound_events, instance, offsets, outbox,
+    additions, agent_responses, approvals, arr_events, inbound_events, instance, offsets, outbox, pauses,
     pending_actions, requests, sessions, sign_in_links, tool_call_items, tool_calls, turns, users,
 };
 use super::{Conn, ledger};
@@ -140,6 +140,11 @@ pub fn end_what_must_not_last(conn: &mut Conn, step: SignedDuration, now: Timest
     // Nobody can tell how long it has been kept.
     diesel::update(users::table.filter(users::first_request_at.gt(ms(now))))
         .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
+        .execute(conn)?;
+    // Else every text would count as sent before the end of the pause.
+    let ahead = pauses::begun_at.gt(ms(now)).or(pauses::ended_at.gt(ms(now)));
+    diesel::update(pauses::table.filter(ahead))
+        .set((pauses::begun_at.eq(pauses::begun_at + by), pauses::ended_at.eq(pauses::ended_at + by)))
         .execute(conn)?;
     // Texts of since then are dated before the cursor of the carrier's list.
     diesel::update(offsets::table).set(offsets::cursor_at.eq(offsets::cursor_at + by)).execute(conn)?;

@@ -3,6 +3,7 @@
 use dialarr::arr::fake::item::movie;
 use jiff::SignedDuration;
 
+use crate::harness::ANN;
 use crate::harness::model::{adds_movie, removes_movie, says};
 use crate::harness::world::World;
 
@@ -151,5 +152,19 @@ async fn missed_text_is_fetched_soon_after_the_clock_is_set_back() {
         world.misses("me, too").await;
         world.passes(400).await;
         assert_eq!(world.said(), ["Found you.", "And you."], "{step}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn text_after_a_pause_is_answered_when_the_clock_is_set_back() {
+    for step in [-HOUR * 2, -DAY] {
+        let world = World::start().await;
+        world.knows_an_admin(ANN).await;
+        world.sms("pause").await;
+        world.sms("resume").await;
+        world.sets_clock(step).await;
+        world.model_plays([says("Hello.")]);
+        world.sms("hi").await;
+        assert_eq!(world.said().last().unwrap(), "Hello.", "{step}");
     }
 }

@@ -242,15 +242,12 @@ impl Plan {
         // The addition is tried again within minutes, and what was imported is read within five.
         at += rng.within(100_000, 1_200_000);
         self.acts.push((at, Act::Imports("Brazil")));
-        if rng.percent(30) {
+        let after = at + rng.within(1_000, 4_000_000);
+        let last = rng.one_of(&["quiet off", "quiet 21-8", "notify off", "forget all", "forget all"]);
+        self.acts.push((after, text(last)));
+        // What a request to the admins was about is erased with all else.
+        if last != "forget all" && rng.percent(30) {
             self.acts.push((at + rng.within(0, 250_000), text("delete Alien")));
-        }
-        at += rng.within(1_000, 4_000_000);
-        match rng.below(5) {
-            0 => self.acts.push((at, text("quiet off"))),
-            1 => self.acts.push((at, text("quiet 21-8"))),
-            2 => self.acts.push((at, text("notify off"))),
-            _ => self.acts.push((at, text("forget all"))),
         }
     }
 

@@ -153,6 +153,10 @@ impl Stage {
         }
         // Late effects and lost answers are still under way.
         pass(Duration::from_secs(60)).await;
+        if self.world.peers.radarr.additions().contains(&BRAZIL) {
+            // Its import is read within five minutes.
+            pass(Duration::from_secs(6 * 60)).await;
+        }
         // What waits for the morning is released.
         people::text(&self.world, FAY, "quiet off", Way::Straight);
         let deadline = tokio::time::Instant::now() + REST_WITHIN;
