@@ -290,6 +290,8 @@ impl Telling<'_> {
             }
         }
         let Some(first) = ids.first() else { return Ok(Hearing::NotTold) };
+        // A test user reads it in the console and shares no memory with real ones.
+        let hearing = if person.test { Hearing::NotTold } else { Hearing::Told };
         let way = WayBack::to_user(self.conn, &person, self.settings.number.as_ref())?;
         let key = notices::key(topic, *first);
         let told = (ids.as_slice(), news.phrase.as_str());
@@ -298,10 +300,10 @@ impl Telling<'_> {
             let text = way.notice(&key, &words::together(topic, &held.phrases));
             let segments = u32::try_from(Segments::of(&text.body).count).unwrap_or(u32::MAX);
             notices::say_more(self.conn, held.id, (&text.body, segments), told, self.now)?;
-            return Ok(Hearing::Told);
+            return Ok(hearing);
         }
         let at = leaves_at(self.conn, user, self.settings, self.now)?;
         notices::queue(self.conn, &way.notice(&key, &news.sentence), at, told, self.now)?;
-        Ok(if person.test { Hearing::NotTold } else { Hearing::Told })
+        Ok(hearing)
     }
 }

@@ -3,6 +3,7 @@
 use dialarr::arr::fake::item::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::conversation::quiet::Quiet;
+use diesel::connection::SimpleConnection;
 use http::{Method, Request};
 use serde_json::json;
 
@@ -505,4 +506,26 @@ async fn old_reports_and_notices_are_forgotten() {
     app.pass(31 * 24 * HOUR);
     app.time_brings().await;
     assert_eq!(app.reports_stored().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn merged_news_put_no_test_user_into_a_memory_group() {
+    let app = Setup::default().with(|settings| settings.quiet = Quiet::new(21, 7)).start().await;
+    app.knows(BOB, Has::AddRight).await;
+    let mark = "UPDATE users SET test = 1 WHERE phone = '+15550100003'";
+    app.app().db.write(move |conn| conn.batch_execute(mark)).await.unwrap();
+    for (title, tmdb) in [("Dune", DUNE), ("Heat", DUNE + 1)] {
+        app.radarr().add(movie(title).year(2000).tmdb(tmdb));
+        app.awaits_movie(ANN, tmdb).await;
+        app.awaits_movie(BOB, tmdb).await;
+    }
+    app.later(0).await;
+    for title in ["Dune", "Heat"] {
+        app.radarr().imports(title);
+        app.hears("radarr", &app.radarr().import_report(title)).await;
+        app.later(1).await;
+    }
+    assert_eq!(app.count("memory_groups").await, 0);
+    app.later(10 * HOUR).await;
+    assert_eq!(app.heard_by(ANN), ["Dune (2000) and Heat (2000) are ready to watch."]);
 }
