@@ -599,7 +599,7 @@ async fn old_reports_and_notices_are_forgotten() {
 }
 
 #[tokio::test]
-async fn test_user_joins_no_memory_group_when_news_are_merged() {
+async fn merged_news_put_no_test_user_into_a_memory_group() {
     let app = Setup::default().with(|settings| settings.quiet = Quiet::new(21, 7)).start().await;
     app.knows(BOB, Has::AddRight).await;
     let mark = "UPDATE users SET test = 1 WHERE phone = '+15550100003'";
