@@ -101,6 +101,9 @@ pub struct MediaFile {
     pub quality: String,
 }
 
+/// The number of the season that holds the specials of a show.
+pub const SPECIALS: u32 = 0;
+
 /// A show as Sonarr holds it or finds it in its catalogue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {

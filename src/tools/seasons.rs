@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::answers::{clean_title, named, plain, refusal, sentence_list};
 use super::arguments::BadArgument;
+pub use crate::arr::SPECIALS;
 use crate::arr::{Series, WantedEpisodes};
 use crate::conversation::transcript::CallFailure;
 
 /// More seasons are not taken at once before the user has said which.
 pub const MAX_SEASONS_UNASKED: usize = 3;
-pub const SPECIALS: u32 = 0;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -37,6 +37,10 @@ pub fn choose(
     said: &[String],
 ) -> Result<WantedEpisodes, CallFailure> {
     let numbers: Vec<u32> = series.seasons.iter().map(|season| season.number).collect();
+    if numbers.is_empty() && names_a_regular_season(wanted) {
+        // Nothing of it is listed yet: the first season, the latest and all of them are what is to come.
+        return Ok(WantedEpisodes::Seasons(vec![(SPECIALS, false)]));
+    }
     let wanted = match wanted {
         None if numbers.len() > MAX_SEASONS_UNASKED => return Err(which_seasons(series)),
         None | Some(Seasons::Named(NamedSeasons::All)) => numbers.clone(),
@@ -51,6 +55,17 @@ pub fn choose(
     }
     let flags = [SPECIALS].into_iter().chain(numbers).map(|number| (number, wanted.contains(&number)));
     Ok(WantedEpisodes::Seasons(flags.collect()))
+}
+
+fn names_a_regular_season(wanted: Option<&Seasons>) -> bool {
+    match wanted {
+        Some(Seasons::Named(NamedSeasons::Future)) => false,
+        Some(Seasons::Numbers(listed)) => listed.iter().any(|number| *number != SPECIALS),
+        Some(Seasons::Named(
+            NamedSeasons::All | NamedSeasons::First | NamedSeasons::Latest | NamedSeasons::Pilot,
+        ))
+        | None => true,
+    }
 }
 
 /// The seasons that were named by number, each of which the show has; the specials are there always.

@@ -221,36 +221,45 @@ fn flags(series: &Series) -> Vec<(u32, bool)> {
 /// What is said of the seasons is what was read back, as far as Sonarr tells it so early.
 fn added(instance: &Instance<Sonarr>, series: &Series, wanted: &WantedEpisodes) -> Ran {
     let mut for_model = told(series, "added");
-    let mut partly = None;
-    let part = match wanted {
-        WantedEpisodes::Seasons(asked) => {
-            let specials = asked.iter().filter(|(number, _)| *number == SPECIALS).copied();
-            let numbered = flags(series);
-            let whole = numbered.iter().all(|(_, wanted)| *wanted);
-            let wanted: Vec<u32> =
-                specials.chain(numbered).filter(|(_, wanted)| *wanted).map(|(number, _)| number).collect();
-            for_model["seasons_wanted"] = json!(wanted);
-            if whole || wanted.is_empty() {
-                String::new()
-            } else {
-                let part = format!(", {}", season_list(&wanted));
-                partly = Some(wanted);
-                part
-            }
-        }
-        WantedEpisodes::Future => {
-            for_model["wanted"] = json!("future episodes");
-            ", only what is still to come".to_owned()
-        }
-        WantedEpisodes::Pilot => {
-            for_model["wanted"] = json!("first episode");
-            ", only the first episode".to_owned()
-        }
-    };
-    let for_user = format!("Added {}{part}.", named(&series.title, series.year));
+    let (part, partly) = extent(series, wanted, &mut for_model);
+    let for_user = format!("Added {}{part}", named(&series.title, series.year));
     let result = CallResult { for_model, for_user, shown: shown(instance, series) };
     let asked = Wanted { seasons: partly, ..wanted_series(instance, series) };
     remembered(Ran::with(result, Deed::Count(counted(wanted))), asked, series)
+}
+
+/// The end of the sentence about an addition, and the wanted seasons where they are not all.
+fn extent(series: &Series, wanted: &WantedEpisodes, for_model: &mut Value) -> (String, Option<Vec<u32>>) {
+    let asked = match wanted {
+        WantedEpisodes::Seasons(asked) => asked,
+        WantedEpisodes::Future => {
+            for_model["wanted"] = json!("future episodes");
+            return (", only what is still to come.".to_owned(), None);
+        }
+        WantedEpisodes::Pilot => {
+            for_model["wanted"] = json!("first episode");
+            return (", only the first episode.".to_owned(), None);
+        }
+    };
+    if waits_for_seasons(series, asked) {
+        for_model["wanted"] = json!("all that comes; nothing is out yet");
+        return (". Nothing of it is out yet; new episodes will be fetched as they air.".to_owned(), None);
+    }
+    let specials = asked.iter().filter(|(number, _)| *number == SPECIALS).copied();
+    let numbered = flags(series);
+    let whole = !numbered.is_empty() && numbered.iter().all(|(_, wanted)| *wanted);
+    let wanted: Vec<u32> =
+        specials.chain(numbered).filter(|(_, wanted)| *wanted).map(|(number, _)| number).collect();
+    for_model["seasons_wanted"] = json!(wanted);
+    if whole || wanted.is_empty() {
+        return (".".to_owned(), None);
+    }
+    (format!(", {}.", season_list(&wanted)), Some(wanted))
+}
+
+/// Whether a show has no regular season yet, so that all that comes of it is fetched.
+fn waits_for_seasons(series: &Series, asked: &[(u32, bool)]) -> bool {
+    series.seasons.is_empty() && asked.iter().all(|(_, wanted)| !wanted)
 }
 
 /// Who asks for a show is remembered, and told when what they want of it is ready.
@@ -315,7 +324,8 @@ fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world:
 /// Of what is wanted and not on disk, the seasons that nobody looks for; all of the show where none is named.
 fn not_looked_for(series: &Series, wanted: &Wanted) -> Option<Vec<u32>> {
     let Some(numbers) = still_open(series, wanted)?.seasons else {
-        return (!series.monitored).then(Vec::new);
+        let is_looked_for = series.monitored && (!series.seasons.is_empty() || series.new_seasons);
+        return (!is_looked_for).then(Vec::new);
     };
     let is_looked_for = |number: &u32| {
         series.monitored && series.seasons.iter().any(|season| season.number == *number && season.monitored)
@@ -327,7 +337,9 @@ fn not_looked_for(series: &Series, wanted: &Wanted) -> Option<Vec<u32>> {
 fn already_there(instance: &Instance<Sonarr>, series: &Series) -> CallResult {
     let name = named(&series.title, series.year);
     let Series { episodes_on_disk, episodes, .. } = series;
-    let for_user = if episodes_on_disk >= episodes {
+    let for_user = if *episodes == 0 {
+        format!("{name} is already in the library, but no episode of it is listed yet.")
+    } else if episodes_on_disk >= episodes {
         format!("You already have {name}.")
     } else if series.monitored {
         format!(
@@ -337,7 +349,8 @@ fn already_there(instance: &Instance<Sonarr>, series: &Series) -> CallResult {
         format!("You already have {name}: {episodes_on_disk} of {episodes} episodes.")
     };
     let mut for_model = told(series, "already_exists");
-    if series.episodes_on_disk < series.episodes || series.seasons.iter().any(|season| !season.monitored) {
+    let lacks_some = series.episodes_on_disk < series.episodes || series.episodes == 0;
+    if lacks_some || series.seasons.iter().any(|season| !season.monitored) {
         for_model["id"] = json!(series.id);
         for_model["hint"] = json!("get_more gets more of it");
     }

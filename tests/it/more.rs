@@ -436,3 +436,18 @@ async fn who_gets_more_hears_when_it_is_ready() {
         [format!("{ANN} sonarr series 403294 season 2"), format!("{ANN} radarr movie 949")]
     );
 }
+
+#[tokio::test]
+async fn more_of_a_show_without_regular_seasons_means_new_seasons() {
+    for seasons in [json!(["all"]), json!(["latest"]), json!([1])] {
+        let app = TestApp::start().await;
+        let mut show = series("The Testaments").year(2027).seasons(0);
+        show.details.new_seasons = false;
+        let id = app.sonarr().add(show);
+        assert_eq!(
+            app.asks("get the testaments", &get(id, &seasons)).await,
+            "New episodes of The Testaments (2027) will be fetched as they air."
+        );
+        assert!(app.sonarr().item(id).unwrap().details.new_seasons, "{seasons}");
+    }
+}
