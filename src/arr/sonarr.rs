@@ -264,6 +264,13 @@ mod tests {
                 Season { number: 1, monitored: false, episodes_on_disk: 9, episodes: 9, size_bytes: 3 },
                 Season { number: 2, monitored: true, episodes_on_disk: 4, episodes: 10, size_bytes: 3 },
             ],
+            specials: Some(Season {
+                number: 0,
+                monitored: false,
+                episodes_on_disk: 2,
+                episodes: 30,
+                size_bytes: 3,
+            }),
             episodes_on_disk: 13,
             episodes: 19,
             size_bytes: 41_000_000_000,

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::times::{day, instant};
-use super::{Availability, ReleaseStatus};
+use super::{Availability, ReleaseStatus, SPECIALS};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -209,8 +209,8 @@ impl From<Season> for super::Season {
 
 impl From<Series> for super::Series {
     fn from(wire: Series) -> Self {
-        let seasons: Vec<super::Season> =
-            wire.seasons.unwrap_or_default().into_iter().map(Into::into).filter(is_regular).collect();
+        let all = wire.seasons.unwrap_or_default().into_iter().map(super::Season::from);
+        let (seasons, specials): (Vec<_>, Vec<_>) = all.partition(|season| season.number != SPECIALS);
         Self {
             id: wire.id.filter(|&id| id > 0),
             tvdb: wire.tvdb_id.unwrap_or_default(),
@@ -224,6 +224,7 @@ impl From<Series> for super::Series {
             episodes_on_disk: total(seasons.iter().map(|season| season.episodes_on_disk)),
             episodes: total(seasons.iter().map(|season| season.episodes)),
             seasons,
+            specials: specials.into_iter().next(),
             size_bytes: bytes(wire.statistics.and_then(|statistics| statistics.size_on_disk)),
             path: wire.path.unwrap_or_default(),
             profile: wire.quality_profile_id.unwrap_or_default(),
@@ -234,10 +235,6 @@ impl From<Series> for super::Series {
             added: instant(wire.added.as_deref()),
         }
     }
-}
-
-fn is_regular(season: &super::Season) -> bool {
-    season.number > 0
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -65,7 +65,7 @@ pub enum Who {
 }
 
 impl Wanted {
-    /// `Dune (2021)`, `Severance (2022), seasons 1 and 2`, `that title`.
+    /// `Dune (2021)`, `Severance (2022), seasons 1 and 2`, `Dark (2017), the specials`, `that title`.
     pub fn name(&self) -> String {
         if self.title.is_empty() {
             return "that title".to_owned();
@@ -73,12 +73,13 @@ impl Wanted {
         let name = format_title(&self.title, self.year);
         match self.seasons.as_deref() {
             None | Some([]) => name,
-            Some([season]) => format!("{name}, season {season}"),
-            Some([first @ .., last]) => {
-                let first: Vec<String> = first.iter().map(u32::to_string).collect();
-                format!("{name}, seasons {} and {last}", first.join(", "))
-            }
+            Some(seasons) => format!("{name}, {}", season_list(seasons)),
         }
+    }
+
+    /// `is`, or `are` for several seasons and for the specials.
+    pub fn verb(&self) -> &'static str {
+        self.seasons.as_deref().map_or("is", is_or_are)
     }
 
     /// As people know it: `Radarr`, `Sonarr 4K`.
@@ -88,6 +89,25 @@ impl Wanted {
             MediaKind::Series => "Sonarr",
         };
         if self.instance.ends_with("-4k") { format!("{app} 4K") } else { app.to_owned() }
+    }
+}
+
+/// `season 2`, `seasons 1 and 2`, `the specials`, `season 4 and the specials`.
+pub fn season_list(seasons: &[u32]) -> String {
+    let numbers: Vec<String> = seasons.iter().filter(|number| **number > 0).map(u32::to_string).collect();
+    let numbered = match numbers.as_slice() {
+        [] => return "the specials".to_owned(),
+        [one] => format!("season {one}"),
+        [first @ .., last] => format!("seasons {} and {last}", first.join(", ")),
+    };
+    if seasons.contains(&0) { format!("{numbered} and the specials") } else { numbered }
+}
+
+fn is_or_are(seasons: &[u32]) -> &'static str {
+    match seasons {
+        [] => "is",
+        [season] if *season > 0 => "is",
+        [..] => "are",
     }
 }
 
@@ -104,22 +124,21 @@ pub fn next_try(asked_at: Timestamp, tries: u32, now: Timestamp) -> Option<Times
 }
 
 pub fn added(wanted: &Wanted) -> String {
-    format!("{} is added now.", wanted.name())
+    format!("{} {} added now.", wanted.name(), wanted.verb())
 }
 
 pub fn was_there(wanted: &Wanted) -> String {
-    format!("{} is in the library now.", wanted.name())
+    format!("{} {} in the library now.", wanted.name(), wanted.verb())
 }
 
 /// The same, where the library holds it without looking for what is wanted: the end of a result, if it says so.
 pub fn there_in_vain(wanted: &Wanted, result: &CallResult) -> Option<String> {
     let seasons = result.for_model.get(NOT_LOOKED_FOR)?.as_array()?;
-    let numbers: Vec<String> =
-        seasons.iter().filter_map(|season| season.as_u64().map(|n| n.to_string())).collect();
+    let numbers: Vec<u32> =
+        seasons.iter().filter_map(|season| u32::try_from(season.as_u64()?).ok()).collect();
     let part = match numbers.as_slice() {
         [] => "it is".to_owned(),
-        [one] => format!("season {one} is"),
-        [first @ .., last] => format!("seasons {} and {last} are", first.join(", ")),
+        seasons => format!("{} {}", season_list(seasons), is_or_are(seasons)),
     };
     let name = Wanted { seasons: None, ..wanted.clone() }.name();
     Some(format!("{name} is in the library, but {part} not being looked for. Ask me to get it."))
@@ -127,7 +146,7 @@ pub fn there_in_vain(wanted: &Wanted, result: &CallResult) -> Option<String> {
 
 /// For who has followed what is all there by now.
 pub fn ready(wanted: &Wanted) -> String {
-    format!("{} is ready to watch.", wanted.name())
+    format!("{} {} ready to watch.", wanted.name(), wanted.verb())
 }
 
 pub fn refused(wanted: &Wanted, why: Option<&str>) -> String {
@@ -213,6 +232,13 @@ mod tests {
         assert_eq!(name("Severance (2022)", Some(&[2])), "Severance (2022), season 2");
         assert_eq!(name("Severance", Some(&[1, 2, 4])), "Severance (2022), seasons 1, 2 and 4");
         assert_eq!(name("", Some(&[1])), "that title");
+        assert_eq!(name("Severance", Some(&[0])), "Severance (2022), the specials");
+    }
+
+    #[test]
+    fn seasons_are_listed_with_the_specials_last() {
+        let listed = [&[2][..], &[1, 2, 3], &[0, 4], &[0]].map(season_list);
+        assert_eq!(listed, ["season 2", "seasons 1, 2 and 3", "season 4 and the specials", "the specials"]);
     }
 
     #[test]
@@ -243,6 +269,19 @@ mod tests {
     }
 
     #[test]
+    fn several_seasons_and_specials_are_plural() {
+        let told = [None, Some(&[2][..]), Some(&[1, 2]), Some(&[0])]
+            .map(|seasons| added(&wanted("Severance", seasons)));
+        let expected = [
+            "Severance (2022) is added now.",
+            "Severance (2022), season 2 is added now.",
+            "Severance (2022), seasons 1 and 2 are added now.",
+            "Severance (2022), the specials are added now.",
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
     fn what_is_there_without_being_looked_for_is_told_as_that() {
         let result = |seasons: &[u32]| CallResult {
             for_model: serde_json::json!({ NOT_LOOKED_FOR: seasons }),
@@ -257,6 +296,10 @@ mod tests {
         assert_eq!(
             told(&[]),
             "Severance (2022) is in the library, but it is not being looked for. Ask me to get it."
+        );
+        assert_eq!(
+            told(&[0]),
+            "Severance (2022) is in the library, but the specials are not being looked for. Ask me to get it."
         );
     }
 

@@ -86,7 +86,7 @@ impl ShowNews {
             // A season of one episode has just begun, unless nothing more comes.
             seasons.contains(&season.number) && all_there && (season.episodes > 1 || series.ended)
         };
-        self.complete = series.seasons.iter().filter(is_complete).map(|season| season.number).collect();
+        self.complete = series.all_seasons().filter(is_complete).map(|season| season.number).collect();
         self.is_over = series.ended && series.episodes_on_disk >= series.episodes;
     }
 }

@@ -100,7 +100,7 @@ impl<'a> SeasonFiles<'a> {
         let outcome = self.unwant_and_delete(&files).await;
         if let Err(ToolError::TellModel(_)) = &outcome {
             // It was kept, so it is looked for as before.
-            let season = show.seasons.iter().any(|season| season.number == self.number && season.monitored);
+            let season = show.season(self.number).is_some_and(|season| season.monitored);
             let single: Vec<i64> = wanted(&episodes);
             self.want_again(season, &single).await?;
         }

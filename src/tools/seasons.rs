@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answers::{clean_title, named, plain, refusal, sentence_list};
+use super::answers::{clean_title, named, plain, refusal};
 use super::arguments::BadArgument;
 pub use crate::arr::SPECIALS;
 use crate::arr::{Series, WantedEpisodes};
+pub use crate::conversation::requests::season_list;
 use crate::conversation::transcript::CallFailure;
 
 /// More seasons are not taken at once before the user has said which.
@@ -68,11 +69,15 @@ fn names_a_regular_season(wanted: Option<&Seasons>) -> bool {
     }
 }
 
-/// The seasons that were named by number, each of which the show has; the specials are there always.
+/// The seasons that were named by number, each of which the show has.
 pub fn existing(series: &Series, listed: &[u32]) -> Result<Vec<u32>, CallFailure> {
-    let has = |number: &u32| series.seasons.iter().any(|season| season.number == *number);
-    if listed.iter().all(|number| *number == SPECIALS || has(number)) {
+    let Some(lacking) = listed.iter().find(|number| series.season(**number).is_none()) else {
         return Ok(listed.to_vec());
+    };
+    if *lacking == SPECIALS {
+        let name = named(&series.title, series.year);
+        let for_model = json!({ "title": clean_title(&series.title), "season": SPECIALS });
+        return Err(refusal("no_such_season", for_model, Some(format!("{name} has no specials."))));
     }
     let numbers = || series.seasons.iter().map(|season| season.number);
     let (first, last) = (numbers().min().unwrap_or_default(), numbers().max().unwrap_or_default());
@@ -112,22 +117,6 @@ pub fn which_seasons(series: &Series) -> CallFailure {
     )
 }
 
-/// `season 2`, `seasons 1 and 2`, `the specials`.
-pub fn season_list(seasons: &[u32]) -> String {
-    let numbers: Vec<String> =
-        seasons.iter().filter(|number| **number != SPECIALS).map(u32::to_string).collect();
-    let numbered = match numbers.as_slice() {
-        [] => None,
-        [one] => Some(format!("season {one}")),
-        several => Some(format!("seasons {}", sentence_list(several))),
-    };
-    match (numbered, seasons.contains(&SPECIALS)) {
-        (Some(numbered), true) => format!("{numbered} and the specials"),
-        (Some(numbered), false) => numbered,
-        (None, _) => "the specials".to_owned(),
-    }
-}
-
 /// `S02E03`.
 pub fn episode_code((season, number): (u32, u32)) -> String {
     format!("S{season:02}E{number:02}")
@@ -157,12 +146,6 @@ mod tests {
         assert_eq!(episode_code((2, 13)), "S02E13");
     }
 
-    #[test]
-    fn seasons_are_listed_with_the_specials_last() {
-        let told = [&[2][..], &[1, 2, 3], &[0, 4], &[0]].map(season_list);
-        assert_eq!(told, ["season 2", "seasons 1, 2 and 3", "season 4 and the specials", "the specials"]);
-    }
-
     fn the_hundred() -> Series {
         Series {
             id: None,
@@ -174,6 +157,7 @@ mod tests {
             ended: true,
             series_type: "standard".to_owned(),
             seasons: Vec::new(),
+            specials: None,
             episodes_on_disk: 0,
             episodes: 100,
             size_bytes: 0,

@@ -201,7 +201,9 @@ async fn settle(instance: &Instance<Sonarr>, args: &Args) -> Settled {
                 Some(Seasons::Named(NamedSeasons::Pilot)) => WantedEpisodes::Pilot,
                 Some(Seasons::Named(NamedSeasons::All | NamedSeasons::First | NamedSeasons::Latest))
                 | Some(Seasons::Numbers(_))
-                | None => WantedEpisodes::Seasons(flags(&held)),
+                | None => WantedEpisodes::Seasons(
+                    held.all_seasons().map(|season| (season.number, season.monitored)).collect(),
+                ),
             };
             Settled::Done(added(instance, &held, &wanted))
         }
@@ -327,9 +329,8 @@ fn not_looked_for(series: &Series, wanted: &Wanted) -> Option<Vec<u32>> {
         let is_looked_for = series.monitored && (!series.seasons.is_empty() || series.new_seasons);
         return (!is_looked_for).then(Vec::new);
     };
-    let is_looked_for = |number: &u32| {
-        series.monitored && series.seasons.iter().any(|season| season.number == *number && season.monitored)
-    };
+    let is_looked_for =
+        |number: &u32| series.monitored && series.season(*number).is_some_and(|season| season.monitored);
     let left: Vec<u32> = numbers.into_iter().filter(|number| !is_looked_for(number)).collect();
     (!left.is_empty()).then_some(left)
 }

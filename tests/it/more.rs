@@ -451,3 +451,20 @@ async fn more_of_a_show_without_regular_seasons_means_new_seasons() {
         assert!(app.sonarr().item(id).unwrap().details.new_seasons, "{seasons}");
     }
 }
+
+#[tokio::test]
+async fn specials_are_monitored_and_unmonitored_with_their_season() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(series("The Bear").year(2022).seasons(1).episodes(1).specials(2));
+    let specials = || app.sonarr().item(bear).unwrap().details.specials_monitored;
+    assert_eq!(
+        app.asks("get the specials of the bear", &get(bear, &json!([0]))).await,
+        "Looking for the specials of The Bear (2022) now."
+    );
+    assert_eq!((specials(), app.wanted(bear)), (true, vec![(1, 1), (0, 1), (0, 2)]));
+    assert_eq!(
+        app.asks("no specials", &change(bear, json!({ "monitored": false, "seasons": ["0"] }))).await,
+        "The Bear (2022): the specials are not looked for."
+    );
+    assert_eq!((specials(), app.wanted(bear)), (false, vec![(1, 1)]));
+}

@@ -111,6 +111,22 @@ async fn single_episodes_are_told_together_and_not_more_than_once_an_hour() {
 }
 
 #[tokio::test]
+async fn complete_specials_end_the_follow_of_the_specials() {
+    let app = Setup::default().start().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.sonarr().add(series("The Bear").year(2022).tvdb(THE_BEAR).seasons(1).episodes(2).specials(2));
+    app.awaits_season(BOB, THE_BEAR, 0).await;
+    app.later(0).await;
+    for title in ["The Bear S00E01", "The Bear S00E02"] {
+        app.sonarr().imports(title);
+        app.hears("sonarr", &app.sonarr().import_report(title)).await;
+    }
+    app.later(61).await;
+    assert_eq!(app.heard_by(BOB), ["The Bear specials are ready to watch."]);
+    assert_eq!(app.follows().await, Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn several_episodes_of_an_unfinished_season_are_counted() {
     let app = app_with_bob_waiting().await;
     for title in ["The Bear S02E01", "The Bear S02E02"] {

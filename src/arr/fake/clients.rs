@@ -113,6 +113,7 @@ async fn a_show_reads_as_it_was_put_there() {
         ended: false,
         series_type: "standard".to_owned(),
         seasons: vec![season(1, 10, 10, 22_777_777_777), season(2, 8, 9, 18_222_222_222)],
+        specials: Some(Season { monitored: false, ..season(0, 0, 2, 0) }),
         episodes_on_disk: 18,
         episodes: 19,
         size_bytes: 41_000_000_000,

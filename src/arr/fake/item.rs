@@ -291,6 +291,16 @@ impl FakeSeries {
         self
     }
 
+    /// Gives the show this many special episodes, on disk if the show has a size. Call it after how many regular episodes
+    /// there are.
+    pub fn specials(mut self, count: u32) -> Self {
+        let (monitored, on_disk) = (self.details.specials_monitored, self.size_bytes > 0);
+        let special =
+            |number| ShowEpisode { season: 0, number, monitored, on_disk, airs: None, last_search: None };
+        self.told_apart().extend((1..=count).map(special));
+        self
+    }
+
     /// Neither the season nor its episodes are wanted. Like all that is about single episodes, say it after how many there
     /// are and what is on disk.
     pub fn unmonitored_season(mut self, number: u32) -> Self {
@@ -333,7 +343,7 @@ impl FakeSeries {
         episodes.filter(such).map(|episode| (episode.season, episode.number)).collect()
     }
 
-    /// Without the specials.
+    /// Without the specials, unless the show was given any.
     pub(super) fn all_episodes(&self) -> Vec<ShowEpisode> {
         if !self.details.episodes.is_empty() {
             return self.details.episodes.clone();

@@ -114,11 +114,16 @@ pub(super) fn owned(world: &World<Show>, item: &FakeSeries) -> Value {
         |one: &ShowEpisode| one.on_disk || (one.monitored && one.airs.is_some_and(|at| at <= now));
     let on_disk = count(&|one| one.on_disk);
     let wanted = count(&is_counted);
-    let mut existing = SPECIALS;
+    let of_specials = |such: &dyn Fn(&ShowEpisode) -> bool| count(&|one| one.season == 0 && such(one));
+    let specials = match of_specials(&|_| true) {
+        0 => SPECIALS,
+        listed => listed,
+    };
+    let mut existing = specials;
     let mut seasons = vec![json!({
         "seasonNumber": 0,
         "monitored": item.details.specials_monitored,
-        "statistics": statistics([0, 0, SPECIALS], 0),
+        "statistics": statistics([of_specials(&|one| one.on_disk), of_specials(&is_counted), specials], 0),
     })];
     for season in &item.details.seasons {
         let files = count(&|one| one.season == season.number && one.on_disk);

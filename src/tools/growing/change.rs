@@ -337,7 +337,7 @@ fn quality_told(profile: &Profile) -> String {
 
 fn part_told(part: &Part, how: &str) -> String {
     let one = match part {
-        Part::Seasons(numbers) => numbers.len() == 1,
+        Part::Seasons(numbers) => matches!(numbers.as_slice(), [season] if *season > 0),
         Part::Episodes(codes) => codes.len() == 1,
         Part::Future => true,
     };
