@@ -294,6 +294,11 @@ impl<D: Clone> Fake<D> {
         self.gate.fail_write(Fault::Status(status));
     }
 
+    /// Answers every request that changes something below this path with this status, and does nothing.
+    pub fn fail_writes_to(&self, path: &'static str, status: u16) {
+        self.gate.fail_writes_to(path, status);
+    }
+
     /// Never answers the next request that changes something, and does nothing.
     pub fn hang_next_write(&self) {
         self.gate.fail_write(Fault::Hang);
