@@ -141,6 +141,8 @@ pub struct Imported {
 pub struct Profile {
     pub id: i64,
     pub name: String,
+    /// Whether it allows a quality of 2160 lines, whatever its name is.
+    pub four_k: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -88,7 +88,13 @@ impl From<MediaFile> for super::MediaFile {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Quality {
-    quality: Option<Profile>,
+    quality: Option<QualityName>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct QualityName {
+    name: Option<String>,
 }
 
 impl Quality {
@@ -313,11 +319,41 @@ pub(super) struct HistoryRow {
 pub(super) struct Profile {
     id: Option<i64>,
     name: Option<String>,
+    items: Option<Vec<ProfileItem>>,
+}
+
+/// A quality of a profile, or a group of them that is allowed as one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ProfileItem {
+    allowed: Option<bool>,
+    quality: Option<Resolution>,
+    items: Option<Vec<ProfileItem>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Resolution {
+    resolution: Option<i64>,
+}
+
+/// Lines of a 4K picture.
+const FOUR_K: i64 = 2160;
+
+impl ProfileItem {
+    fn has_four_k(&self) -> bool {
+        let own = self.quality.as_ref().and_then(|quality| quality.resolution);
+        own >= Some(FOUR_K) || self.items.iter().flatten().any(Self::has_four_k)
+    }
 }
 
 impl From<Profile> for super::Profile {
     fn from(wire: Profile) -> Self {
-        Self { id: wire.id.unwrap_or_default(), name: wire.name.unwrap_or_default() }
+        // A profile that does not say what it allows may allow everything.
+        let four_k = wire
+            .items
+            .is_none_or(|items| items.iter().any(|item| item.allowed != Some(false) && item.has_four_k()));
+        Self { id: wire.id.unwrap_or_default(), name: wire.name.unwrap_or_default(), four_k }
     }
 }
 

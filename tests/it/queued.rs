@@ -302,3 +302,19 @@ async fn a_key_or_an_address_that_an_admin_sets_right_within_a_day_is_waited_for
     world.passes(10 * MINUTE).await;
     assert_eq!(world.heard_by(ANN)[1..], [PROMISE, ADDED]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn queued_addition_in_4k_needs_the_right() {
+    let world = World::start().await;
+    world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+    let adds = calls("add_movie", json!({ "tmdb": DUNE, "quality": "Ultra-HD" }));
+    let [searches, _] = adds_movie("dune", DUNE);
+    world.model_plays([searches, says("Dune (2021)?"), adds, says(PROMISE)]);
+    world.sms("search dune").await;
+    world.radarr().down(true);
+    world.sms("yes, in 4K").await;
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(last(&world), "I could not add Dune (2021). You can't add titles in 4K. Please ask an admin.");
+    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
+}

@@ -250,7 +250,11 @@ async fn settings_are_read() {
     let (films, _) = world();
     films.root_folder("/offline", None);
     let client = radarr(&films);
-    let profiles = [(4, "HD-1080p"), (5, "Ultra-HD")].map(|(id, name)| Profile { id, name: name.to_owned() });
+    let profiles = [(4, "HD-1080p", false), (5, "Ultra-HD", true)].map(|(id, name, four_k)| Profile {
+        id,
+        name: name.to_owned(),
+        four_k,
+    });
     assert_eq!(client.profiles().await.unwrap(), profiles);
     let folder = |path: &str, free_bytes| RootFolder { path: path.to_owned(), free_bytes };
     let expected = [folder("/movies", Some(1_200_000_000_000)), folder("/offline", None)];
