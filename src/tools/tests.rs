@@ -565,6 +565,17 @@ async fn what_comes_out_is_told_in_the_zone_of_the_user() {
 }
 
 #[tokio::test]
+async fn upcoming_covers_whole_local_days() {
+    // It is 19:00 in New York.
+    let house = House::furnished();
+    house.sonarr.calendar("The Bear S04E01", "2026-03-06T04:30:00Z".parse().unwrap());
+    house.sonarr.calendar("The Bear S04E02", "2026-03-06T13:00:00Z".parse().unwrap());
+    house.sonarr.calendar("The Bear S04E03", "2026-03-08T01:00:00Z".parse().unwrap());
+    house.sonarr.calendar("The Bear S04E04", "2026-03-08T06:00:00Z".parse().unwrap());
+    check(upcoming(&house.library, 1, &world()).await, "The Bear S04E02 today and The Bear S04E03 tomorrow.");
+}
+
+#[tokio::test]
 async fn what_arrived_is_told_newest_first() {
     let house = House::furnished();
     house.radarr.imported("Dune", "2026-03-05T12:00:00Z".parse().unwrap());
