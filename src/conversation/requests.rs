@@ -3,9 +3,10 @@
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 
 use super::title::format_title;
-use super::transcript::{CallResult, MediaKind};
+use super::transcript::{Arguments, CallResult, MediaKind};
 
 /// How a result says that nothing was added, and that it will be tried.
 pub const QUEUED: &str = "queued";
@@ -37,6 +38,56 @@ pub struct Wanted {
     pub year: u16,
     /// `None` for a movie and for all of a show.
     pub seasons: Option<Vec<u32>>,
+}
+
+/// A title request that could not be added at once, with the arguments of its call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueuedRequest {
+    pub wanted: Wanted,
+    pub arguments: Arguments,
+}
+
+impl QueuedRequest {
+    /// One request for what this and a later one of the same title want: the numbered seasons of both, and the later
+    /// value of every other argument. `None` where their seasons are named in different ways: whether "the latest" is
+    /// season 2 only the catalogue knows.
+    pub fn merged(&self, later: &Self) -> Option<Self> {
+        let all = json!("all");
+        let asks_for_all = |one: &Self| one.argument("seasons") == Some(&all);
+        let (seasons, argument) = match (&self.wanted.seasons, &later.wanted.seasons) {
+            (Some(earlier), Some(later)) => {
+                let mut both = [earlier.as_slice(), later].concat();
+                both.sort_unstable();
+                both.dedup();
+                (Some(both.clone()), Some(json!(both)))
+            }
+            (None | Some(_), None | Some(_)) if asks_for_all(self) || asks_for_all(later) => {
+                (None, Some(all.clone()))
+            }
+            (None, None) if self.argument("seasons") == later.argument("seasons") => (None, None),
+            (None | Some(_), None | Some(_)) => return None,
+        };
+        let mut arguments = self.arguments.clone();
+        if let (Arguments::Object(ours), Arguments::Object(theirs)) = (&mut arguments, &later.arguments) {
+            ours.extend(theirs.clone().into_iter().filter(|(_, value)| !value.is_null()));
+            ours.extend(argument.map(|value| ("seasons".to_owned(), value)));
+        }
+        Some(Self { wanted: Wanted { seasons, ..later.wanted.clone() }, arguments })
+    }
+
+    /// Whether a later request for the same title wants nothing else.
+    pub fn covers(&self, later: &Self) -> bool {
+        let lists = (self.wanted.seasons.as_deref(), later.wanted.seasons.as_deref());
+        self.merged(later).is_some() && Wanted::includes(lists)
+    }
+
+    /// `None` where it is left out.
+    fn argument(&self, name: &str) -> Option<&Value> {
+        match &self.arguments {
+            Arguments::Object(map) => map.get(name).filter(|value| !value.is_null()),
+            Arguments::Malformed(_) => None,
+        }
+    }
 }
 
 /// That somebody asked for a title, as one of the household may know it.
@@ -74,6 +125,15 @@ impl Wanted {
         match self.seasons.as_deref() {
             None | Some([]) => name,
             Some(seasons) => format!("{name}, {}", season_list(seasons)),
+        }
+    }
+
+    /// Whether the seasons of the first are all that the second names; `None` is the whole title.
+    pub fn includes(lists: (Option<&[u32]>, Option<&[u32]>)) -> bool {
+        match lists {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(all), Some(part)) => part.iter().all(|season| all.contains(season)),
         }
     }
 
@@ -266,6 +326,28 @@ mod tests {
             ]
         );
         assert!(told.iter().all(|text| text.chars().count() <= 160));
+    }
+
+    fn queued(seasons: Option<&[u32]>, arguments: Value) -> QueuedRequest {
+        QueuedRequest { wanted: wanted("Severance", seasons), arguments: Arguments::parse(arguments) }
+    }
+
+    #[test]
+    fn queued_requests_for_one_title_merge_seasons_and_arguments() {
+        let first = queued(Some(&[3, 1]), json!({ "tvdb": 1, "seasons": [3, 1], "quality": "HD" }));
+        let second = queued(Some(&[2]), json!({ "tvdb": 1, "seasons": 2, "quality": null, "anime": true }));
+        let both = json!({ "tvdb": 1, "seasons": [1, 2, 3], "quality": "HD", "anime": true });
+        assert_eq!(first.merged(&second), Some(queued(Some(&[1, 2, 3]), both)));
+        assert!(!first.covers(&second) && first.covers(&queued(Some(&[1]), json!({ "seasons": [1] }))));
+        let latest = queued(None, json!({ "seasons": "latest" }));
+        assert_eq!(latest.merged(&latest), Some(latest.clone()));
+        let all = queued(None, json!({ "seasons": "all" }));
+        assert_eq!(all.merged(&queued(Some(&[1]), json!({ "seasons": [1] }))), Some(all));
+        let whole = queued(None, json!({}));
+        assert_eq!(
+            [latest.merged(&second), latest.merged(&whole), second.merged(&whole)],
+            [None, None, None]
+        );
     }
 
     #[test]

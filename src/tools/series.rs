@@ -13,6 +13,7 @@ use super::approval::{self, Cleared};
 use super::arguments::{cleared, offer_instances, read, schema};
 use super::folders::folder_for;
 use super::following::{still_open, wanted_series};
+use super::growing::more;
 use super::library::{Instance, Library, profile_named, usual_profile};
 use super::preference::{in_its_place, profile_wished};
 use super::queueing::tried_later;
@@ -125,7 +126,7 @@ async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<
     let sonarr = &instance.client;
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.refused(&error))?;
     if let Some(held) = held {
-        return Ok(found_there(instance, &held, args, world));
+        return get_promised(instance, &held, args, world).await;
     }
     let hits =
         sonarr.lookup(&format!("tvdb:{}", args.tvdb)).await.map_err(|error| instance.refused(&error))?;
@@ -139,7 +140,7 @@ async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unread_write(&error))?;
     match (held, addition) {
         (Some(held), Addition::Added) => Ok(added(instance, &held, &wanted)),
-        (Some(held), Addition::AlreadyThere) => Ok(found_there(instance, &held, args, world)),
+        (Some(held), Addition::AlreadyThere) => get_promised(instance, &held, args, world).await,
         (None, Addition::Added | Addition::AlreadyThere) => Err(ToolError::Unknown(format!(
             "{}: tvdb {} is not there after the add",
             instance.name, args.tvdb
@@ -199,23 +200,32 @@ async fn plan(
 
 async fn settle(instance: &Instance<Sonarr>, args: &Args) -> Settled {
     match instance.client.series_by_tvdb(args.tvdb).await {
-        Ok(Some(held)) => {
-            let wanted = match args.seasons {
-                Some(Seasons::Named(NamedSeasons::Future)) => WantedEpisodes::Future,
-                Some(Seasons::Named(NamedSeasons::Pilot)) => WantedEpisodes::Pilot,
-                Some(Seasons::Named(NamedSeasons::All | NamedSeasons::First | NamedSeasons::Latest))
-                | Some(Seasons::Numbers(_))
-                | None => WantedEpisodes::Seasons(
-                    held.all_seasons().map(|season| (season.number, season.monitored)).collect(),
-                ),
-            };
-            Settled::Done(added(instance, &held, &wanted))
-        }
+        // It was there before, or another request has added it: the seasons of this one are still to be looked for.
+        Ok(Some(held)) if promised(instance, &held, args).is_some() => Settled::NotDone,
+        Ok(Some(held)) => Settled::Done(added(instance, &held, &as_held(&held, args))),
         Ok(None) => Settled::NotDone,
         Err(error) => {
             let tvdb = args.tvdb;
             tracing::warn!(instance = instance.name, tvdb, %error, "failed to settle an added show");
             Settled::Unknown
+        }
+    }
+}
+
+/// What a call wanted of a show, as it is there now.
+fn as_held(series: &Series, args: &Args) -> WantedEpisodes {
+    let is_asked_for = |number: u32| match &args.seasons {
+        Some(Seasons::Numbers(listed)) => listed.contains(&number),
+        Some(Seasons::Named(_)) | None => true,
+    };
+    match args.seasons {
+        Some(Seasons::Named(NamedSeasons::Future)) => WantedEpisodes::Future,
+        Some(Seasons::Named(NamedSeasons::Pilot)) => WantedEpisodes::Pilot,
+        Some(Seasons::Named(NamedSeasons::All | NamedSeasons::First | NamedSeasons::Latest))
+        | Some(Seasons::Numbers(_))
+        | None => {
+            let asked = series.all_seasons().filter(|season| is_asked_for(season.number));
+            WantedEpisodes::Seasons(asked.map(|season| (season.number, season.monitored)).collect())
         }
     }
 }
@@ -252,8 +262,11 @@ fn extent(series: &Series, wanted: &WantedEpisodes, for_model: &mut Value) -> (S
         return (". Nothing of it is out yet; new episodes will be fetched as they air.".to_owned(), None);
     }
     let specials = asked.iter().filter(|(number, _)| *number == SPECIALS).copied();
-    let numbered = flags(series);
-    let whole = !numbered.is_empty() && numbered.iter().all(|(_, wanted)| *wanted);
+    // Another request may have added other seasons meanwhile.
+    let of_this = |(number, _): &(u32, bool)| asked.iter().any(|(asked, _)| asked == number);
+    let numbered: Vec<(u32, bool)> = flags(series).into_iter().filter(of_this).collect();
+    let is_all = !numbered.is_empty() && numbered.len() == series.seasons.len();
+    let whole = is_all && numbered.iter().all(|(_, wanted)| *wanted);
     let wanted: Vec<u32> =
         specials.chain(numbered).filter(|(_, wanted)| *wanted).map(|(number, _)| number).collect();
     for_model["seasons_wanted"] = json!(wanted);
@@ -307,6 +320,27 @@ fn wanted_by(instance: &Instance<Sonarr>, args: &Args) -> Wanted {
     }
 }
 
+/// A show that is there. Seasons of it that were promised are looked for from here on: an earlier request may have added
+/// the show without them.
+async fn get_promised(
+    instance: &Instance<Sonarr>,
+    series: &Series,
+    args: &Args,
+    world: &World,
+) -> Result<Ran, ToolError> {
+    match (world.asking, series.id, promised(instance, series, args)) {
+        (Asking::Before, Some(id), Some(seasons)) => more::seasons(instance, id, &seasons, world).await,
+        (Asking::Before | Asking::Now, _, _) => Ok(found_there(instance, series, args, world)),
+    }
+}
+
+/// The seasons that a call names, where one of them is neither on disk nor looked for.
+fn promised(instance: &Instance<Sonarr>, series: &Series, args: &Args) -> Option<Vec<u32>> {
+    let wanted = wanted_of(instance, series, args);
+    let lacking = not_looked_for(series, &wanted, args)?;
+    wanted.seasons.filter(|_| !lacking.is_empty())
+}
+
 /// As for a movie.
 fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world: &World) -> Ran {
     let wanted = wanted_of(instance, series, args);
@@ -314,7 +348,7 @@ fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world:
     asked::tell(&mut result, &wanted, world);
     match world.asking {
         Asking::Before => {
-            if let Some(seasons) = not_looked_for(series, &wanted) {
+            if let Some(seasons) = not_looked_for(series, &wanted, args) {
                 result.for_model[NOT_LOOKED_FOR] = json!(seasons);
             }
             return remembered(result.into(), wanted, series);
@@ -327,12 +361,21 @@ fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world:
     result.into()
 }
 
-/// Of what is wanted and not on disk, the seasons that nobody looks for; all of the show where none is named.
-fn not_looked_for(series: &Series, wanted: &Wanted) -> Option<Vec<u32>> {
-    let Some(numbers) = still_open(series, wanted)?.seasons else {
+/// Of what is wanted and not on disk, the seasons that nobody looks for; none named where that is all of the show.
+fn not_looked_for(series: &Series, wanted: &Wanted, args: &Args) -> Option<Vec<u32>> {
+    let open = still_open(series, wanted)?;
+    if open.seasons.is_none() {
         let is_looked_for = series.monitored && (!series.seasons.is_empty() || series.new_seasons);
-        return (!is_looked_for).then(Vec::new);
-    };
+        if !is_looked_for {
+            return Some(Vec::new());
+        }
+        if let Some(Seasons::Named(NamedSeasons::Future | NamedSeasons::Pilot)) = args.seasons {
+            return None;
+        }
+    }
+    let whole = || series.seasons.iter().map(|season| season.number).collect();
+    let named = Wanted { seasons: Some(open.seasons.unwrap_or_else(whole)), ..wanted.clone() };
+    let numbers = still_open(series, &named)?.seasons?;
     let is_looked_for =
         |number: &u32| series.monitored && series.season(*number).is_some_and(|season| season.monitored);
     let left: Vec<u32> = numbers.into_iter().filter(|number| !is_looked_for(number)).collect();
