@@ -68,6 +68,8 @@ pub struct Show {
     pub specials_monitored: bool,
     /// Whether seasons to come will be wanted.
     pub new_seasons: bool,
+    /// The seasons whose last episode the catalogue marks as a finale.
+    pub finales: Vec<u32>,
     /// Empty while no episode differs from the others of its season; from then on the truth about each.
     pub episodes: Vec<ShowEpisode>,
 }
@@ -112,6 +114,7 @@ pub fn series(title: &str) -> FakeSeries {
         kind: "standard",
         specials_monitored: false,
         new_seasons: true,
+        finales: Vec::new(),
         episodes: Vec::new(),
     };
     Item::with(title, show)
@@ -327,6 +330,23 @@ impl FakeSeries {
     pub fn airs(mut self, season: u32, number: u32, at: Timestamp) -> Self {
         self.change_episode(season, number, |episode| episode.airs = Some(at));
         self
+    }
+
+    /// The catalogue lists the next episode of a season, which is not on disk.
+    pub fn lists_next_episode(&mut self, season: u32, airs: Timestamp) {
+        let mut episodes = self.all_episodes();
+        for listed in self.details.seasons.iter_mut().filter(|listed| listed.number == season) {
+            listed.episodes += 1;
+            episodes.push(ShowEpisode {
+                season,
+                number: listed.episodes,
+                monitored: listed.monitored,
+                on_disk: false,
+                airs: Some(airs),
+                last_search: None,
+            });
+        }
+        self.details.episodes = episodes;
     }
 
     /// The wanted episodes by season and number, whether they are on disk or not.

@@ -71,6 +71,9 @@ pub(super) fn episode(world: &World<Show>, item: &FakeSeries, season: u32, numbe
 
 pub(super) fn described(item: &FakeSeries, one: &ShowEpisode) -> Value {
     let ShowEpisode { season, number, monitored, on_disk, airs, last_search } = *one;
+    let last =
+        item.details.seasons.iter().find(|listed| listed.number == season).map(|listed| listed.episodes);
+    let is_finale = last == Some(number) && item.details.finales.contains(&season);
     let mut body = bare(item, season, number);
     let own = json!({
         "episodeFileId": if on_disk { episode_id(item, season, number) } else { 0 },
@@ -79,6 +82,7 @@ pub(super) fn described(item: &FakeSeries, one: &ShowEpisode) -> Value {
         "airDate": airs.map(|at| at.strftime("%Y-%m-%d").to_string()),
         "airDateUtc": airs.map(wire_time),
         "lastSearchTime": last_search.map(wire_time),
+        "finaleType": is_finale.then_some("season"),
     });
     merge(&mut body, own);
     body
