@@ -369,9 +369,9 @@ mod tests {
     #[tokio::test]
     async fn a_read_is_tried_again_once_while_the_server_starts() {
         let starting = (503, r#"{"errorMessage":"starting"}"#);
-        let peer = peer(&[starting, (200, r#"[{"id":4,"name":"HD"}]"#)]);
+        let peer = peer(&[starting, (200, r#"[{"id":4,"name":"HD","items":[]}]"#)]);
         let profiles = peer.at("http://nas").list::<wire::Profile, Profile>("qualityprofile", &[]).await;
-        assert_eq!(profiles.unwrap(), [Profile { id: 4, name: "HD".into() }]);
+        assert_eq!(profiles.unwrap(), [Profile { id: 4, name: "HD".into(), four_k: false }]);
     }
 
     #[tokio::test]

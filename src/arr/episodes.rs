@@ -25,6 +25,8 @@ pub struct Episode {
     pub file: Option<MediaFile>,
     /// When it was last searched for.
     pub last_search: Option<Timestamp>,
+    /// Whether the catalogue marks it as the last one of its season or its show.
+    pub finale: bool,
 }
 
 /// An episode that is wanted, has aired and is not on disk.
@@ -132,6 +134,7 @@ struct WireEpisode {
     episode_file_id: Option<i64>,
     episode_file: Option<WireFile>,
     last_search_time: Option<String>,
+    finale_type: Option<String>,
     series: Option<Series>,
 }
 
@@ -150,6 +153,8 @@ impl From<WireEpisode> for Episode {
             monitored: wire.monitored.unwrap_or_default(),
             file: file.filter(|_| wire.has_file != Some(false)),
             last_search: instant(wire.last_search_time.as_deref()),
+            // A show also has finales in the middle of a season.
+            finale: matches!(wire.finale_type.as_deref(), Some("season" | "series")),
         }
     }
 }

@@ -17,6 +17,7 @@ mod imports;
 pub mod posters;
 pub mod radarr;
 mod remark;
+mod series;
 pub mod server;
 pub mod sonarr;
 mod times;
@@ -27,6 +28,7 @@ use jiff::civil::Date;
 
 pub use additions::{Addition, MovieScope, NewMovie, NewSeries, WantedEpisodes};
 pub use downloads::{Download, DownloadOf, DownloadState, QueuedEpisode};
+pub use series::{SPECIALS, Season, Series};
 
 pub use crate::conversation::transcript::MediaKind;
 use crate::conversation::trouble::{Effect, Trouble};
@@ -101,46 +103,6 @@ pub struct MediaFile {
     pub quality: String,
 }
 
-/// A show as Sonarr holds it or finds it in its catalogue.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Series {
-    /// Sonarr's own id; `None` for a catalogue hit that is not in the library.
-    pub id: Option<i64>,
-    pub tvdb: i64,
-    pub title: String,
-    pub year: u16,
-    pub overview: String,
-    pub monitored: bool,
-    pub ended: bool,
-    /// `standard`, `daily` or `anime`, as the catalogue says.
-    pub series_type: String,
-    /// Without the specials (season 0).
-    pub seasons: Vec<Season>,
-    /// Episodes that are on disk, and those that exist.
-    pub episodes_on_disk: u32,
-    pub episodes: u32,
-    pub size_bytes: u64,
-    pub path: String,
-    pub profile: i64,
-    pub next_airing: Option<Timestamp>,
-    /// Whether seasons to come will be wanted too.
-    pub new_seasons: bool,
-    pub genres: Vec<String>,
-    /// From 0 to 10.
-    pub rating: Option<f64>,
-    /// When the library got it; `None` for a catalogue hit.
-    pub added: Option<Timestamp>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Season {
-    pub number: u32,
-    pub monitored: bool,
-    pub episodes_on_disk: u32,
-    pub episodes: u32,
-    pub size_bytes: u64,
-}
-
 /// One dated entry of a calendar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upcoming {
@@ -179,6 +141,8 @@ pub struct Imported {
 pub struct Profile {
     pub id: i64,
     pub name: String,
+    /// Whether it allows a quality of 2160 lines, whatever its name is.
+    pub four_k: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use super::server::Server;
 use super::times::instant;
 use super::wire::{self, Page, QueueRow};
 use super::{
-    Addition, ArrError, Download, Imported, NewSeries, Profile, Removal, RootFolder, Series, SystemStatus,
-    Upcoming, UpcomingWhen, WantedEpisodes, downloads, imports,
+    Addition, ArrError, Download, Imported, NewSeries, Profile, Removal, RootFolder, SPECIALS, Series,
+    SystemStatus, Upcoming, UpcomingWhen, WantedEpisodes, downloads, imports,
 };
 use crate::http::Http;
 
@@ -135,7 +135,7 @@ impl Sonarr {
 fn addition(series: &NewSeries) -> Value {
     let (monitor, to_come) = match &series.wanted {
         // "skip" leaves the flags of the seasons as they are; any other value overwrites them.
-        WantedEpisodes::Seasons(seasons) => ("skip", latest_is_wanted(seasons)),
+        WantedEpisodes::Seasons(seasons) => ("skip", wants_new_seasons(seasons)),
         WantedEpisodes::Future => ("future", true),
         WantedEpisodes::Pilot => ("pilot", false),
     };
@@ -158,9 +158,14 @@ fn addition(series: &NewSeries) -> Value {
     body
 }
 
-/// Whoever wants the latest season wants those to come; whoever chose older ones did not choose them.
-fn latest_is_wanted(seasons: &[(u32, bool)]) -> bool {
-    seasons.iter().max_by_key(|(number, _)| *number).is_none_or(|(_, wanted)| *wanted)
+/// Whether seasons that are listed later are fetched: after the latest season, not after older ones. The specials are
+/// never the latest season. A show without a regular season is wanted as a whole, unless only its specials are.
+fn wants_new_seasons(seasons: &[(u32, bool)]) -> bool {
+    let regular = seasons.iter().filter(|(number, _)| *number != SPECIALS);
+    match regular.max_by_key(|(number, _)| *number) {
+        Some((_, wanted)) => *wanted,
+        None => seasons.iter().all(|(_, wanted)| !wanted),
+    }
 }
 
 /// An episode without an air time has no place in a calendar.
@@ -259,6 +264,13 @@ mod tests {
                 Season { number: 1, monitored: false, episodes_on_disk: 9, episodes: 9, size_bytes: 3 },
                 Season { number: 2, monitored: true, episodes_on_disk: 4, episodes: 10, size_bytes: 3 },
             ],
+            specials: Some(Season {
+                number: 0,
+                monitored: false,
+                episodes_on_disk: 2,
+                episodes: 30,
+                size_bytes: 3,
+            }),
             episodes_on_disk: 13,
             episodes: 19,
             size_bytes: 41_000_000_000,
@@ -306,6 +318,14 @@ mod tests {
     fn whoever_wants_the_latest_season_wants_those_to_come() {
         let body = addition(&severance(vec![(0, false), (2, true), (1, false)]));
         assert_eq!(body["monitorNewItems"], "all");
+    }
+
+    #[test]
+    fn specials_never_count_as_the_latest_season() {
+        let new_items =
+            |seasons: &[(u32, bool)]| addition(&severance(seasons.to_vec()))["monitorNewItems"].clone();
+        assert_eq!([new_items(&[]), new_items(&[(0, false)])], ["all", "all"]);
+        assert_eq!([new_items(&[(0, true)]), new_items(&[(0, true), (1, false)])], ["none", "none"]);
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::times::{day, instant};
-use super::{Availability, ReleaseStatus};
+use super::{Availability, ReleaseStatus, SPECIALS};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -88,7 +88,13 @@ impl From<MediaFile> for super::MediaFile {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Quality {
-    quality: Option<Profile>,
+    quality: Option<QualityName>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct QualityName {
+    name: Option<String>,
 }
 
 impl Quality {
@@ -209,8 +215,8 @@ impl From<Season> for super::Season {
 
 impl From<Series> for super::Series {
     fn from(wire: Series) -> Self {
-        let seasons: Vec<super::Season> =
-            wire.seasons.unwrap_or_default().into_iter().map(Into::into).filter(is_regular).collect();
+        let all = wire.seasons.unwrap_or_default().into_iter().map(super::Season::from);
+        let (seasons, specials): (Vec<_>, Vec<_>) = all.partition(|season| season.number != SPECIALS);
         Self {
             id: wire.id.filter(|&id| id > 0),
             tvdb: wire.tvdb_id.unwrap_or_default(),
@@ -224,6 +230,7 @@ impl From<Series> for super::Series {
             episodes_on_disk: total(seasons.iter().map(|season| season.episodes_on_disk)),
             episodes: total(seasons.iter().map(|season| season.episodes)),
             seasons,
+            specials: specials.into_iter().next(),
             size_bytes: bytes(wire.statistics.and_then(|statistics| statistics.size_on_disk)),
             path: wire.path.unwrap_or_default(),
             profile: wire.quality_profile_id.unwrap_or_default(),
@@ -234,10 +241,6 @@ impl From<Series> for super::Series {
             added: instant(wire.added.as_deref()),
         }
     }
-}
-
-fn is_regular(season: &super::Season) -> bool {
-    season.number > 0
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -316,11 +319,41 @@ pub(super) struct HistoryRow {
 pub(super) struct Profile {
     id: Option<i64>,
     name: Option<String>,
+    items: Option<Vec<ProfileItem>>,
+}
+
+/// A quality of a profile, or a group of them that is allowed as one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ProfileItem {
+    allowed: Option<bool>,
+    quality: Option<Resolution>,
+    items: Option<Vec<ProfileItem>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Resolution {
+    resolution: Option<i64>,
+}
+
+/// Lines of a 4K picture.
+const FOUR_K: i64 = 2160;
+
+impl ProfileItem {
+    fn has_four_k(&self) -> bool {
+        let own = self.quality.as_ref().and_then(|quality| quality.resolution);
+        own >= Some(FOUR_K) || self.items.iter().flatten().any(Self::has_four_k)
+    }
 }
 
 impl From<Profile> for super::Profile {
     fn from(wire: Profile) -> Self {
-        Self { id: wire.id.unwrap_or_default(), name: wire.name.unwrap_or_default() }
+        // A profile that does not say what it allows may allow everything.
+        let four_k = wire
+            .items
+            .is_none_or(|items| items.iter().any(|item| item.allowed != Some(false) && item.has_four_k()));
+        Self { id: wire.id.unwrap_or_default(), name: wire.name.unwrap_or_default(), four_k }
     }
 }
 

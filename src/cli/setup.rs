@@ -7,7 +7,7 @@ use crate::config::{self, Config};
 use crate::http::Http;
 use crate::setup::change::Change;
 use crate::setup::number::{self, Addresses};
-use crate::setup::{Mode, Outcome, Secret, Work, connect};
+use crate::setup::{Mode, Namesakes, Outcome, Secret, Work, connect};
 use crate::wiring::{self, Peer};
 
 #[derive(Debug, Args, PartialEq, Eq)]
@@ -18,6 +18,10 @@ pub struct Setup {
     /// Send the secret again, which cannot be compared; for use after NOTIFICATION_SECRET was changed
     #[arg(long)]
     renew_secret: bool,
+    /// Change a webhook that is named Dialarr and leads elsewhere, in place of making another; for use after the address
+    /// was changed
+    #[arg(long)]
+    take_over: bool,
 }
 
 fn print(outcome: &Outcome, what: &str) {
@@ -53,6 +57,7 @@ pub(super) async fn run(config: &Config, asked: &Setup) -> anyhow::Result<()> {
     let work = Work {
         mode: if asked.apply { Mode::Apply } else { Mode::Show },
         secret: if asked.renew_secret { Secret::Renew } else { Secret::Keep },
+        namesakes: if asked.take_over { Namesakes::TakeOver } else { Namesakes::Leave },
     };
     let http = Http::network().context("set up the HTTP client; hint: install ca-certificates")?;
     let mut told = Vec::new();
@@ -104,10 +109,9 @@ fn no_hook(config: &Config, peer: &Peer) -> Outcome {
 fn conclude(told: &[Outcome], work: Work) -> anyhow::Result<()> {
     if told.iter().any(|outcome| matches!(outcome, Outcome::Planned(_))) {
         say("Nothing was changed yet");
-        say(match work.secret {
-            Secret::Keep => "  hint: dialarr setup --apply",
-            Secret::Renew => "  hint: dialarr setup --apply --renew-secret",
-        });
+        let renew = if work.secret == Secret::Renew { " --renew-secret" } else { "" };
+        let take_over = if work.namesakes == Namesakes::TakeOver { " --take-over" } else { "" };
+        say(&format!("  hint: dialarr setup --apply{renew}{take_over}"));
     }
     let failed = told.iter().filter(|outcome| matches!(outcome, Outcome::Failed { .. })).count();
     anyhow::ensure!(failed == 0, "set up {failed} of {}", told.len());

@@ -395,7 +395,10 @@ mod tests {
     #[test]
     fn a_part_of_a_title_is_named_with_what_follows() {
         let bear = || series("The Bear", 2022, 3, 18.0);
-        let season = FrozenItem { extent: Extent::Season { number: 2, files: vec![1; 10] }, ..bear() };
+        let season = FrozenItem {
+            extent: Extent::Season { number: 2, files: vec![1; 10], monitored: None },
+            ..bear()
+        };
         assert_eq!(
             question(std::slice::from_ref(&season), None),
             "Delete season 2 of The Bear (2022), 10 files, 18 GB, and stop looking for it? Reply YES or NO."
@@ -457,7 +460,7 @@ mod tests {
             "Radarr could not do it. Dune (2021), Heat (1995) are still there. \
              Sonarr could not do it. The Bear (2022) is still there."
         );
-        let extent = Extent::Season { number: 2, files: vec![1, 2] };
+        let extent = Extent::Season { number: 2, files: vec![1, 2], monitored: None };
         assert_eq!(
             report(&[left(FrozenItem { extent, ..series("The Bear", 2022, 3, 18.0) })]),
             "Sonarr could not do all of it. Please have a look at season 2 of The Bear (2022)."

@@ -19,12 +19,22 @@ pub struct FrozenItem {
 pub enum Extent {
     /// The title, out of the library.
     Whole,
-    /// The files of one season, by their ids. The show stays, and the season is not fetched again.
-    Season { number: u32, files: Vec<i64> },
+    /// The files of one season, by their ids. The show stays, and the season is not fetched again. `monitored` is what
+    /// of it was looked for; an earlier version did not freeze that.
+    Season { number: u32, files: Vec<i64>, monitored: Option<SeasonFlags> },
     /// The copy on the disk, by the ids of its files. It is not taken again, and another one is looked for.
     Copy { episodes: Option<Episodes>, files: Vec<i64> },
     /// A download on its way; the id of the item is that of its place in the queue.
     Download(Afterwards),
+}
+
+/// What of a season is looked for. It is unmonitored before its files are deleted, so this is what a season that was
+/// kept after all gets back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeasonFlags {
+    pub season: bool,
+    /// Monitored episodes by id.
+    pub episodes: Vec<i64>,
 }
 
 /// Episodes of one season; without numbers all of them.

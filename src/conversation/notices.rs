@@ -214,7 +214,7 @@ pub fn show_ready(show: &Title, complete: &[u32], episodes: &[(u32, u32)]) -> Ne
         },
         (_, rest) => {
             let phrase = format!("{title} {}", season_list(complete));
-            let verb = if complete.len() == 1 { "is" } else { "are" };
+            let verb = if matches!(complete, [season] if *season > 0) { "is" } else { "are" };
             let more = if rest.is_empty() { String::new() } else { format!(", and {part}") };
             News { sentence: format!("{phrase} {verb} ready to watch{more}."), phrase }
         }
@@ -335,6 +335,7 @@ mod tests {
         let dune = Title { id: 1, catalog_id: 438_631, title: "Dune".into(), year: 2021 };
         assert_eq!(movie_ready(&dune).sentence, "Dune (2021) is ready to watch.");
         check_show(&[2], &[], "The Bear season 2 is ready to watch.", "The Bear season 2");
+        check_show(&[0], &[], "The Bear specials are ready to watch.", "The Bear specials");
         check_show(
             &[1, 2, 3],
             &[],

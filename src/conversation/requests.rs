@@ -3,9 +3,10 @@
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 
 use super::title::format_title;
-use super::transcript::{CallResult, MediaKind};
+use super::transcript::{Arguments, CallResult, MediaKind};
 
 /// How a result says that nothing was added, and that it will be tried.
 pub const QUEUED: &str = "queued";
@@ -39,6 +40,56 @@ pub struct Wanted {
     pub seasons: Option<Vec<u32>>,
 }
 
+/// A title request that could not be added at once, with the arguments of its call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueuedRequest {
+    pub wanted: Wanted,
+    pub arguments: Arguments,
+}
+
+impl QueuedRequest {
+    /// One request for what this and a later one of the same title want: the numbered seasons of both, and the later
+    /// value of every other argument. `None` where their seasons are named in different ways: whether "the latest" is
+    /// season 2 only the catalogue knows.
+    pub fn merged(&self, later: &Self) -> Option<Self> {
+        let all = json!("all");
+        let asks_for_all = |one: &Self| one.argument("seasons") == Some(&all);
+        let (seasons, argument) = match (&self.wanted.seasons, &later.wanted.seasons) {
+            (Some(earlier), Some(later)) => {
+                let mut both = [earlier.as_slice(), later].concat();
+                both.sort_unstable();
+                both.dedup();
+                (Some(both.clone()), Some(json!(both)))
+            }
+            (None | Some(_), None | Some(_)) if asks_for_all(self) || asks_for_all(later) => {
+                (None, Some(all.clone()))
+            }
+            (None, None) if self.argument("seasons") == later.argument("seasons") => (None, None),
+            (None | Some(_), None | Some(_)) => return None,
+        };
+        let mut arguments = self.arguments.clone();
+        if let (Arguments::Object(ours), Arguments::Object(theirs)) = (&mut arguments, &later.arguments) {
+            ours.extend(theirs.clone().into_iter().filter(|(_, value)| !value.is_null()));
+            ours.extend(argument.map(|value| ("seasons".to_owned(), value)));
+        }
+        Some(Self { wanted: Wanted { seasons, ..later.wanted.clone() }, arguments })
+    }
+
+    /// Whether a later request for the same title wants nothing else.
+    pub fn covers(&self, later: &Self) -> bool {
+        let lists = (self.wanted.seasons.as_deref(), later.wanted.seasons.as_deref());
+        self.merged(later).is_some() && Wanted::includes(lists)
+    }
+
+    /// `None` where it is left out.
+    fn argument(&self, name: &str) -> Option<&Value> {
+        match &self.arguments {
+            Arguments::Object(map) => map.get(name).filter(|value| !value.is_null()),
+            Arguments::Malformed(_) => None,
+        }
+    }
+}
+
 /// That somebody asked for a title, as one of the household may know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedFor {
@@ -65,7 +116,7 @@ pub enum Who {
 }
 
 impl Wanted {
-    /// `Dune (2021)`, `Severance (2022), seasons 1 and 2`, `that title`.
+    /// `Dune (2021)`, `Severance (2022), seasons 1 and 2`, `Dark (2017), the specials`, `that title`.
     pub fn name(&self) -> String {
         if self.title.is_empty() {
             return "that title".to_owned();
@@ -73,12 +124,22 @@ impl Wanted {
         let name = format_title(&self.title, self.year);
         match self.seasons.as_deref() {
             None | Some([]) => name,
-            Some([season]) => format!("{name}, season {season}"),
-            Some([first @ .., last]) => {
-                let first: Vec<String> = first.iter().map(u32::to_string).collect();
-                format!("{name}, seasons {} and {last}", first.join(", "))
-            }
+            Some(seasons) => format!("{name}, {}", season_list(seasons)),
         }
+    }
+
+    /// Whether the seasons of the first are all that the second names; `None` is the whole title.
+    pub fn includes(lists: (Option<&[u32]>, Option<&[u32]>)) -> bool {
+        match lists {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(all), Some(part)) => part.iter().all(|season| all.contains(season)),
+        }
+    }
+
+    /// `is`, or `are` for several seasons and for the specials.
+    pub fn verb(&self) -> &'static str {
+        self.seasons.as_deref().map_or("is", is_or_are)
     }
 
     /// As people know it: `Radarr`, `Sonarr 4K`.
@@ -88,6 +149,25 @@ impl Wanted {
             MediaKind::Series => "Sonarr",
         };
         if self.instance.ends_with("-4k") { format!("{app} 4K") } else { app.to_owned() }
+    }
+}
+
+/// `season 2`, `seasons 1 and 2`, `the specials`, `season 4 and the specials`.
+pub fn season_list(seasons: &[u32]) -> String {
+    let numbers: Vec<String> = seasons.iter().filter(|number| **number > 0).map(u32::to_string).collect();
+    let numbered = match numbers.as_slice() {
+        [] => return "the specials".to_owned(),
+        [one] => format!("season {one}"),
+        [first @ .., last] => format!("seasons {} and {last}", first.join(", ")),
+    };
+    if seasons.contains(&0) { format!("{numbered} and the specials") } else { numbered }
+}
+
+fn is_or_are(seasons: &[u32]) -> &'static str {
+    match seasons {
+        [] => "is",
+        [season] if *season > 0 => "is",
+        [..] => "are",
     }
 }
 
@@ -104,22 +184,21 @@ pub fn next_try(asked_at: Timestamp, tries: u32, now: Timestamp) -> Option<Times
 }
 
 pub fn added(wanted: &Wanted) -> String {
-    format!("{} is added now.", wanted.name())
+    format!("{} {} added now.", wanted.name(), wanted.verb())
 }
 
 pub fn was_there(wanted: &Wanted) -> String {
-    format!("{} is in the library now.", wanted.name())
+    format!("{} {} in the library now.", wanted.name(), wanted.verb())
 }
 
 /// The same, where the library holds it without looking for what is wanted: the end of a result, if it says so.
 pub fn there_in_vain(wanted: &Wanted, result: &CallResult) -> Option<String> {
     let seasons = result.for_model.get(NOT_LOOKED_FOR)?.as_array()?;
-    let numbers: Vec<String> =
-        seasons.iter().filter_map(|season| season.as_u64().map(|n| n.to_string())).collect();
+    let numbers: Vec<u32> =
+        seasons.iter().filter_map(|season| u32::try_from(season.as_u64()?).ok()).collect();
     let part = match numbers.as_slice() {
         [] => "it is".to_owned(),
-        [one] => format!("season {one} is"),
-        [first @ .., last] => format!("seasons {} and {last} are", first.join(", ")),
+        seasons => format!("{} {}", season_list(seasons), is_or_are(seasons)),
     };
     let name = Wanted { seasons: None, ..wanted.clone() }.name();
     Some(format!("{name} is in the library, but {part} not being looked for. Ask me to get it."))
@@ -127,7 +206,7 @@ pub fn there_in_vain(wanted: &Wanted, result: &CallResult) -> Option<String> {
 
 /// For who has followed what is all there by now.
 pub fn ready(wanted: &Wanted) -> String {
-    format!("{} is ready to watch.", wanted.name())
+    format!("{} {} ready to watch.", wanted.name(), wanted.verb())
 }
 
 pub fn refused(wanted: &Wanted, why: Option<&str>) -> String {
@@ -213,6 +292,13 @@ mod tests {
         assert_eq!(name("Severance (2022)", Some(&[2])), "Severance (2022), season 2");
         assert_eq!(name("Severance", Some(&[1, 2, 4])), "Severance (2022), seasons 1, 2 and 4");
         assert_eq!(name("", Some(&[1])), "that title");
+        assert_eq!(name("Severance", Some(&[0])), "Severance (2022), the specials");
+    }
+
+    #[test]
+    fn seasons_are_listed_with_the_specials_last() {
+        let listed = [&[2][..], &[1, 2, 3], &[0, 4], &[0]].map(season_list);
+        assert_eq!(listed, ["season 2", "seasons 1, 2 and 3", "season 4 and the specials", "the specials"]);
     }
 
     #[test]
@@ -242,6 +328,41 @@ mod tests {
         assert!(told.iter().all(|text| text.chars().count() <= 160));
     }
 
+    fn queued(seasons: Option<&[u32]>, arguments: Value) -> QueuedRequest {
+        QueuedRequest { wanted: wanted("Severance", seasons), arguments: Arguments::parse(arguments) }
+    }
+
+    #[test]
+    fn queued_requests_for_one_title_merge_seasons_and_arguments() {
+        let first = queued(Some(&[3, 1]), json!({ "tvdb": 1, "seasons": [3, 1], "quality": "HD" }));
+        let second = queued(Some(&[2]), json!({ "tvdb": 1, "seasons": 2, "quality": null, "anime": true }));
+        let both = json!({ "tvdb": 1, "seasons": [1, 2, 3], "quality": "HD", "anime": true });
+        assert_eq!(first.merged(&second), Some(queued(Some(&[1, 2, 3]), both)));
+        assert!(!first.covers(&second) && first.covers(&queued(Some(&[1]), json!({ "seasons": [1] }))));
+        let latest = queued(None, json!({ "seasons": "latest" }));
+        assert_eq!(latest.merged(&latest), Some(latest.clone()));
+        let all = queued(None, json!({ "seasons": "all" }));
+        assert_eq!(all.merged(&queued(Some(&[1]), json!({ "seasons": [1] }))), Some(all));
+        let whole = queued(None, json!({}));
+        assert_eq!(
+            [latest.merged(&second), latest.merged(&whole), second.merged(&whole)],
+            [None, None, None]
+        );
+    }
+
+    #[test]
+    fn several_seasons_and_specials_are_plural() {
+        let told = [None, Some(&[2][..]), Some(&[1, 2]), Some(&[0])]
+            .map(|seasons| added(&wanted("Severance", seasons)));
+        let expected = [
+            "Severance (2022) is added now.",
+            "Severance (2022), season 2 is added now.",
+            "Severance (2022), seasons 1 and 2 are added now.",
+            "Severance (2022), the specials are added now.",
+        ];
+        assert_eq!(told, expected);
+    }
+
     #[test]
     fn what_is_there_without_being_looked_for_is_told_as_that() {
         let result = |seasons: &[u32]| CallResult {
@@ -257,6 +378,10 @@ mod tests {
         assert_eq!(
             told(&[]),
             "Severance (2022) is in the library, but it is not being looked for. Ask me to get it."
+        );
+        assert_eq!(
+            told(&[0]),
+            "Severance (2022) is in the library, but the specials are not being looked for. Ask me to get it."
         );
     }
 

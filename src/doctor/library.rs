@@ -3,6 +3,7 @@
 use super::{Finding, size};
 use crate::arr::server::{Ailment, AilmentLevel, App};
 use crate::arr::{ArrError, RootFolder, SystemStatus};
+use crate::setup::Namesakes;
 use crate::setup::connect::{self, Hook, Plan};
 use crate::wiring::Peer;
 
@@ -99,40 +100,54 @@ fn health(label: &str, ailments: &[Ailment]) -> Vec<Finding> {
     }
 }
 
-async fn reports(peer: &Peer, reporting: Reporting) -> Option<Finding> {
+async fn reports(peer: &Peer, reporting: Reporting) -> Vec<Finding> {
     let label = peer.label;
     let hook = match reporting {
         Reporting::To(Some(hook)) => hook,
         Reporting::To(None) => {
-            return Some(Finding::warning(
+            return vec![Finding::warning(
                 format!(
                     "{label}: its webhook is off, so what is ready is told minutes later, and trouble not at all"
                 ),
                 "set NOTIFICATION_SECRET and NOTIFICATION_URL (or PUBLIC_URL), then dialarr setup --apply",
-            ));
+            )];
         }
-        Reporting::Simulated => return None,
+        Reporting::Simulated => return Vec::new(),
     };
-    Some(match connect::plan(peer, &hook).await {
-        Ok(Plan { changes, doubles: 0, connection }) if changes.is_empty() => {
-            match peer.server().test(&connection).await {
-                Ok(()) => Finding::ok(format!("{label}: webhook set, and its test came through")),
-                Err(error) => Finding::warning(
-                    format!("{label}: webhook set, but its test did not come through: failed to {error}"),
-                    "start dialarr serve; after a change of NOTIFICATION_SECRET: dialarr setup --apply --renew-secret",
-                ),
-            }
-        }
-        Ok(Plan { changes, doubles, .. }) if changes.is_empty() => Finding::warning(
-            format!("{label}: {} webhooks are named Dialarr or lead here, and one is enough", doubles + 1),
+    let plan = match connect::plan(peer, &hook, Namesakes::Leave).await {
+        Ok(plan) => plan,
+        Err(error) => return vec![unusable(label, &error)],
+    };
+    let mut findings = vec![webhook(peer, &plan).await];
+    findings.extend(plan.elsewhere.iter().map(|other| {
+        Finding::warning(
+            format!("{label}: the webhook {other} leads to another Dialarr, or to a former address"),
+            "remove it if no other Dialarr uses it: Settings, Connect; or dialarr setup --apply --take-over",
+        )
+    }));
+    findings
+}
+
+/// Whether our webhook is as it should be, and works.
+async fn webhook(peer: &Peer, plan: &Plan) -> Finding {
+    let (label, Plan { connection, changes, doubles, .. }) = (peer.label, plan);
+    if !changes.is_empty() {
+        let differ: Vec<String> = changes.iter().map(ToString::to_string).collect();
+        return Finding::warning(format!("{label}: webhook: {}", differ.join("; ")), "dialarr setup --apply");
+    }
+    if *doubles > 0 {
+        return Finding::warning(
+            format!("{label}: {} webhooks lead here, and one is enough", doubles + 1),
             "remove all but one: Settings, Connect",
+        );
+    }
+    match peer.server().test(connection).await {
+        Ok(()) => Finding::ok(format!("{label}: webhook set, and its test came through")),
+        Err(error) => Finding::warning(
+            format!("{label}: webhook set, but its test did not come through: failed to {error}"),
+            "start dialarr serve; after a change of NOTIFICATION_SECRET: dialarr setup --apply --renew-secret",
         ),
-        Ok(Plan { changes, .. }) => {
-            let differ: Vec<String> = changes.iter().map(ToString::to_string).collect();
-            Finding::warning(format!("{label}: webhook: {}", differ.join("; ")), "dialarr setup --apply")
-        }
-        Err(error) => unusable(label, &error),
-    })
+    }
 }
 
 fn unusable(label: &str, error: &ArrError) -> Finding {

@@ -148,11 +148,16 @@ impl Engine {
             return Ok(Asked::Answered(news));
         };
         let state = async {
-            let Some(series) = sonarr.client.series(news.show.id).await? else { return Ok(None) };
-            Ok::<_, ArrError>(Some((series, sonarr.client.history(news.show.id).await?)))
+            let (client, id) = (&sonarr.client, news.show.id);
+            let Some(series) = client.series(id).await? else { return Ok(None) };
+            let mut growing = Vec::new();
+            for season in news.growing_seasons(&series) {
+                growing.extend(client.season_episodes(id, season).await?);
+            }
+            Ok::<_, ArrError>(Some((series, client.history(id).await?, growing)))
         };
         match state.await {
-            Ok(Some((series, history))) => news.learn(&series, &history),
+            Ok(Some((series, history, growing))) => news.learn(&series, (&history, &growing), self.now()),
             Ok(None) => news.episodes.clear(),
             Err(error) => {
                 let (instance, why) = (&group.instance, telemetry::chain(&error));

@@ -1,11 +1,12 @@
 //! What each person is told of reports that belong together, within the transaction that takes them.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::Settings;
 use super::ending::WayBack;
+use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
-use crate::arr::{Season, Series, history};
+use crate::arr::{SPECIALS, Season, Series, history};
 use crate::conversation::notices::{
     self as words, Copy, EPISODES_EVERY, Group, HOUR, Leave, News, Report, TROUBLE_EVERY, Title, Topic,
 };
@@ -16,6 +17,9 @@ use crate::store::follows::{self, Followed};
 use crate::store::memory::groups::{self, Heard};
 use crate::store::notices::{self, Noted, Wants};
 use crate::store::{Conn, QueryResult, users};
+
+/// A season is over when nothing of it has aired for this time, where the catalogue does not mark its last episode.
+const SEASON_REST: SignedDuration = SignedDuration::from_hours(28 * 24);
 
 /// What became of a group.
 pub(super) enum Told {
@@ -77,18 +81,43 @@ impl ShowNews {
         seasons
     }
 
-    pub(super) fn learn(&mut self, series: &Series, entries: &[HistoryEntry]) {
+    /// The seasons of which the catalogue may list more later: the latest one of a show that goes on, and its specials.
+    pub(super) fn growing_seasons(&self, series: &Series) -> Vec<u32> {
+        let latest = series.seasons.iter().map(|season| season.number).max();
+        let may_grow = |number: &u32| {
+            !series.ended && (*number == SPECIALS || latest.is_none_or(|last| *number >= last))
+        };
+        self.seasons().into_iter().filter(may_grow).collect()
+    }
+
+    /// Takes in what Sonarr holds of the show, with the episodes of its growing seasons.
+    pub(super) fn learn(
+        &mut self,
+        series: &Series,
+        (entries, growing): (&[HistoryEntry], &[Episode]),
+        now: Timestamp,
+    ) {
         // The event of a complete import does not say whether it replaced anything.
         self.episodes.retain(|episode| !history::was_upgraded(entries, *episode));
-        let seasons = self.seasons();
+        let (seasons, may_grow) = (self.seasons(), self.growing_seasons(series));
         let is_complete = |season: &&Season| {
             let all_there = season.episodes_on_disk >= season.episodes;
             // A season of one episode has just begun, unless nothing more comes.
-            seasons.contains(&season.number) && all_there && (season.episodes > 1 || series.ended)
+            let has_begun = season.episodes > 1 || series.ended;
+            let is_over = !may_grow.contains(&season.number) || is_over(season.number, growing, now);
+            seasons.contains(&season.number) && all_there && has_begun && is_over
         };
-        self.complete = series.seasons.iter().filter(is_complete).map(|season| season.number).collect();
+        self.complete = series.all_seasons().filter(is_complete).map(|season| season.number).collect();
         self.is_over = series.ended && series.episodes_on_disk >= series.episodes;
     }
+}
+
+/// Whether no more episodes of a season are to come. A catalogue may list them as they air, as it does for daily and
+/// reality shows, so that all that are listed may be far from all.
+fn is_over(season: u32, episodes: &[Episode], now: Timestamp) -> bool {
+    let of_it = || episodes.iter().filter(|episode| episode.season == season);
+    let last = of_it().filter_map(|episode| episode.airs).max();
+    of_it().any(|episode| episode.finale) || last.is_some_and(|last| now.duration_since(last) >= SEASON_REST)
 }
 
 pub(super) fn followed(instance: &str, show: &Title, season: u32) -> Followed {

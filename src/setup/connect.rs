@@ -1,11 +1,13 @@
 //! The Connect webhook of a Sonarr or Radarr: how it should be, how it is, and making it so.
 
+use std::fmt;
+
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use url::Url;
 
-use super::change::Change;
-use super::{Outcome, Secret, Work};
+use super::change::{Change, without_secrets};
+use super::{Namesakes, Outcome, Secret, Work};
 use crate::arr::ArrError;
 use crate::arr::connection::{Connection, Seen};
 use crate::arr::server::App;
@@ -31,16 +33,28 @@ pub(crate) struct Plan {
     pub(crate) changes: Vec<Change>,
     /// Further webhooks to the same place.
     pub(crate) doubles: usize,
+    /// Webhooks with our name that lead elsewhere, perhaps to another installation.
+    pub(crate) elsewhere: Vec<Namesake>,
+}
+
+/// A webhook with our name that leads elsewhere.
+pub(crate) struct Namesake {
+    pub(crate) name: String,
+    /// Without what may be secret.
+    pub(crate) address: String,
 }
 
 /// Shows or does what a server's webhook needs.
 pub(crate) async fn set_up(peer: &Peer, hook: &Hook, work: Work) -> Outcome {
-    let Plan { mut connection, mut changes, .. } = match plan(peer, hook).await {
+    let Plan { mut connection, mut changes, elsewhere, .. } = match plan(peer, hook, work.namesakes).await {
         Ok(plan) => plan,
         Err(error) => return failed(Vec::new(), &error, peer, hook),
     };
     if work.secret == Secret::Renew && connection.id().is_some() {
         changes.push(Change::new("secret", "cannot be read", "sent again"));
+    }
+    if !changes.is_empty() {
+        changes.extend(elsewhere.iter().map(left_alone));
     }
     if changes.is_empty() || !work.applies() {
         return Outcome::planned(changes);
@@ -52,36 +66,69 @@ pub(crate) async fn set_up(peer: &Peer, hook: &Hook, work: Work) -> Outcome {
     {
         return failed(changes, error, peer, hook);
     }
-    match (plan(peer, hook).await, saved) {
+    match (plan(peer, hook, Namesakes::Leave).await, saved) {
         (Ok(left), _) if left.changes.is_empty() && left.connection.id().is_some() => Outcome::Done(changes),
         (_, Err(error)) | (Err(error), Ok(())) => failed(changes, &error, peer, hook),
         (Ok(left), Ok(())) => Outcome::unchanged(changes, &left.changes),
     }
 }
 
-/// Looks up the webhook and compares it.
-pub(crate) async fn plan(peer: &Peer, hook: &Hook) -> Result<Plan, ArrError> {
-    let ours: Vec<Connection> = peer
-        .server()
-        .connections()
-        .await?
-        .into_iter()
-        .filter(|connection| is_ours(connection, hook))
-        .collect();
+/// Looks up the webhook and compares it. The one that leads here is ours, whatever its name. One with our name that leads
+/// elsewhere may be that of another installation.
+pub(crate) async fn plan(peer: &Peer, hook: &Hook, namesakes: Namesakes) -> Result<Plan, ArrError> {
+    let all = peer.server().connections().await?;
+    let names: Vec<String> = all.iter().map(|one| one.name().to_owned()).collect();
+    let webhooks = all.into_iter().filter(Connection::is_webhook);
+    let (ours, others): (Vec<_>, Vec<_>) = webhooks.partition(|connection| leads_here(connection, hook));
+    let mut named: Vec<Connection> = others.into_iter().filter(|one| is_our_name(one.name())).collect();
     let doubles = ours.len().saturating_sub(1);
     let found = match ours.into_iter().next() {
         Some(connection) => connection,
-        None => peer.server().blank_webhook().await?.ok_or(ArrError::NotFound)?,
+        None if namesakes == Namesakes::TakeOver && !named.is_empty() => named.remove(0),
+        None => {
+            let mut blank = peer.server().blank_webhook().await?.ok_or(ArrError::NotFound)?;
+            blank.rename(&free_name(&names));
+            blank
+        }
     };
     let changes = changes(&found, peer.app(), hook);
-    Ok(Plan { connection: found, changes, doubles })
+    let elsewhere = named.iter().map(Namesake::of).collect();
+    Ok(Plan { connection: found, changes, doubles, elsewhere })
 }
 
-/// Known by its name, or by where it leads. All others are somebody else's, and are left alone.
-fn is_ours(connection: &Connection, hook: &Hook) -> bool {
-    let leads_here =
-        || connection.text("url").and_then(|url| Url::parse(url).ok()).as_ref() == Some(&hook.address);
-    connection.is_webhook() && (connection.name().eq_ignore_ascii_case(NAME) || leads_here())
+fn leads_here(connection: &Connection, hook: &Hook) -> bool {
+    connection.text("url").and_then(|url| Url::parse(url).ok()).as_ref() == Some(&hook.address)
+}
+
+/// `Dialarr`, or `Dialarr 2` where there is one already: the servers want names that differ.
+fn free_name(names: &[String]) -> String {
+    let is_free = |name: &String| !names.iter().any(|taken| taken.eq_ignore_ascii_case(name));
+    let numbered = (2..).map(|number: u32| format!("{NAME} {number}"));
+    std::iter::once(NAME.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
+}
+
+/// `Dialarr` or `Dialarr 2`, in whatever letters.
+fn is_our_name(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let number = lower.strip_prefix(&NAME.to_ascii_lowercase()).map(str::trim);
+    number.is_some_and(|rest| rest.chars().all(|letter| letter.is_ascii_digit()))
+}
+
+fn left_alone(namesake: &Namesake) -> Change {
+    Change::new("another webhook", namesake.to_string(), "left alone; --take-over changes it instead")
+}
+
+impl Namesake {
+    fn of(connection: &Connection) -> Self {
+        let address = without_secrets(connection.text("url").unwrap_or_default());
+        Self { name: connection.name().to_owned(), address }
+    }
+}
+
+impl fmt::Display for Namesake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.name, self.address)
+    }
 }
 
 fn changes(connection: &Connection, app: App, hook: &Hook) -> Vec<Change> {
@@ -112,9 +159,6 @@ fn changes(connection: &Connection, app: App, hook: &Hook) -> Vec<Change> {
 }
 
 fn amend(connection: &mut Connection, app: App, hook: &Hook) {
-    if connection.id().is_none() {
-        connection.rename(NAME);
-    }
     let events = wanted(connection, app);
     connection.tell_only(&events);
     connection.set("url", &json!(hook.address.as_str()));

@@ -11,6 +11,7 @@ use change::Change;
 pub(crate) struct Work {
     pub(crate) mode: Mode,
     pub(crate) secret: Secret,
+    pub(crate) namesakes: Namesakes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,14 @@ pub(crate) enum Mode {
 pub(crate) enum Secret {
     Keep,
     Renew,
+}
+
+/// What becomes of a webhook with our name that leads elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Namesakes {
+    Leave,
+    /// It is led here, unless another one leads here already.
+    TakeOver,
 }
 
 impl Work {

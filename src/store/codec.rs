@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::conversation::deletion::ItemOutcome;
 use crate::conversation::facts::FactKind;
-use crate::conversation::frozen::{Afterwards, Episodes, Extent, Fingerprint};
+use crate::conversation::frozen::{Afterwards, Episodes, Extent, Fingerprint, SeasonFlags};
 use crate::conversation::stream::Part;
 use crate::conversation::transcript::{
     Arguments, Brain, CallFailure, CallResult, ChannelKind, Media, MediaKind, MediaRef, Role, Status, Stop,
@@ -219,16 +219,37 @@ pub(super) fn fingerprint(text: &str) -> QueryResult<Fingerprint> {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum StoredExtent {
-    Season { number: u32, files: Vec<i64> },
-    Copy { season: Option<u32>, episodes: Vec<u32>, files: Vec<i64> },
-    Download { another: bool },
+    Season {
+        number: u32,
+        files: Vec<i64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        monitored: Option<StoredFlags>,
+    },
+    Copy {
+        season: Option<u32>,
+        episodes: Vec<u32>,
+        files: Vec<i64>,
+    },
+    Download {
+        another: bool,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredFlags {
+    season: bool,
+    episodes: Vec<i64>,
 }
 
 /// Nothing stands for the whole title.
 pub(super) fn extent_json(extent: &Extent) -> QueryResult<Option<String>> {
     let stored = match extent.clone() {
         Extent::Whole => return Ok(None),
-        Extent::Season { number, files } => StoredExtent::Season { number, files },
+        Extent::Season { number, files, monitored } => {
+            let monitored =
+                monitored.map(|SeasonFlags { season, episodes }| StoredFlags { season, episodes });
+            StoredExtent::Season { number, files, monitored }
+        }
         Extent::Copy { episodes: None, files } => {
             StoredExtent::Copy { season: None, episodes: Vec::new(), files }
         }
@@ -245,7 +266,11 @@ pub(super) fn extent_json(extent: &Extent) -> QueryResult<Option<String>> {
 pub(super) fn extent(text: Option<&str>) -> QueryResult<Extent> {
     let Some(text) = text else { return Ok(Extent::Whole) };
     Ok(match from_json("extent", text)? {
-        StoredExtent::Season { number, files } => Extent::Season { number, files },
+        StoredExtent::Season { number, files, monitored } => {
+            let monitored =
+                monitored.map(|StoredFlags { season, episodes }| SeasonFlags { season, episodes });
+            Extent::Season { number, files, monitored }
+        }
         StoredExtent::Copy { season, episodes: numbers, files } => {
             Extent::Copy { episodes: season.map(|season| Episodes { season, numbers }), files }
         }

@@ -11,7 +11,7 @@ use super::codec::{
 };
 use super::schema::requests;
 use super::written::Written;
-use crate::conversation::requests::{Stage, Wanted, pause_after};
+use crate::conversation::requests::{QueuedRequest, Stage, Wanted, pause_after};
 use crate::conversation::transcript::{Arguments, CallRow, UserId};
 
 /// The condition of the index of what is still to be tried.
@@ -19,7 +19,8 @@ const DUE: Written = Written("requests.next_try_at IS NOT NULL");
 /// The last requests that a tool is told of.
 const LATELY: i64 = 500;
 
-/// A title is in the library and somebody asked for it. What they have waiting of it is settled with that.
+/// A title is in the library and somebody asked for it. What they have waiting of it is settled with that, except for
+/// seasons that this is not about.
 pub fn remember(
     conn: &mut Conn,
     user: UserId,
@@ -27,8 +28,10 @@ pub fn remember(
     wanted: &Wanted,
     now: Timestamp,
 ) -> QueryResult<()> {
-    if let Some(waiting) = waiting(conn, user, wanted)? {
-        settle(conn, waiting, &End::Added(wanted), now)?;
+    for open in waiting(conn, user, wanted)? {
+        if Wanted::includes((wanted.seasons.as_deref(), open.wanted.seasons.as_deref())) {
+            settle(conn, open.id, &End::Added(wanted), now)?;
+        }
     }
     diesel::insert_into(requests::table)
         .values((
@@ -53,23 +56,26 @@ pub struct NewQueued<'a> {
     pub arguments: &'a Arguments,
 }
 
-/// What the same person has waiting of a title is replaced: their last word counts.
+/// Merged with what the same person has waiting of the title, so that one text tells how both ended.
 pub fn queue(conn: &mut Conn, new: &NewQueued<'_>, now: Timestamp) -> QueryResult<()> {
-    let NewQueued { user, call, wanted, .. } = *new;
-    let request = (
-        (requests::tool_call_id.eq(call.0), requests::title.eq(&wanted.title)),
-        (requests::year.eq(i64::from(wanted.year)), requests::seasons.eq(seasons_json(wanted)?)),
-        requests::arguments.eq(arguments_json(new.arguments)),
-        requests::created_at.eq(ms(now)),
-    );
-    if let Some(waiting) = waiting(conn, user, wanted)? {
-        // One that is being tried at this moment stays as it is: it ends with a text like this one.
-        let not_under_way = requests::table.find(waiting).filter(requests::state.eq("queued"));
-        return diesel::update(not_under_way).set(request).execute(conn).map(drop);
+    let later = QueuedRequest { wanted: new.wanted.clone(), arguments: new.arguments.clone() };
+    for open in waiting(conn, new.user, new.wanted)? {
+        let earlier = QueuedRequest { wanted: open.wanted, arguments: open.arguments };
+        match open.trying {
+            // A try under way keeps its arguments. It ends with a text of its own.
+            Trying::UnderWay if earlier.covers(&later) => return Ok(()),
+            Trying::UnderWay => {}
+            Trying::Waiting => {
+                let Some(merged) = earlier.merged(&later) else { continue };
+                let row = requests::table.find(open.id);
+                return diesel::update(row).set(changes(new, &merged, now)?).execute(conn).map(drop);
+            }
+        }
     }
+    let NewQueued { user, wanted, .. } = *new;
     diesel::insert_into(requests::table)
         .values((
-            request,
+            changes(new, &later, now)?,
             (requests::user_id.eq(user.0), requests::instance.eq(&wanted.instance)),
             (requests::kind.eq(kind_word(wanted.kind)), requests::catalog_id.eq(wanted.catalog_id)),
             (requests::state.eq("queued"), requests::next_try_at.eq(ms(now + pause_after(0)))),
@@ -78,26 +84,60 @@ pub fn queue(conn: &mut Conn, new: &NewQueued<'_>, now: Timestamp) -> QueryResul
         .map(drop)
 }
 
-/// What a person has waiting of a title.
-fn waiting(conn: &mut Conn, user: UserId, wanted: &Wanted) -> QueryResult<Option<i64>> {
-    requests::table
+/// What a call writes into its row, whether that is there or not.
+#[derive(AsChangeset, Insertable)]
+#[diesel(table_name = requests)]
+struct QueuedColumns {
+    tool_call_id: i64,
+    title: String,
+    year: i64,
+    #[diesel(treat_none_as_null = true)]
+    seasons: Option<String>,
+    arguments: String,
+    created_at: i64,
+}
+
+fn changes(new: &NewQueued<'_>, request: &QueuedRequest, now: Timestamp) -> QueryResult<QueuedColumns> {
+    let QueuedRequest { wanted, arguments } = request;
+    Ok(QueuedColumns {
+        tool_call_id: new.call.0,
+        title: wanted.title.clone(),
+        year: i64::from(wanted.year),
+        seasons: seasons_json(wanted)?,
+        arguments: arguments_json(arguments),
+        created_at: ms(now),
+    })
+}
+
+/// What a person has waiting of a title, of whichever seasons; oldest first.
+fn waiting(conn: &mut Conn, user: UserId, wanted: &Wanted) -> QueryResult<Vec<Open>> {
+    let rows: Vec<Row> = requests::table
         .filter(requests::kind.eq(kind_word(wanted.kind)).and(requests::catalog_id.eq(wanted.catalog_id)))
         .filter(requests::instance.eq(&wanted.instance).and(requests::user_id.eq(user.0)))
         .filter(requests::next_try_at.is_not_null())
-        .select(requests::id)
-        .first(conn)
-        .optional()
+        .order(requests::id)
+        .select(Row::as_select())
+        .load(conn)?;
+    rows.into_iter().filter_map(|row| row.open().transpose()).collect()
 }
 
-/// Whether a title that was given up may come all the same: somebody else waits for it, or has been given it before.
+/// Whether a title that was given up may come all the same, or a season of it: somebody else waits for it, or has been
+/// given it before.
 pub fn may_come(conn: &mut Conn, wanted: &Wanted) -> QueryResult<bool> {
-    let other: Option<i64> = requests::table
+    let others: Vec<Row> = requests::table
         .filter(requests::kind.eq(kind_word(wanted.kind)).and(requests::catalog_id.eq(wanted.catalog_id)))
         .filter(requests::instance.eq(&wanted.instance).and(requests::state.ne("given_up")))
-        .select(requests::id)
-        .first(conn)
-        .optional()?;
-    Ok(other.is_some())
+        .select(Row::as_select())
+        .load(conn)?;
+    for other in others {
+        let other = other.wanted()?.seasons;
+        let (theirs, ours) = (other.as_deref(), wanted.seasons.as_deref());
+        let shares = |ours: &[u32], theirs: &[u32]| ours.iter().any(|season| theirs.contains(season));
+        if theirs.zip(ours).is_none_or(|(theirs, ours)| shares(ours, theirs)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What is tried next, and when.
@@ -319,10 +359,28 @@ mod tests {
         }
     }
 
+    fn seasons(listed: &[u32]) -> Wanted {
+        let severance = Wanted { instance: "sonarr".into(), kind: MediaKind::Series, ..wanted("") };
+        Wanted { seasons: Some(listed.to_vec()), ..severance }
+    }
+
+    fn waiting_seasons(conn: &mut Conn) -> Vec<(String, Option<String>)> {
+        requests::table
+            .filter(DUE)
+            .order(requests::id)
+            .select((requests::state, requests::seasons))
+            .load(conn)
+            .unwrap()
+    }
+
     fn queues(conn: &mut Conn, user: UserId, call: i64, wanted: &Wanted) {
         // The calls themselves are of no interest here.
         diesel::sql_query("PRAGMA foreign_keys=OFF").execute(conn).unwrap();
-        let arguments = Arguments::parse(serde_json::json!({ "tmdb": 438_631 }));
+        let arguments = match &wanted.seasons {
+            Some(seasons) => serde_json::json!({ "tvdb": wanted.catalog_id, "seasons": seasons }),
+            None => serde_json::json!({ "tmdb": 438_631 }),
+        };
+        let arguments = Arguments::parse(arguments);
         queue(conn, &NewQueued { user, call: CallRow(call), wanted, arguments: &arguments }, NOW).unwrap();
     }
 
@@ -376,6 +434,53 @@ mod tests {
             asked.iter().map(|asked| (asked.user, asked.wanted.catalog_id)).collect::<Vec<_>>(),
             [(ann, 438_631), (ann, 438_631)]
         );
+    }
+
+    #[test]
+    fn queued_seasons_of_one_show_wait_in_one_row() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &seasons(&[1]));
+        queues(&mut conn, ann, 2, &seasons(&[2]));
+        assert_eq!(waiting_seasons(&mut conn), [("queued".to_owned(), Some("[1,2]".to_owned()))]);
+        let open = open(&mut conn, 1).unwrap().unwrap();
+        let both = serde_json::json!({ "tvdb": 438_631, "seasons": [1, 2] });
+        assert_eq!((open.call, open.arguments), (CallRow(2), Arguments::parse(both)));
+    }
+
+    #[test]
+    fn season_queued_during_a_try_waits_in_a_row_of_its_own() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &seasons(&[1]));
+        start(&mut conn, 1).unwrap();
+        queues(&mut conn, ann, 2, &seasons(&[1]));
+        queues(&mut conn, ann, 3, &seasons(&[2]));
+        let row = |state: &str, seasons: &str| (state.to_owned(), Some(seasons.to_owned()));
+        assert_eq!(waiting_seasons(&mut conn), [row("adding", "[1]"), row("queued", "[2]")]);
+    }
+
+    #[test]
+    fn added_season_leaves_other_queued_seasons_waiting() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &seasons(&[1]));
+        remember(&mut conn, ann, CallRow(2), &seasons(&[2]), NOW).unwrap();
+        assert_eq!(waiting_seasons(&mut conn).len(), 1);
+        remember(&mut conn, ann, CallRow(3), &seasons(&[1, 3]), NOW).unwrap();
+        assert_eq!(waiting_seasons(&mut conn), []);
+    }
+
+    #[test]
+    fn only_a_request_for_the_same_season_may_still_bring_it() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        diesel::sql_query("PRAGMA foreign_keys=OFF").execute(&mut conn).unwrap();
+        remember(&mut conn, ann, CallRow(1), &seasons(&[1]), NOW).unwrap();
+        let whole = Wanted { seasons: None, ..seasons(&[]) };
+        let may =
+            [seasons(&[2]), seasons(&[1, 2]), whole].map(|wanted| may_come(&mut conn, &wanted).unwrap());
+        assert_eq!(may, [false, true, true]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use super::{Uses, World};
+use crate::arr::Profile;
 use crate::conversation::consent::Language;
 use crate::conversation::frozen::{Extent, FrozenItem};
 use crate::conversation::rate::Room;
@@ -81,6 +82,16 @@ pub fn decide(spec: &ToolSpec, call: &ToolCall, uses: &Uses, rights: Rights, sho
     }
 }
 
+/// Whether a user may have the quality profile that a call or a fact chooses: one that allows 4K needs the right to it.
+/// What the library uses as a rule is the choice of its operator, and needs none.
+pub fn may_choose(profile: &Profile, rights: Rights) -> Result<(), CallFailure> {
+    if profile.four_k && !rights.may_four_k() {
+        let hint = "this quality allows 4K, which this user may not have; leave it out or name another one";
+        return Err(refusal("not_permitted", hint, Some(NOT_IN_FOUR_K)));
+    }
+    Ok(())
+}
+
 /// The right to delete was taken away since the question was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotPermitted;
@@ -134,10 +145,11 @@ fn unclear_title() -> CallFailure {
 }
 
 const MAY_NOT: &str = "this user may not do that; an admin can";
+const NOT_IN_FOUR_K: &str = "You can't add titles in 4K. Please ask an admin.";
 const MAY_ASK: &str = "this user may not delete; request_removal asks the admins";
 
 fn not_in_four_k() -> CallFailure {
-    refusal("not_permitted", MAY_NOT, Some("You can't add titles in 4K. Please ask an admin."))
+    refusal("not_permitted", MAY_NOT, Some(NOT_IN_FOUR_K))
 }
 
 fn not_permitted(audience: Audience) -> CallFailure {

@@ -175,13 +175,14 @@ pub(super) async fn status(library: &Library, world: &World) -> Result<CallResul
 }
 
 pub(super) async fn upcoming(library: &Library, days: u32, world: &World) -> Result<CallResult, ToolError> {
-    let start = world.now.to_zoned(world.zone.clone());
-    let end = start.saturating_add(i64::from(days).days());
-    let (first, last) = (start.date(), end.date());
+    let now = world.now.to_zoned(world.zone.clone());
+    let (first, last) = (now.date(), now.saturating_add(i64::from(days).days()).date());
+    // Whole days for episodes as for movies: what aired this morning is of today.
+    let (start, end) = (midnight(first, &world.zone), midnight(last.saturating_add(1.day()), &world.zone));
     let (movies, series) = tokio::join!(
         ask_all(&library.movies, READ_PATIENCE, |radarr: &Radarr| radarr.upcoming(first, last)),
         ask_all(&library.series, READ_PATIENCE, |sonarr: &Sonarr| sonarr
-            .upcoming(start.timestamp(), end.timestamp())),
+            .upcoming(start, end.saturating_sub(SignedDuration::from_secs(1)).unwrap_or(end))),
     );
     let calendars = movies.map(|(_, entries)| entries).and(series.map(|(_, entries)| entries));
     let (calendars, failed) = calendars.or_failure()?;
@@ -354,9 +355,11 @@ fn day_of(when: UpcomingWhen, zone: &TimeZone) -> Date {
 fn begins(when: UpcomingWhen, zone: &TimeZone) -> Timestamp {
     match when {
         UpcomingWhen::Airs(at) => at,
-        // A day that a zone has skipped comes last.
-        UpcomingWhen::Released(day, _) => {
-            day.to_zoned(zone.clone()).as_ref().map_or(Timestamp::MAX, Zoned::timestamp)
-        }
+        UpcomingWhen::Released(day, _) => midnight(day, zone),
     }
+}
+
+/// The first instant of a day; one that a zone has skipped comes last.
+fn midnight(day: Date, zone: &TimeZone) -> Timestamp {
+    day.to_zoned(zone.clone()).as_ref().map_or(Timestamp::MAX, Zoned::timestamp)
 }

@@ -180,10 +180,7 @@ fn follow_movie(instance: &Instance<Radarr>, movie: &Movie, wish: Wish) -> Ran {
 fn follow_series(instance: &Instance<Sonarr>, series: &Series, args: &Args) -> Result<Ran, CallFailure> {
     let season = match args.season {
         None => None,
-        Some(number) => {
-            let season = series.seasons.iter().find(|season| season.number == number);
-            Some(season.ok_or_else(|| no_such_season(series))?)
-        }
+        Some(number) => Some(series.season(number).ok_or_else(|| no_such_season(series))?),
     };
     let seasons = season.map(|season| vec![season.number]);
     let wanted = Wanted { seasons, ..wanted_series(instance, series) };
@@ -251,19 +248,18 @@ pub(super) fn still_open(series: &Series, wanted: &Wanted) -> Option<Wanted> {
         }
         Some(seasons) => seasons,
     };
-    let complete =
-        |number: &u32| series.seasons.iter().any(|season| season.number == *number && is_complete(season));
+    let complete = |number: &u32| series.season(*number).is_some_and(is_complete);
     let open: Vec<u32> = seasons.iter().copied().filter(|number| !complete(number)).collect();
     (!open.is_empty()).then(|| Wanted { seasons: Some(open), ..wanted.clone() })
 }
 
 fn ready(wanted: &Wanted) -> Ran {
-    let for_user = format!("{} is there already, ready to watch.", wanted.name());
+    let for_user = format!("{} {} there already, ready to watch.", wanted.name(), wanted.verb());
     CallResult { for_model: told(wanted, "ready"), for_user, shown: Vec::new() }.into()
 }
 
 fn following(wanted: Wanted, waits: &str) -> Ran {
-    let for_user = format!("I'll text you when {} is ready.{waits}", wanted.name());
+    let for_user = format!("I'll text you when {} {} ready.{waits}", wanted.name(), wanted.verb());
     let result = CallResult { for_model: told(&wanted, FOLLOWING), for_user, shown: Vec::new() };
     Ran::with(result, Deed::Notify(wanted))
 }

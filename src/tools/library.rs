@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn the_usual_profile_is_the_one_most_titles_use() {
         let profiles: Vec<Profile> =
-            [1, 2, 3].map(|id| Profile { id, name: format!("profile {id}") }).to_vec();
+            [1, 2, 3].map(|id| Profile { id, name: format!("profile {id}"), four_k: false }).to_vec();
         let usual = |in_use: &[i64]| usual_profile(&profiles, in_use.iter().copied()).map(|found| found.id);
         assert_eq!([usual(&[3, 2, 3]), usual(&[]), usual(&[9])], [Some(3), Some(1), Some(1)]);
         assert_eq!(usual_profile(&[], [1].into_iter()), None);

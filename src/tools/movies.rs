@@ -155,7 +155,11 @@ async fn plan(
     let (profiles, folders) = tokio::try_join!(radarr.profiles(), radarr.root_folders())
         .map_err(|error| instance.refused(&error))?;
     let profile = match &args.quality {
-        Some(quality) => Some(profile_named(&profiles, quality)?),
+        Some(quality) => {
+            let profile = profile_named(&profiles, quality)?;
+            approval::may_choose(profile, world.rights)?;
+            Some(profile)
+        }
         None => match profile_wished(&profiles, MediaKind::Movie, world) {
             Some(profile) => Some(profile),
             None => {

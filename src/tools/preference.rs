@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::World;
 use super::answers::plain;
+use super::approval::may_choose;
 use super::library::{Instance, profile_named};
 use crate::arr::Profile;
 use crate::conversation::facts::{is_four_k, is_refusal};
@@ -11,9 +12,8 @@ use crate::conversation::transcript::{Arguments, MediaKind, Rights};
 
 /// The profile that the person wants as a rule, if they may have it and it is clear which one that is.
 pub fn profile_wished<'a>(profiles: &'a [Profile], kind: MediaKind, world: &World) -> Option<&'a Profile> {
-    let quality = world.facts.quality(kind)?;
-    let may = world.rights.may_four_k() || !is_four_k(quality);
-    may.then(|| profile_for(profiles, quality)).flatten()
+    let profile = profile_for(profiles, world.facts.quality(kind)?)?;
+    may_choose(profile, world.rights).is_ok().then_some(profile)
 }
 
 /// The profile that fits a quality; `None` where it is not clear which one would.
@@ -71,7 +71,7 @@ mod tests {
     fn the_profile_for_a_quality_is_the_one_that_says_so_and_little_more() {
         let names = ["Any", "SD", "HD-720p", "HD-1080p", "Ultra-HD", "HD - 720p/1080p"];
         let profiles: Vec<Profile> =
-            (1..).zip(names).map(|(id, name)| Profile { id, name: name.to_owned() }).collect();
+            (1..).zip(names).map(|(id, name)| Profile { id, name: name.to_owned(), four_k: false }).collect();
         let chosen = |quality| profile_for(&profiles, quality).map(|profile| profile.name.as_str());
         for (quality, profile) in [
             ("4K", Some("Ultra-HD")),

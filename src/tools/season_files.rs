@@ -15,7 +15,7 @@ use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, MediaFile, Series};
 use crate::conversation::deletion;
-use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
+use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem, SeasonFlags};
 use crate::conversation::transcript::{CallFailure, CallResult, MediaKind};
 
 /// The season of a frozen item.
@@ -24,6 +24,7 @@ pub(super) struct SeasonFiles<'a> {
     item: &'a FrozenItem,
     number: u32,
     files: &'a [i64],
+    monitored: Option<&'a SeasonFlags>,
 }
 
 /// Freezes what a season has on disk at this moment.
@@ -49,7 +50,11 @@ pub(super) async fn freeze(
         kind: MediaKind::Series,
         id: series,
         delete_files: true,
-        extent: Extent::Season { number, files: files.iter().map(|file| file.id).collect() },
+        extent: Extent::Season {
+            number,
+            files: files.iter().map(|file| file.id).collect(),
+            monitored: Some(flags_of(&show, number, &episodes)),
+        },
         fingerprint: Fingerprint { size_bytes, seasons: None, ..fingerprint_of_series(show) },
     })
 }
@@ -76,9 +81,10 @@ impl<'a> SeasonFiles<'a> {
     /// `None` where the item is another thing than a season.
     pub(super) fn of(item: &'a FrozenItem, library: &'a Library) -> Result<Option<Self>, CallFailure> {
         match &item.extent {
-            Extent::Season { number, files } => {
+            Extent::Season { number, files, monitored } => {
                 let instance = library.series_instance(Some(&item.instance))?;
-                Ok(Some(Self { instance, item, number: *number, files }))
+                let monitored = monitored.as_ref();
+                Ok(Some(Self { instance, item, number: *number, files, monitored }))
             }
             Extent::Whole | Extent::Copy { .. } | Extent::Download(_) => Ok(None),
         }
@@ -99,10 +105,7 @@ impl<'a> SeasonFiles<'a> {
         }
         let outcome = self.unwant_and_delete(&files).await;
         if let Err(ToolError::TellModel(_)) = &outcome {
-            // It was kept, so it is looked for as before.
-            let season = show.seasons.iter().any(|season| season.number == self.number && season.monitored);
-            let single: Vec<i64> = wanted(&episodes);
-            self.want_again(season, &single).await?;
+            self.want_again(self.flags_before(&show, &episodes)).await?;
         }
         outcome
     }
@@ -122,14 +125,29 @@ impl<'a> SeasonFiles<'a> {
         Ok(deleted(item, files.iter().map(|file| file.size_bytes).sum()))
     }
 
-    async fn want_again(&self, season: bool, single: &[i64]) -> Result<(), ToolError> {
+    /// What of the season was looked for before its first run. A later run reads what an earlier one unmonitored, so what
+    /// was frozen counts as well.
+    fn flags_before(&self, show: &Series, episodes: &[Episode]) -> SeasonFlags {
+        let mut flags = flags_of(show, self.number, episodes);
+        if let Some(frozen) = self.monitored {
+            flags.season |= frozen.season;
+            flags.episodes.extend(&frozen.episodes);
+            flags.episodes.sort_unstable();
+            flags.episodes.dedup();
+        }
+        flags
+    }
+
+    /// A season that was kept is looked for as before.
+    async fn want_again(&self, flags: SeasonFlags) -> Result<(), ToolError> {
         let Self { instance, item, number, .. } = self;
         let client = &instance.client;
-        if season {
+        if flags.season {
             let edited = client.monitor_seasons(item.id, &[(*number, true)]).await;
             edited.map_err(|error| instance.unread_write(&error))?;
         }
-        client.monitor_episodes(single, true).await.map_err(|error| instance.unread_write(&error))
+        let wanted = client.monitor_episodes(&flags.episodes, true).await;
+        wanted.map_err(|error| instance.unread_write(&error))
     }
 
     /// Read back, because a season that is still wanted would come again.
@@ -151,27 +169,33 @@ impl<'a> SeasonFiles<'a> {
         }
     }
 
+    /// A season that is still there is looked for as before, since no other run may follow.
     pub(super) async fn find_out(&self) -> Settled {
-        match self.episodes().await {
-            Ok(episodes) => {
-                let left = files_of(&episodes);
-                if left.iter().any(|file| self.files.contains(&file.id)) {
-                    Settled::NotDone
-                } else {
-                    Settled::Done(deleted(self.item, self.item.fingerprint.size_bytes).into())
-                }
+        let Self { instance, item, .. } = self;
+        let restored = async {
+            let episodes = self.episodes().await.map_err(|error| instance.refused(&error))?;
+            if !files_of(&episodes).iter().any(|file| self.files.contains(&file.id)) {
+                return Ok(Settled::Done(deleted(item, item.fingerprint.size_bytes).into()));
             }
-            Err(error) => {
-                let Self { instance, item, .. } = self;
-                tracing::warn!(instance = instance.name, id = item.id, %error, "failed to settle a deletion");
-                Settled::Unknown
+            if let Some(frozen) = self.monitored {
+                self.want_again(frozen.clone()).await?;
             }
-        }
+            Ok::<_, ToolError>(Settled::NotDone)
+        };
+        restored.await.unwrap_or_else(|error| {
+            tracing::warn!(instance = instance.name, id = item.id, %error, "failed to settle a deletion");
+            Settled::Unknown
+        })
     }
 
     async fn episodes(&self) -> Result<Vec<Episode>, ArrError> {
         self.instance.client.season_episodes(self.item.id, self.number).await
     }
+}
+
+fn flags_of(show: &Series, number: u32, episodes: &[Episode]) -> SeasonFlags {
+    let season = show.season(number).is_some_and(|season| season.monitored);
+    SeasonFlags { season, episodes: wanted(episodes) }
 }
 
 fn wanted(episodes: &[Episode]) -> Vec<i64> {

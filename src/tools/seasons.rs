@@ -4,14 +4,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answers::{clean_title, named, plain, refusal, sentence_list};
+use super::answers::{clean_title, named, plain, refusal};
 use super::arguments::BadArgument;
+pub use crate::arr::SPECIALS;
 use crate::arr::{Series, WantedEpisodes};
+pub use crate::conversation::requests::season_list;
 use crate::conversation::transcript::CallFailure;
 
 /// More seasons are not taken at once before the user has said which.
 pub const MAX_SEASONS_UNASKED: usize = 3;
-pub const SPECIALS: u32 = 0;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -37,6 +38,10 @@ pub fn choose(
     said: &[String],
 ) -> Result<WantedEpisodes, CallFailure> {
     let numbers: Vec<u32> = series.seasons.iter().map(|season| season.number).collect();
+    if numbers.is_empty() && names_a_regular_season(wanted) {
+        // Nothing of it is listed yet: the first season, the latest and all of them are what is to come.
+        return Ok(WantedEpisodes::Seasons(vec![(SPECIALS, false)]));
+    }
     let wanted = match wanted {
         None if numbers.len() > MAX_SEASONS_UNASKED => return Err(which_seasons(series)),
         None | Some(Seasons::Named(NamedSeasons::All)) => numbers.clone(),
@@ -53,11 +58,26 @@ pub fn choose(
     Ok(WantedEpisodes::Seasons(flags.collect()))
 }
 
-/// The seasons that were named by number, each of which the show has; the specials are there always.
+fn names_a_regular_season(wanted: Option<&Seasons>) -> bool {
+    match wanted {
+        Some(Seasons::Named(NamedSeasons::Future)) => false,
+        Some(Seasons::Numbers(listed)) => listed.iter().any(|number| *number != SPECIALS),
+        Some(Seasons::Named(
+            NamedSeasons::All | NamedSeasons::First | NamedSeasons::Latest | NamedSeasons::Pilot,
+        ))
+        | None => true,
+    }
+}
+
+/// The seasons that were named by number, each of which the show has.
 pub fn existing(series: &Series, listed: &[u32]) -> Result<Vec<u32>, CallFailure> {
-    let has = |number: &u32| series.seasons.iter().any(|season| season.number == *number);
-    if listed.iter().all(|number| *number == SPECIALS || has(number)) {
+    let Some(lacking) = listed.iter().find(|number| series.season(**number).is_none()) else {
         return Ok(listed.to_vec());
+    };
+    if *lacking == SPECIALS {
+        let name = named(&series.title, series.year);
+        let for_model = json!({ "title": clean_title(&series.title), "season": SPECIALS });
+        return Err(refusal("no_such_season", for_model, Some(format!("{name} has no specials."))));
     }
     let numbers = || series.seasons.iter().map(|season| season.number);
     let (first, last) = (numbers().min().unwrap_or_default(), numbers().max().unwrap_or_default());
@@ -97,22 +117,6 @@ pub fn which_seasons(series: &Series) -> CallFailure {
     )
 }
 
-/// `season 2`, `seasons 1 and 2`, `the specials`.
-pub fn season_list(seasons: &[u32]) -> String {
-    let numbers: Vec<String> =
-        seasons.iter().filter(|number| **number != SPECIALS).map(u32::to_string).collect();
-    let numbered = match numbers.as_slice() {
-        [] => None,
-        [one] => Some(format!("season {one}")),
-        several => Some(format!("seasons {}", sentence_list(several))),
-    };
-    match (numbered, seasons.contains(&SPECIALS)) {
-        (Some(numbered), true) => format!("{numbered} and the specials"),
-        (Some(numbered), false) => numbered,
-        (None, _) => "the specials".to_owned(),
-    }
-}
-
 /// `S02E03`.
 pub fn episode_code((season, number): (u32, u32)) -> String {
     format!("S{season:02}E{number:02}")
@@ -142,12 +146,6 @@ mod tests {
         assert_eq!(episode_code((2, 13)), "S02E13");
     }
 
-    #[test]
-    fn seasons_are_listed_with_the_specials_last() {
-        let told = [&[2][..], &[1, 2, 3], &[0, 4], &[0]].map(season_list);
-        assert_eq!(told, ["season 2", "seasons 1, 2 and 3", "season 4 and the specials", "the specials"]);
-    }
-
     fn the_hundred() -> Series {
         Series {
             id: None,
@@ -159,6 +157,7 @@ mod tests {
             ended: true,
             series_type: "standard".to_owned(),
             seasons: Vec::new(),
+            specials: None,
             episodes_on_disk: 0,
             episodes: 100,
             size_bytes: 0,

@@ -13,6 +13,7 @@ use super::approval::{self, Cleared};
 use super::arguments::{cleared, offer_instances, read, schema};
 use super::folders::folder_for;
 use super::following::{still_open, wanted_series};
+use super::growing::more;
 use super::library::{Instance, Library, profile_named, usual_profile};
 use super::preference::{in_its_place, profile_wished};
 use super::queueing::tried_later;
@@ -125,7 +126,7 @@ async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<
     let sonarr = &instance.client;
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.refused(&error))?;
     if let Some(held) = held {
-        return Ok(found_there(instance, &held, args, world));
+        return get_promised(instance, &held, args, world).await;
     }
     let hits =
         sonarr.lookup(&format!("tvdb:{}", args.tvdb)).await.map_err(|error| instance.refused(&error))?;
@@ -139,7 +140,7 @@ async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unread_write(&error))?;
     match (held, addition) {
         (Some(held), Addition::Added) => Ok(added(instance, &held, &wanted)),
-        (Some(held), Addition::AlreadyThere) => Ok(found_there(instance, &held, args, world)),
+        (Some(held), Addition::AlreadyThere) => get_promised(instance, &held, args, world).await,
         (None, Addition::Added | Addition::AlreadyThere) => Err(ToolError::Unknown(format!(
             "{}: tvdb {} is not there after the add",
             instance.name, args.tvdb
@@ -170,7 +171,11 @@ async fn plan(
     let (profiles, folders) = tokio::try_join!(sonarr.profiles(), sonarr.root_folders())
         .map_err(|error| instance.refused(&error))?;
     let profile = match &args.quality {
-        Some(quality) => Some(profile_named(&profiles, quality)?),
+        Some(quality) => {
+            let profile = profile_named(&profiles, quality)?;
+            approval::may_choose(profile, world.rights)?;
+            Some(profile)
+        }
         None => match profile_wished(&profiles, MediaKind::Series, world) {
             Some(profile) => Some(profile),
             None => {
@@ -195,21 +200,32 @@ async fn plan(
 
 async fn settle(instance: &Instance<Sonarr>, args: &Args) -> Settled {
     match instance.client.series_by_tvdb(args.tvdb).await {
-        Ok(Some(held)) => {
-            let wanted = match args.seasons {
-                Some(Seasons::Named(NamedSeasons::Future)) => WantedEpisodes::Future,
-                Some(Seasons::Named(NamedSeasons::Pilot)) => WantedEpisodes::Pilot,
-                Some(Seasons::Named(NamedSeasons::All | NamedSeasons::First | NamedSeasons::Latest))
-                | Some(Seasons::Numbers(_))
-                | None => WantedEpisodes::Seasons(flags(&held)),
-            };
-            Settled::Done(added(instance, &held, &wanted))
-        }
+        // It was there before, or another request has added it: the seasons of this one are still to be looked for.
+        Ok(Some(held)) if promised(instance, &held, args).is_some() => Settled::NotDone,
+        Ok(Some(held)) => Settled::Done(added(instance, &held, &as_held(&held, args))),
         Ok(None) => Settled::NotDone,
         Err(error) => {
             let tvdb = args.tvdb;
             tracing::warn!(instance = instance.name, tvdb, %error, "failed to settle an added show");
             Settled::Unknown
+        }
+    }
+}
+
+/// What a call wanted of a show, as it is there now.
+fn as_held(series: &Series, args: &Args) -> WantedEpisodes {
+    let is_asked_for = |number: u32| match &args.seasons {
+        Some(Seasons::Numbers(listed)) => listed.contains(&number),
+        Some(Seasons::Named(_)) | None => true,
+    };
+    match args.seasons {
+        Some(Seasons::Named(NamedSeasons::Future)) => WantedEpisodes::Future,
+        Some(Seasons::Named(NamedSeasons::Pilot)) => WantedEpisodes::Pilot,
+        Some(Seasons::Named(NamedSeasons::All | NamedSeasons::First | NamedSeasons::Latest))
+        | Some(Seasons::Numbers(_))
+        | None => {
+            let asked = series.all_seasons().filter(|season| is_asked_for(season.number));
+            WantedEpisodes::Seasons(asked.map(|season| (season.number, season.monitored)).collect())
         }
     }
 }
@@ -221,36 +237,48 @@ fn flags(series: &Series) -> Vec<(u32, bool)> {
 /// What is said of the seasons is what was read back, as far as Sonarr tells it so early.
 fn added(instance: &Instance<Sonarr>, series: &Series, wanted: &WantedEpisodes) -> Ran {
     let mut for_model = told(series, "added");
-    let mut partly = None;
-    let part = match wanted {
-        WantedEpisodes::Seasons(asked) => {
-            let specials = asked.iter().filter(|(number, _)| *number == SPECIALS).copied();
-            let numbered = flags(series);
-            let whole = numbered.iter().all(|(_, wanted)| *wanted);
-            let wanted: Vec<u32> =
-                specials.chain(numbered).filter(|(_, wanted)| *wanted).map(|(number, _)| number).collect();
-            for_model["seasons_wanted"] = json!(wanted);
-            if whole || wanted.is_empty() {
-                String::new()
-            } else {
-                let part = format!(", {}", season_list(&wanted));
-                partly = Some(wanted);
-                part
-            }
-        }
-        WantedEpisodes::Future => {
-            for_model["wanted"] = json!("future episodes");
-            ", only what is still to come".to_owned()
-        }
-        WantedEpisodes::Pilot => {
-            for_model["wanted"] = json!("first episode");
-            ", only the first episode".to_owned()
-        }
-    };
-    let for_user = format!("Added {}{part}.", named(&series.title, series.year));
+    let (part, partly) = extent(series, wanted, &mut for_model);
+    let for_user = format!("Added {}{part}", named(&series.title, series.year));
     let result = CallResult { for_model, for_user, shown: shown(instance, series) };
     let asked = Wanted { seasons: partly, ..wanted_series(instance, series) };
     remembered(Ran::with(result, Deed::Count(counted(wanted))), asked, series)
+}
+
+/// The end of the sentence about an addition, and the wanted seasons where they are not all.
+fn extent(series: &Series, wanted: &WantedEpisodes, for_model: &mut Value) -> (String, Option<Vec<u32>>) {
+    let asked = match wanted {
+        WantedEpisodes::Seasons(asked) => asked,
+        WantedEpisodes::Future => {
+            for_model["wanted"] = json!("future episodes");
+            return (", only what is still to come.".to_owned(), None);
+        }
+        WantedEpisodes::Pilot => {
+            for_model["wanted"] = json!("first episode");
+            return (", only the first episode.".to_owned(), None);
+        }
+    };
+    if waits_for_seasons(series, asked) {
+        for_model["wanted"] = json!("all that comes; nothing is out yet");
+        return (". Nothing of it is out yet; new episodes will be fetched as they air.".to_owned(), None);
+    }
+    let specials = asked.iter().filter(|(number, _)| *number == SPECIALS).copied();
+    // Another request may have added other seasons meanwhile.
+    let of_this = |(number, _): &(u32, bool)| asked.iter().any(|(asked, _)| asked == number);
+    let numbered: Vec<(u32, bool)> = flags(series).into_iter().filter(of_this).collect();
+    let is_all = !numbered.is_empty() && numbered.len() == series.seasons.len();
+    let whole = is_all && numbered.iter().all(|(_, wanted)| *wanted);
+    let wanted: Vec<u32> =
+        specials.chain(numbered).filter(|(_, wanted)| *wanted).map(|(number, _)| number).collect();
+    for_model["seasons_wanted"] = json!(wanted);
+    if whole || wanted.is_empty() {
+        return (".".to_owned(), None);
+    }
+    (format!(", {}.", season_list(&wanted)), Some(wanted))
+}
+
+/// Whether a show has no regular season yet, so that all that comes of it is fetched.
+fn waits_for_seasons(series: &Series, asked: &[(u32, bool)]) -> bool {
+    series.seasons.is_empty() && asked.iter().all(|(_, wanted)| !wanted)
 }
 
 /// Who asks for a show is remembered, and told when what they want of it is ready.
@@ -292,6 +320,27 @@ fn wanted_by(instance: &Instance<Sonarr>, args: &Args) -> Wanted {
     }
 }
 
+/// A show that is there. Seasons of it that were promised are looked for from here on: an earlier request may have added
+/// the show without them.
+async fn get_promised(
+    instance: &Instance<Sonarr>,
+    series: &Series,
+    args: &Args,
+    world: &World,
+) -> Result<Ran, ToolError> {
+    match (world.asking, series.id, promised(instance, series, args)) {
+        (Asking::Before, Some(id), Some(seasons)) => more::seasons(instance, id, &seasons, world).await,
+        (Asking::Before | Asking::Now, _, _) => Ok(found_there(instance, series, args, world)),
+    }
+}
+
+/// The seasons that a call names, where one of them is neither on disk nor looked for.
+fn promised(instance: &Instance<Sonarr>, series: &Series, args: &Args) -> Option<Vec<u32>> {
+    let wanted = wanted_of(instance, series, args);
+    let lacking = not_looked_for(series, &wanted, args)?;
+    wanted.seasons.filter(|_| !lacking.is_empty())
+}
+
 /// As for a movie.
 fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world: &World) -> Ran {
     let wanted = wanted_of(instance, series, args);
@@ -299,7 +348,7 @@ fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world:
     asked::tell(&mut result, &wanted, world);
     match world.asking {
         Asking::Before => {
-            if let Some(seasons) = not_looked_for(series, &wanted) {
+            if let Some(seasons) = not_looked_for(series, &wanted, args) {
                 result.for_model[NOT_LOOKED_FOR] = json!(seasons);
             }
             return remembered(result.into(), wanted, series);
@@ -312,14 +361,23 @@ fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world:
     result.into()
 }
 
-/// Of what is wanted and not on disk, the seasons that nobody looks for; all of the show where none is named.
-fn not_looked_for(series: &Series, wanted: &Wanted) -> Option<Vec<u32>> {
-    let Some(numbers) = still_open(series, wanted)?.seasons else {
-        return (!series.monitored).then(Vec::new);
-    };
-    let is_looked_for = |number: &u32| {
-        series.monitored && series.seasons.iter().any(|season| season.number == *number && season.monitored)
-    };
+/// Of what is wanted and not on disk, the seasons that nobody looks for; none named where that is all of the show.
+fn not_looked_for(series: &Series, wanted: &Wanted, args: &Args) -> Option<Vec<u32>> {
+    let open = still_open(series, wanted)?;
+    if open.seasons.is_none() {
+        let is_looked_for = series.monitored && (!series.seasons.is_empty() || series.new_seasons);
+        if !is_looked_for {
+            return Some(Vec::new());
+        }
+        if let Some(Seasons::Named(NamedSeasons::Future | NamedSeasons::Pilot)) = args.seasons {
+            return None;
+        }
+    }
+    let whole = || series.seasons.iter().map(|season| season.number).collect();
+    let named = Wanted { seasons: Some(open.seasons.unwrap_or_else(whole)), ..wanted.clone() };
+    let numbers = still_open(series, &named)?.seasons?;
+    let is_looked_for =
+        |number: &u32| series.monitored && series.season(*number).is_some_and(|season| season.monitored);
     let left: Vec<u32> = numbers.into_iter().filter(|number| !is_looked_for(number)).collect();
     (!left.is_empty()).then_some(left)
 }
@@ -327,7 +385,9 @@ fn not_looked_for(series: &Series, wanted: &Wanted) -> Option<Vec<u32>> {
 fn already_there(instance: &Instance<Sonarr>, series: &Series) -> CallResult {
     let name = named(&series.title, series.year);
     let Series { episodes_on_disk, episodes, .. } = series;
-    let for_user = if episodes_on_disk >= episodes {
+    let for_user = if *episodes == 0 {
+        format!("{name} is already in the library, but no episode of it is listed yet.")
+    } else if episodes_on_disk >= episodes {
         format!("You already have {name}.")
     } else if series.monitored {
         format!(
@@ -337,7 +397,8 @@ fn already_there(instance: &Instance<Sonarr>, series: &Series) -> CallResult {
         format!("You already have {name}: {episodes_on_disk} of {episodes} episodes.")
     };
     let mut for_model = told(series, "already_exists");
-    if series.episodes_on_disk < series.episodes || series.seasons.iter().any(|season| !season.monitored) {
+    let lacks_some = series.episodes_on_disk < series.episodes || series.episodes == 0;
+    if lacks_some || series.seasons.iter().any(|season| !season.monitored) {
         for_model["id"] = json!(series.id);
         for_model["hint"] = json!("get_more gets more of it");
     }

@@ -493,6 +493,42 @@ async fn only_the_wanted_seasons_are_monitored() {
 }
 
 #[tokio::test]
+async fn show_without_regular_seasons_is_added_as_a_whole() {
+    for seasons in [json!(null), json!("all"), json!("latest"), json!("first"), json!([1])] {
+        let house = House::new();
+        house.sonarr.catalog(series("Blade Runner 2099").tvdb(425_000).year(2027).seasons(0));
+        let mut args = json!({ "tvdb": 425_000 });
+        if !seasons.is_null() {
+            args["seasons"] = seasons;
+        }
+        let added = house.add_series().add(&arguments(args.clone()), &world()).await;
+        check(
+            added,
+            "Added Blade Runner 2099 (2027). Nothing of it is out yet; new episodes will be fetched as they air.",
+        );
+        assert!(house.sonarr.item(1).unwrap().details.new_seasons, "{args}");
+        check(
+            house.add_series().add(&arguments(args), &world()).await,
+            "Blade Runner 2099 (2027) is already in the library, but no episode of it is listed yet. \
+             Text TELL ME and I will let you know when it is ready.",
+        );
+    }
+}
+
+#[tokio::test]
+async fn specials_alone_are_added_without_later_seasons() {
+    let house = House::new();
+    house.sonarr.catalog(series("Blade Runner 2099").tvdb(425_000).year(2027).seasons(0));
+    let args = json!({ "tvdb": 425_000, "seasons": [0] });
+    check(
+        house.add_series().add(&arguments(args), &world()).await,
+        "Added Blade Runner 2099 (2027), the specials.",
+    );
+    let details = house.sonarr.item(1).unwrap().details;
+    assert_eq!((details.specials_monitored, details.new_seasons), (true, false));
+}
+
+#[tokio::test]
 async fn a_show_that_is_there_is_not_added_again() {
     let house = House::furnished();
     check(
@@ -526,6 +562,17 @@ async fn what_comes_out_is_told_in_the_zone_of_the_user() {
     check(Ok(told), "Dune: Part Three online tomorrow and The Bear S04E03 on Wed.");
     check(upcoming(&house.library, 1, &world()).await, "Dune: Part Three online tomorrow.");
     check(upcoming(&House::new().library, 7, &world()).await, "Nothing comes out in the next 7 days.");
+}
+
+#[tokio::test]
+async fn upcoming_covers_whole_local_days() {
+    // It is 19:00 in New York.
+    let house = House::furnished();
+    house.sonarr.calendar("The Bear S04E01", "2026-03-06T04:30:00Z".parse().unwrap());
+    house.sonarr.calendar("The Bear S04E02", "2026-03-06T13:00:00Z".parse().unwrap());
+    house.sonarr.calendar("The Bear S04E03", "2026-03-08T01:00:00Z".parse().unwrap());
+    house.sonarr.calendar("The Bear S04E04", "2026-03-08T06:00:00Z".parse().unwrap());
+    check(upcoming(&house.library, 1, &world()).await, "The Bear S04E02 today and The Bear S04E03 tomorrow.");
 }
 
 #[tokio::test]

@@ -28,6 +28,7 @@ fn season(raw: &Value) -> Result<Season> {
 
 fn series(raw: &Value) -> Result<Series> {
     let listed = raw["seasons"].as_array().context("a series without seasons")?;
+    let specials = listed.iter().find(|it| it["seasonNumber"] == 0).map(season).transpose()?;
     let seasons =
         listed.iter().filter(|it| it["seasonNumber"] != 0).map(season).collect::<Result<Vec<_>>>()?;
     Ok(Series {
@@ -42,6 +43,7 @@ fn series(raw: &Value) -> Result<Series> {
         episodes_on_disk: seasons.iter().map(|season| season.episodes_on_disk).sum(),
         episodes: seasons.iter().map(|season| season.episodes).sum(),
         seasons,
+        specials,
         size_bytes: number(&raw["statistics"], "sizeOnDisk").try_into()?,
         path: text(raw, "path"),
         profile: number(raw, "qualityProfileId"),

@@ -151,6 +151,19 @@ async fn one_season_of_a_show_can_be_followed() {
 }
 
 #[tokio::test]
+async fn specials_of_a_show_can_be_followed() {
+    let app = furnished(TestApp::start().await).await;
+    let dark = app.sonarr().add(series("Dark").year(2017).tvdb(334_824).seasons(3).specials(2));
+    let follows = calls("tell_me_when_ready", json!({ "type": "series", "id": dark, "season": 0 }));
+    app.model_plays([finds("dark"), follows, says("")]);
+    assert_eq!(
+        app.sms("tell me when the specials of dark are there").await,
+        "I'll text you when Dark (2017), the specials are ready. It is not being looked for at the moment."
+    );
+    assert_eq!(app.follows().await, ["+15550100002 sonarr series 334824 season 0"]);
+}
+
+#[tokio::test]
 async fn who_has_only_promised_to_tell_may_not_claim_to_have_added() {
     let app = app_with_bobs_dune().await;
     let follows = calls("tell_me_when_ready", json!({ "type": "movie", "id": 1 }));

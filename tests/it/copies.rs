@@ -330,3 +330,37 @@ async fn a_season_that_could_not_be_deleted_is_looked_for_as_before() {
     let show = app.sonarr().item(bear).unwrap();
     assert_eq!((show.monitored_episodes(), show.episodes_on_disk().len()), (wanted, 6));
 }
+
+#[tokio::test]
+async fn season_is_monitored_again_after_repeated_failed_deletions() {
+    let app = TestApp::start().await;
+    let bear = app.asked_about_season_two().await;
+    let wanted = app.sonarr().item(bear).unwrap().monitored_episodes();
+    // Each run unmonitors the season first, and then fails to delete its files.
+    app.sonarr().fail_writes_to("/episodefile/bulk", 500);
+
+    assert_eq!(
+        app.sms("yes").await,
+        "Sonarr could not do all of it. Please have a look at season 2 of The Bear (2022)."
+    );
+    let show = app.sonarr().item(bear).unwrap();
+    assert_eq!((show.monitored_episodes(), show.episodes_on_disk().len()), (wanted, 6));
+    assert!(show.details.seasons[1].monitored);
+}
+
+#[tokio::test]
+async fn specials_that_could_not_be_deleted_are_looked_for_as_before() {
+    let app = TestApp::start().await;
+    let mut show = series("The Bear").year(2022).seasons(1).episodes(2).size_gb(4.0);
+    show.details.specials_monitored = true;
+    let bear = app.sonarr().add(show.specials(2));
+    app.model_plays(removes_season(bear, 0));
+    app.sms("delete the specials of the bear").await;
+    app.sonarr().spare_next_write();
+    app.sonarr().fail_next_write(409);
+
+    app.sms("yes").await;
+    let show = app.sonarr().item(bear).unwrap();
+    assert_eq!(show.monitored_episodes(), [(1, 1), (1, 2), (0, 1), (0, 2)]);
+    assert!(show.details.specials_monitored);
+}

@@ -217,15 +217,18 @@ async fn what_a_library_lacks_and_says_of_itself_is_told() {
 async fn a_webhook_that_is_missing_or_leads_elsewhere_is_told() {
     let street = household().await;
     street.sonarr.connect("Dialarr too", "http://dialarr:3000/webhook/sonarr", &["onImportComplete"]);
+    street.sonarr.connect("dialarr", "http://me:hush@other:3000/webhook/sonarr", &["onImportComplete"]);
     street.twilio.set_number_field("sms_url", "https://old.example/sms");
     street.twilio.set_number_field("mms", "false");
     let ended = street.run(&["doctor"]);
-    let said = ["Sonarr: 2", "Twilio: number:", "Twilio: the number cannot"]
+    let said = ["Sonarr: 2", "Sonarr: the webhook", "Twilio: number:", "Twilio: the number cannot"]
         .map(|subject| said(&ended, subject))
         .join("\n");
     insta::assert_snapshot!(said.replace(street.get("PUBLIC_URL"), "https://sms.example.org"), @r"
-    warning  Sonarr: 2 webhooks are named Dialarr or lead here, and one is enough
+    warning  Sonarr: 2 webhooks lead here, and one is enough
              hint: remove all but one: Settings, Connect
+    warning  Sonarr: the webhook dialarr at http://other:3000/webhook/sonarr leads to another Dialarr, or to a former address
+             hint: remove it if no other Dialarr uses it: Settings, Connect; or dialarr setup --apply --take-over
     failure  Twilio: number: webhook: https://old.example/sms -> https://sms.example.org/webhook/twilio#rc=3&rp=5xx,ct,rt&rt=5000
              hint: dialarr setup --apply
     warning  Twilio: the number cannot send posters

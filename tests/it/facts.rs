@@ -226,6 +226,21 @@ async fn a_quality_that_the_call_names_or_that_no_profile_fits_leaves_the_wish_a
 }
 
 #[tokio::test]
+async fn remembered_quality_that_allows_4k_needs_the_right() {
+    for (has, profile) in [(Has::EveryRight, "Best"), (Has::AddRight, "HD-1080p")] {
+        let app = TestApp::start().await;
+        app.knows(BOB, has).await;
+        app.radarr().profiles(&["HD-1080p", "Best"]);
+        app.radarr().allows_four_k("Best");
+        let matrix = app.radarr().catalog(movie("The Matrix").year(1999));
+        known(&app, BOB, FactKind::Quality, None, "best").await;
+        app.model_plays(adds_movie("the matrix", matrix).into_iter().chain([says("OK.")]));
+        app.sms_from(BOB, "add the matrix").await;
+        assert_eq!(app.radarr().added_profile(matrix).as_deref(), Some(profile));
+    }
+}
+
+#[tokio::test]
 async fn whoever_wants_and_may_have_four_k_gets_it_from_its_own_library() {
     for (has, place) in [(Has::EveryRight, "radarr-4k"), (Has::AddRight, "radarr")] {
         let four_k = FakeRadarr::new();

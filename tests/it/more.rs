@@ -253,7 +253,7 @@ async fn a_search_whose_answer_was_lost_is_not_repeated() {
 /// A world in which the answer to the first write that a text of Ann's causes at Sonarr never comes.
 async fn world_with_a_lost_write(what: &[(&str, Value)]) -> World {
     let world = World::start().await;
-    world.sonarr().add(the_bear());
+    world.sonarr().add(the_bear().profile("SD"));
     world.sonarr().lose_next_write_answer();
     let found = calls("find_in_library", json!({ "query": "the bear" }));
     let made = what.iter().map(|(tool, arguments)| calls(tool, arguments.clone()));
@@ -279,9 +279,9 @@ async fn more_of_a_show_that_was_cut_off_by_a_crash_is_found_out_and_looked_for_
 #[tokio::test(start_paused = true)]
 async fn a_change_whose_answer_never_came_is_found_out_and_told_as_made() {
     let world =
-        world_with_a_lost_write(&change(1, json!({ "monitored": false, "quality": "Ultra-HD" }))).await;
+        world_with_a_lost_write(&change(1, json!({ "monitored": false, "quality": "HD-1080p" }))).await;
     world.passes(60).await;
-    let told = "The Bear (2022): it is not looked for, the quality is Ultra-HD.";
+    let told = "The Bear (2022): it is not looked for, the quality is HD-1080p.";
     assert_eq!(world.said(), ["Still working on it.", told]);
     assert_eq!(world.sonarr().posts(), 1);
 }
@@ -434,5 +434,66 @@ async fn who_gets_more_hears_when_it_is_ready() {
     assert_eq!(
         app.follows().await,
         [format!("{ANN} sonarr series 403294 season 2"), format!("{ANN} radarr movie 949")]
+    );
+}
+
+#[tokio::test]
+async fn more_of_a_show_without_regular_seasons_means_new_seasons() {
+    for seasons in [json!(["all"]), json!(["latest"]), json!([1])] {
+        let app = TestApp::start().await;
+        let mut show = series("The Testaments").year(2027).seasons(0);
+        show.details.new_seasons = false;
+        let id = app.sonarr().add(show);
+        assert_eq!(
+            app.asks("get the testaments", &get(id, &seasons)).await,
+            "New episodes of The Testaments (2027) will be fetched as they air."
+        );
+        assert!(app.sonarr().item(id).unwrap().details.new_seasons, "{seasons}");
+    }
+}
+
+#[tokio::test]
+async fn specials_are_monitored_and_unmonitored_with_their_season() {
+    let app = TestApp::start().await;
+    let bear = app.sonarr().add(series("The Bear").year(2022).seasons(1).episodes(1).specials(2));
+    let specials = || app.sonarr().item(bear).unwrap().details.specials_monitored;
+    assert_eq!(
+        app.asks("get the specials of the bear", &get(bear, &json!([0]))).await,
+        "Looking for the specials of The Bear (2022) now."
+    );
+    assert_eq!((specials(), app.wanted(bear)), (true, vec![(1, 1), (0, 1), (0, 2)]));
+    assert_eq!(
+        app.asks("no specials", &change(bear, json!({ "monitored": false, "seasons": ["0"] }))).await,
+        "The Bear (2022): the specials are not looked for."
+    );
+    assert_eq!((specials(), app.wanted(bear)), (false, vec![(1, 1)]));
+}
+
+#[tokio::test]
+async fn profile_that_allows_4k_needs_the_right_in_every_tool() {
+    let app = TestApp::start().await;
+    app.knows(BOB, Has::AddRight).await;
+    app.radarr().profiles(&["HD-1080p", "Best"]);
+    app.radarr().allows_four_k("Best");
+    app.sonarr().profiles(&["HD-1080p", "Best"]);
+    app.sonarr().allows_four_k("Best");
+    let heat = app.radarr().catalog(movie("The Heat").year(1995));
+    let wire = app.sonarr().catalog(series("The Wire").year(2002).seasons(1));
+    let matrix = app.radarr().add(movie("The Matrix").year(1999));
+    let bear = app.sonarr().add(series("The Bear").year(2022).seasons(1));
+    let of_matrix = json!({ "type": "movie", "id": matrix, "quality": "Best" });
+    for call in [
+        ("add_movie", json!({ "tmdb": heat, "quality": "Best" })),
+        ("add_series", json!({ "tvdb": wire, "quality": "best" })),
+        ("change_media", of_matrix.clone()),
+        ("change_media", json!({ "type": "series", "id": bear, "quality": "Best" })),
+    ] {
+        let told = app.is_asked_by(BOB, "in the best quality", std::slice::from_ref(&call)).await;
+        assert_eq!(told, "You can't add titles in 4K. Please ask an admin.", "{call:?}");
+    }
+    assert_eq!((app.radarr().posts(), app.sonarr().posts()), (0, 0));
+    assert_eq!(
+        app.asks("the matrix in the best quality", &[("change_media", of_matrix)]).await,
+        "The Matrix (1999): the quality is Best."
     );
 }

@@ -1,6 +1,6 @@
 //! An addition whose library cannot be reached is tried again until it is made or a day old, and one text tells which.
 
-use dialarr::arr::fake::item::movie;
+use dialarr::arr::fake::item::{movie, series};
 use serde_json::json;
 
 use crate::harness::model::{adds_movie, calls, removes_movie, says};
@@ -8,6 +8,7 @@ use crate::harness::world::World;
 use crate::harness::{ANN, BOB};
 
 const DUNE: i64 = 438_631;
+const SEVERANCE: i64 = 371_980;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const PROMISE: &str = "Radarr is down, I'll keep trying.";
@@ -326,4 +327,77 @@ async fn a_key_or_an_address_that_an_admin_sets_right_within_a_day_is_waited_for
     world.radarr().html_next();
     world.passes(10 * MINUTE).await;
     assert_eq!(world.heard_by(ANN)[1..], [PROMISE, ADDED]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn queued_addition_in_4k_needs_the_right() {
+    let world = World::start().await;
+    world.radarr().catalog(movie("Dune").year(2021).tmdb(DUNE));
+    let adds = calls("add_movie", json!({ "tmdb": DUNE, "quality": "Ultra-HD" }));
+    let [searches, _] = adds_movie("dune", DUNE);
+    world.model_plays([searches, says("Dune (2021)?"), adds, says(PROMISE)]);
+    world.sms("search dune").await;
+    world.radarr().down(true);
+    world.sms("yes, in 4K").await;
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(last(&world), "I could not add Dune (2021). You can't add titles in 4K. Please ask an admin.");
+    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
+}
+
+/// Severance with three seasons, which Ann has found.
+async fn world_with_severance_found() -> World {
+    let world = World::start().await;
+    world.sonarr().catalog(series("Severance").year(2022).tvdb(SEVERANCE).seasons(3));
+    world.model_plays([calls("search_media", json!({ "query": "severance" })), says("Severance (2022)?")]);
+    world.sms("search severance").await;
+    world
+}
+
+/// Ann wants one season while Sonarr is down.
+async fn asks_for_season_in_vain(world: &World, season: u32) {
+    world.sonarr().down(true);
+    let adds = calls("add_series", json!({ "tvdb": SEVERANCE, "seasons": [season] }));
+    world.model_plays([adds, says("Sonarr is down, I'll keep trying.")]);
+    world.sms(&format!("add season {season}")).await;
+}
+
+fn monitored_seasons(world: &World) -> Vec<bool> {
+    world.sonarr().item(1).unwrap().details.seasons.iter().map(|season| season.monitored).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn seasons_requested_during_an_outage_are_added_together() {
+    let world = world_with_severance_found().await;
+    asks_for_season_in_vain(&world, 1).await;
+    asks_for_season_in_vain(&world, 2).await;
+    assert_eq!(world.requests().await, ["+15550100002 queued sonarr Severance (2022) [1,2]"]);
+    let heard = world.heard_by(ANN).len();
+    world.sonarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(world.heard_by(ANN)[heard..], ["Severance (2022), seasons 1 and 2 are added now."]);
+    assert_eq!(monitored_seasons(&world), [true, true, false]);
+    assert_eq!(world.follows().await.len(), 2);
+    assert_eq!(world.additions().await, ["season 2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn season_requested_during_a_try_is_looked_for_afterwards() {
+    let world = world_with_severance_found().await;
+    asks_for_season_in_vain(&world, 1).await;
+    world.sonarr().lose_next_write_answer();
+    world.sonarr().down(false);
+    world.passes(70).await;
+    assert_eq!(world.sonarr().posts(), 1);
+    asks_for_season_in_vain(&world, 2).await;
+    let heard = world.heard_by(ANN).len();
+    world.sonarr().down(false);
+    world.passes(HOUR).await;
+    let mut told = world.heard_by(ANN)[heard..].to_vec();
+    told.sort();
+    assert_eq!(
+        told,
+        ["Severance (2022), season 1 is added now.", "Severance (2022), season 2 is added now."]
+    );
+    assert_eq!(monitored_seasons(&world), [true, true, false]);
 }

@@ -93,7 +93,7 @@ async fn an_entry_of_ours_is_repaired_and_not_made_a_second_time() {
     let street = Street::open().await;
     let id = street.sonarr.connect("dialarr", "http://old:3000/webhook/sonarr", &["onGrab"]);
     street.sonarr.change_connection(id, "method", &json!(2));
-    let ended = street.run(&["setup", "--apply"]);
+    let ended = street.run(&["setup", "--apply", "--take-over"]);
     insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
     Sonarr webhook: address: http://old:3000/webhook/sonarr -> http://dialarr:3000/webhook/sonarr
     Sonarr webhook: method: PUT -> POST
@@ -102,6 +102,28 @@ async fn an_entry_of_ours_is_repaired_and_not_made_a_second_time() {
     Sonarr webhook: done
     ");
     assert_eq!(street.sonarr.connections(), [SONARR_WEBHOOK.replacen("Dialarr", "dialarr", 1)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhook_of_another_installation_is_left_alone() {
+    let street = Street::open().await;
+    street.sonarr.connect("Dialarr", "http://other:3000/webhook/sonarr", &["onImportComplete"]);
+    let ended = street.run(&["setup", "--apply"]);
+    insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
+    Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
+    Sonarr webhook: secret: none -> NOTIFICATION_SECRET
+    Sonarr webhook: tells of: none -> health issue, health restored, import complete, manual interaction required
+    Sonarr webhook: another webhook: Dialarr at http://other:3000/webhook/sonarr -> left alone; --take-over changes it instead
+    Sonarr webhook: done
+    ");
+    let both = [
+        "Dialarr http://other:3000/webhook/sonarr : onImportComplete".to_owned(),
+        SONARR_WEBHOOK.replacen("Dialarr", "Dialarr 2", 1),
+    ];
+    assert_eq!(street.sonarr.connections(), both);
+    let again = street.run(&["setup", "--apply", "--take-over"]);
+    assert_eq!(lines_of(&again.output, "Sonarr"), "Sonarr webhook: nothing to change");
+    assert_eq!(street.sonarr.connections(), both);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -113,6 +113,7 @@ async fn a_show_reads_as_it_was_put_there() {
         ended: false,
         series_type: "standard".to_owned(),
         seasons: vec![season(1, 10, 10, 22_777_777_777), season(2, 8, 9, 18_222_222_222)],
+        specials: Some(Season { monitored: false, ..season(0, 0, 2, 0) }),
         episodes_on_disk: 18,
         episodes: 19,
         size_bytes: 41_000_000_000,
@@ -249,7 +250,11 @@ async fn settings_are_read() {
     let (films, _) = world();
     films.root_folder("/offline", None);
     let client = radarr(&films);
-    let profiles = [(4, "HD-1080p"), (5, "Ultra-HD")].map(|(id, name)| Profile { id, name: name.to_owned() });
+    let profiles = [(4, "HD-1080p", false), (5, "Ultra-HD", true)].map(|(id, name, four_k)| Profile {
+        id,
+        name: name.to_owned(),
+        four_k,
+    });
     assert_eq!(client.profiles().await.unwrap(), profiles);
     let folder = |path: &str, free_bytes| RootFolder { path: path.to_owned(), free_bytes };
     let expected = [folder("/movies", Some(1_200_000_000_000)), folder("/offline", None)];

@@ -90,6 +90,10 @@ impl Connections {
         if body["name"].as_str().is_none_or(str::is_empty) {
             return Some(failure("Name", "'Name' must not be empty.".to_owned()));
         }
+        let shares_name = |stored: &Value| stored["name"] == body["name"] && stored["id"] != body["id"];
+        if self.stored.iter().any(shares_name) {
+            return Some(failure("Name", "Should be unique".to_owned()));
+        }
         let reason = self.fault.as_ref()?;
         Some(failure("Url", format!("Unable to send test message. Error: {reason}")))
     }

@@ -45,6 +45,8 @@ struct GateState {
     faults: VecDeque<Fault>,
     /// Those that wait for a request which changes something.
     write_faults: VecDeque<Fault>,
+    /// A path whose every write fails, and the status.
+    refused_writes: Option<(&'static str, u16)>,
     down: bool,
     writes: usize,
     lists: usize,
@@ -61,6 +63,10 @@ impl Gate {
 
     pub(super) fn fail_write(&self, fault: Fault) {
         self.lock().write_faults.push_back(fault);
+    }
+
+    pub(super) fn fail_writes_to(&self, path: &'static str, status: u16) {
+        self.lock().refused_writes = Some((path, status));
     }
 
     pub(super) fn set_down(&self, down: bool) {
@@ -106,6 +112,10 @@ impl Gate {
         let given = request.headers().get("x-api-key").map(HeaderValue::as_bytes);
         if given != Some(self.app.key().as_bytes()) {
             return Admission::Stranger;
+        }
+        let refused = state.refused_writes.filter(|(path, _)| writes && request.uri().path().ends_with(path));
+        if let Some((_, status)) = refused {
+            return Admission::Faulty(Fault::Status(status));
         }
         let of_write = if writes { state.write_faults.pop_front() } else { None };
         of_write.or_else(|| state.faults.pop_front()).map_or(Admission::Welcome, Admission::Faulty)

@@ -68,6 +68,8 @@ pub struct Show {
     pub specials_monitored: bool,
     /// Whether seasons to come will be wanted.
     pub new_seasons: bool,
+    /// The seasons whose last episode the catalogue marks as a finale.
+    pub finales: Vec<u32>,
     /// Empty while no episode differs from the others of its season; from then on the truth about each.
     pub episodes: Vec<ShowEpisode>,
 }
@@ -112,6 +114,7 @@ pub fn series(title: &str) -> FakeSeries {
         kind: "standard",
         specials_monitored: false,
         new_seasons: true,
+        finales: Vec::new(),
         episodes: Vec::new(),
     };
     Item::with(title, show)
@@ -291,6 +294,16 @@ impl FakeSeries {
         self
     }
 
+    /// Gives the show this many special episodes, on disk if the show has a size. Call it after how many regular episodes
+    /// there are.
+    pub fn specials(mut self, count: u32) -> Self {
+        let (monitored, on_disk) = (self.details.specials_monitored, self.size_bytes > 0);
+        let special =
+            |number| ShowEpisode { season: 0, number, monitored, on_disk, airs: None, last_search: None };
+        self.told_apart().extend((1..=count).map(special));
+        self
+    }
+
     /// Neither the season nor its episodes are wanted. Like all that is about single episodes, say it after how many there
     /// are and what is on disk.
     pub fn unmonitored_season(mut self, number: u32) -> Self {
@@ -319,6 +332,23 @@ impl FakeSeries {
         self
     }
 
+    /// The catalogue lists the next episode of a season, which is not on disk.
+    pub fn lists_next_episode(&mut self, season: u32, airs: Timestamp) {
+        let mut episodes = self.all_episodes();
+        for listed in self.details.seasons.iter_mut().filter(|listed| listed.number == season) {
+            listed.episodes += 1;
+            episodes.push(ShowEpisode {
+                season,
+                number: listed.episodes,
+                monitored: listed.monitored,
+                on_disk: false,
+                airs: Some(airs),
+                last_search: None,
+            });
+        }
+        self.details.episodes = episodes;
+    }
+
     /// The wanted episodes by season and number, whether they are on disk or not.
     pub fn monitored_episodes(&self) -> Vec<(u32, u32)> {
         self.such_episodes(|episode| episode.monitored)
@@ -333,7 +363,7 @@ impl FakeSeries {
         episodes.filter(such).map(|episode| (episode.season, episode.number)).collect()
     }
 
-    /// Without the specials.
+    /// Without the specials, unless the show was given any.
     pub(super) fn all_episodes(&self) -> Vec<ShowEpisode> {
         if !self.details.episodes.is_empty() {
             return self.details.episodes.clone();

@@ -71,6 +71,9 @@ pub(super) fn episode(world: &World<Show>, item: &FakeSeries, season: u32, numbe
 
 pub(super) fn described(item: &FakeSeries, one: &ShowEpisode) -> Value {
     let ShowEpisode { season, number, monitored, on_disk, airs, last_search } = *one;
+    let last =
+        item.details.seasons.iter().find(|listed| listed.number == season).map(|listed| listed.episodes);
+    let is_finale = last == Some(number) && item.details.finales.contains(&season);
     let mut body = bare(item, season, number);
     let own = json!({
         "episodeFileId": if on_disk { episode_id(item, season, number) } else { 0 },
@@ -79,6 +82,7 @@ pub(super) fn described(item: &FakeSeries, one: &ShowEpisode) -> Value {
         "airDate": airs.map(|at| at.strftime("%Y-%m-%d").to_string()),
         "airDateUtc": airs.map(wire_time),
         "lastSearchTime": last_search.map(wire_time),
+        "finaleType": is_finale.then_some("season"),
     });
     merge(&mut body, own);
     body
@@ -114,11 +118,16 @@ pub(super) fn owned(world: &World<Show>, item: &FakeSeries) -> Value {
         |one: &ShowEpisode| one.on_disk || (one.monitored && one.airs.is_some_and(|at| at <= now));
     let on_disk = count(&|one| one.on_disk);
     let wanted = count(&is_counted);
-    let mut existing = SPECIALS;
+    let of_specials = |such: &dyn Fn(&ShowEpisode) -> bool| count(&|one| one.season == 0 && such(one));
+    let specials = match of_specials(&|_| true) {
+        0 => SPECIALS,
+        listed => listed,
+    };
+    let mut existing = specials;
     let mut seasons = vec![json!({
         "seasonNumber": 0,
         "monitored": item.details.specials_monitored,
-        "statistics": statistics([0, 0, SPECIALS], 0),
+        "statistics": statistics([of_specials(&|one| one.on_disk), of_specials(&is_counted), specials], 0),
     })];
     for season in &item.details.seasons {
         let files = count(&|one| one.season == season.number && one.on_disk);

@@ -23,19 +23,33 @@ pub(super) fn routes<D: Clone + Send + 'static>(fake: Fake<D>) -> Router {
 }
 
 async fn profiles<D: Clone>(State(fake): State<Fake<D>>) -> Response {
+    let world = fake.lock();
     let describe = |(id, name): &(i64, String)| {
         json!({
             "id": id,
             "name": name,
             "upgradeAllowed": true,
             "cutoff": 3,
-            "items": [],
+            "items": qualities(world.four_k_profiles.contains(name)),
             "minFormatScore": 0,
             "cutoffFormatScore": 0,
             "formatItems": [],
         })
     };
-    ok(fake.lock().profiles.iter().map(describe).collect())
+    ok(world.profiles.iter().map(describe).collect())
+}
+
+/// A single quality, and groups that are allowed or not as one.
+fn qualities(four_k: bool) -> Value {
+    let quality =
+        |name: &str, resolution: u32| json!({ "name": name, "source": "web", "resolution": resolution });
+    let single = |name, resolution, allowed: bool| json!({ "quality": quality(name, resolution), "items": [], "allowed": allowed });
+    let group = |id: u32, name: &str, items: Value, allowed: bool| json!({ "id": id, "name": name, "items": items, "allowed": allowed });
+    json!([
+        single("SDTV", 480, false),
+        group(1002, "WEB 1080p", json!([single("WEBDL-1080p", 1080, true)]), true),
+        group(1003, "WEB 2160p", json!([single("WEBDL-2160p", 2160, four_k)]), four_k),
+    ])
 }
 
 async fn root_folders<D: Clone>(State(fake): State<Fake<D>>) -> Response {

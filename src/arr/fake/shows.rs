@@ -40,9 +40,13 @@ pub(super) async fn replace(State(sonarr): State<FakeSonarr>, Path(id): Path<i64
     let wanted = |number: u32| {
         seasons.iter().any(|season| season["seasonNumber"] == json!(number) && season["monitored"] == true)
     };
-    show.details.specials_monitored = wanted(0);
     show.told_apart();
     let details = &mut show.details;
+    if details.specials_monitored != wanted(0) {
+        details.specials_monitored = wanted(0);
+        let specials = details.episodes.iter_mut().filter(|one| one.season == 0);
+        specials.for_each(|one| one.monitored = wanted(0));
+    }
     for season in &mut details.seasons {
         let flag = wanted(season.number);
         if flag != season.monitored {

@@ -39,6 +39,8 @@ pub(super) struct World<D> {
     /// Everything that can be found, the library included.
     pub catalog: Vec<Item<D>>,
     pub profiles: Vec<(i64, String)>,
+    /// Names of the profiles that allow 4K.
+    pub four_k_profiles: Vec<String>,
     pub roots: Vec<Root>,
     pub downloads: Vec<FakeDownload>,
     /// Calendar entries that are no item's own date.
@@ -97,6 +99,7 @@ impl<D: Clone> Fake<D> {
             library: Vec::new(),
             catalog: Vec::new(),
             profiles: numbered(&DEFAULT_PROFILES),
+            four_k_profiles: vec!["Ultra-HD".to_owned()],
             roots: vec![Root { path: app.root().to_owned(), free_bytes: Some(DEFAULT_FREE_BYTES) }],
             downloads: Vec::new(),
             calendar: Vec::new(),
@@ -138,6 +141,11 @@ impl<D: Clone> Fake<D> {
     /// Replaces the quality profiles, in this order.
     pub fn profiles(&self, names: &[&str]) {
         self.lock().profiles = numbered(names);
+    }
+
+    /// Lets the quality profile of this name allow 4K.
+    pub fn allows_four_k(&self, name: &str) {
+        self.lock().four_k_profiles.push(name.to_owned());
     }
 
     /// Adds a root folder; one that is not accessible has no free space to tell.
@@ -292,6 +300,11 @@ impl<D: Clone> Fake<D> {
     /// Answers the next request that changes something with this status and does nothing.
     pub fn fail_next_write(&self, status: u16) {
         self.gate.fail_write(Fault::Status(status));
+    }
+
+    /// Answers every request that changes something below this path with this status, and does nothing.
+    pub fn fail_writes_to(&self, path: &'static str, status: u16) {
+        self.gate.fail_writes_to(path, status);
     }
 
     /// Never answers the next request that changes something, and does nothing.

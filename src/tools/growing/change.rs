@@ -163,6 +163,7 @@ async fn change_movie(instance: &Instance<Radarr>, args: &Args, world: &World) -
     if change == MovieChange::default() {
         return Ok(movie_told(instance, &held, &goal, "unchanged").into());
     }
+    goal.profile.iter().try_for_each(|profile| approval::may_choose(profile, world.rights))?;
     let count = (change.monitored == Some(true) && !held.has_file).then_some(films::ONE_MOVIE);
     if let Some(count) = count {
         approval::within_quota(world, count)?;
@@ -252,6 +253,7 @@ async fn change_series(instance: &Instance<Sonarr>, args: &Args, world: &World) 
     if goal.reached(&held) {
         return Ok(series_told(instance, &held, (&goal, args), "unchanged").into());
     }
+    goal.profile.iter().try_for_each(|profile| approval::may_choose(profile, world.rights))?;
     let gained = held.seasons_gained(&goal.flags);
     if gained.len() > MAX_SEASONS_UNASKED && !asks_for_many(&world.said, &held.series) {
         return Err(which_seasons(&held.series).into());
@@ -337,7 +339,7 @@ fn quality_told(profile: &Profile) -> String {
 
 fn part_told(part: &Part, how: &str) -> String {
     let one = match part {
-        Part::Seasons(numbers) => numbers.len() == 1,
+        Part::Seasons(numbers) => matches!(numbers.as_slice(), [season] if *season > 0),
         Part::Episodes(codes) => codes.len() == 1,
         Part::Future => true,
     };

@@ -121,6 +121,17 @@ impl GetMore {
     }
 }
 
+/// Seasons of a show that is there, for a request that waited.
+pub(in crate::tools) async fn seasons(
+    instance: &Instance<Sonarr>,
+    id: i64,
+    numbers: &[u32],
+    world: &World,
+) -> Result<Ran, ToolError> {
+    let seasons = numbers.iter().map(u32::to_string).collect();
+    more(instance, &Args { kind: MediaKind::Series, id, seasons, instance: None }, world).await
+}
+
 async fn more(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<Ran, ToolError> {
     let held = Held::read(&instance.client, args.id).await.map_err(|error| instance.refused(&error))?;
     let held = held.ok_or_else(|| unknown(args.id))?;

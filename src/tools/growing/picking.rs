@@ -9,7 +9,7 @@ use crate::tools::answers::{named, refusal, sentence_list};
 use crate::tools::arguments::BadArgument;
 use crate::tools::library::Library;
 use crate::tools::place::Place;
-use crate::tools::seasons::{episode_code, existing, read_episode_code, season_list};
+use crate::tools::seasons::{SPECIALS, episode_code, existing, read_episode_code, season_list};
 
 pub fn uses(
     library: &Library,
@@ -26,6 +26,8 @@ pub fn part(held: &Held, words: &[String]) -> Result<Option<Part>, CallFailure> 
     let seasons = || held.series.seasons.iter().map(|season| season.number);
     let part = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => return Ok(None),
+        // Before the first season is listed, each of these is what is to come.
+        ["all" | "first" | "latest" | "pilot"] if held.series.seasons.is_empty() => Part::Future,
         ["all"] => Part::Seasons(seasons().collect()),
         ["first"] => Part::Seasons(seasons().min().into_iter().collect()),
         ["latest"] => Part::Seasons(seasons().max().into_iter().collect()),
@@ -33,7 +35,12 @@ pub fn part(held: &Held, words: &[String]) -> Result<Option<Part>, CallFailure> 
         ["pilot"] => Part::Episodes(seasons().min().map(|first| (first, 1)).into_iter().collect()),
         words => listed(held, words)?,
     };
-    if held.episodes.is_empty() && !matches!(part, Part::Seasons(_)) {
+    let needs_episodes = match part {
+        Part::Seasons(_) => false,
+        Part::Episodes(_) => true,
+        Part::Future => !held.series.seasons.is_empty(),
+    };
+    if held.episodes.is_empty() && needs_episodes {
         return Err(not_listed_yet(held));
     }
     Ok(Some(part))
@@ -43,6 +50,9 @@ pub fn part(held: &Held, words: &[String]) -> Result<Option<Part>, CallFailure> 
 fn listed(held: &Held, words: &[&str]) -> Result<Part, CallFailure> {
     let season = |word: &&str| word.trim_start_matches("season").trim().trim_start_matches('s').parse().ok();
     if let Some(numbers) = words.iter().map(season).collect::<Option<Vec<u32>>>() {
+        if held.series.seasons.is_empty() && numbers.iter().any(|number| *number != SPECIALS) {
+            return Ok(Part::Future);
+        }
         return existing(&held.series, &numbers).map(Part::Seasons);
     }
     let codes = words.iter().map(|word| read_episode_code(word)).collect::<Option<Vec<_>>>();

@@ -62,7 +62,7 @@ impl Held {
         Flags {
             show: self.series.monitored,
             new_seasons: self.series.new_seasons,
-            seasons: self.series.seasons.iter().map(|season| (season.number, season.monitored)).collect(),
+            seasons: self.series.all_seasons().map(|season| (season.number, season.monitored)).collect(),
             episodes: self.episodes.iter().map(|episode| (episode.id, episode.monitored)).collect(),
         }
     }
