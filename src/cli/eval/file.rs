@@ -31,6 +31,11 @@ fn five_minutes() -> i64 {
 }
 
 impl File {
+    /// Whether a library of the file has instances for 4K.
+    pub(super) fn has_four_k(&self) -> bool {
+        self.libraries.values().any(|library| library.four_k.is_some())
+    }
+
     pub(super) fn start(&self) -> anyhow::Result<Timestamp> {
         self.now.parse().with_context(|| format!("read the time {:?}", self.now))
     }
@@ -42,8 +47,8 @@ pub(super) struct UserEntry {
     pub(super) role: RoleEntry,
     #[serde(default)]
     pub(super) can_delete: bool,
-    #[serde(default)]
-    pub(super) four_k: bool,
+    /// The right to 4K. A file without instances for 4K may leave it out: then it is given.
+    pub(super) four_k: Option<bool>,
     /// What others hear them called.
     pub(super) name: Option<String>,
 }

@@ -33,7 +33,7 @@ pub(super) async fn introduce(
         let (called, quota) = (called.transpose()?, scenario.quota.get(name).copied());
         let known = scenario.memory.iter().filter(|entry| entry.user == *name).map(MemoryEntry::fact);
         let known = known.collect::<anyhow::Result<Vec<_>>>()?;
-        let mut rights = rights(user);
+        let mut rights = rights(file, user);
         // Who has a quota may add within it.
         rights.add |= quota.is_some();
         let introduce = move |conn: &mut Conn| {
@@ -158,12 +158,12 @@ fn status(status: Status) -> &'static str {
     }
 }
 
-fn rights(user: &UserEntry) -> Rights {
+fn rights(file: &File, user: &UserEntry) -> Rights {
     Rights {
         role: if user.role == RoleEntry::Admin { Role::Admin } else { Role::Member },
         add: user.role != RoleEntry::Restricted,
         delete: user.can_delete,
-        four_k: user.four_k,
+        four_k: user.four_k.unwrap_or(!file.has_four_k()),
     }
 }
 
