@@ -157,8 +157,10 @@ impl Stage {
             // Its import is read within five minutes.
             pass(Duration::from_secs(6 * 60)).await;
         }
-        // What waits for the morning is released.
-        people::text(&self.world, FAY, "quiet off", Way::Straight);
+        if self.world.plan.acts.iter().any(|(_, act)| matches!(act, Act::Text { from: FAY, .. })) {
+            // What waits for the morning is released.
+            people::text(&self.world, FAY, "quiet off", Way::Straight);
+        }
         let deadline = tokio::time::Instant::now() + REST_WITHIN;
         loop {
             if paused(&Records::of(&self.world.database)) {

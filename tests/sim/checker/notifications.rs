@@ -59,7 +59,13 @@ pub(super) fn check_quiet_hours(evidence: &mut Evidence<'_>, plan: &Plan) {
     let Some((from, to)) = hours_of_fay(plan) else { return };
     let Some(fay) = records.users.iter().find(|user| word(user, "phone") == FAY) else { return };
     let hers: Vec<&Value> = records.events.iter().filter(|event| event["user_id"] == fay["id"]).collect();
-    let set = hers.first().and_then(|first| records.turns.iter().find(|turn| turn["id"] == first["turn_id"]));
+    let first = hers.iter().min_by_key(|event| number(event, "provider_at"));
+    let in_time =
+        |first: &Value, turn: &Value| number(turn, "created_at") < number(first, "provider_at") + HOUR_MS;
+    // One that came an hour late sets nothing.
+    let set = first.and_then(|first| {
+        records.turns.iter().find(|turn| turn["id"] == first["turn_id"] && in_time(first, turn))
+    });
     let lifted = hers.iter().find(|event| word(event, "body") == "quiet off");
     let (Some(set), Some(lifted)) = (set, lifted) else { return };
     let quiet = number(set, "created_at")..number(lifted, "received_at");
