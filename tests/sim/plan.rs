@@ -12,6 +12,8 @@ pub(crate) const DOT: &str = "+15550100005";
 pub(crate) const EVE: &str = "+15550100006";
 /// A member who sets quiet hours and has everything forgotten.
 pub(crate) const FAY: &str = "+15550100007";
+/// Three minutes to ten in the evening, in milliseconds after the start.
+const BEFORE_TEN: u64 = 53 * 60 * 1_000;
 /// The title that only she asks for.
 pub(crate) const BRAZIL: i64 = 68;
 /// An admin, a member who may not delete, and two who may.
@@ -230,7 +232,7 @@ impl Plan {
         }
         let text = |body: &str| Act::Text { from: FAY, body: body.to_owned(), way: Way::Straight };
         let mut at = rng.within(500, end);
-        let hours = rng.one_of(&["quiet 21-7", "quiet 21-23", "quiet 22-7", "notify on"]);
+        let hours = rng.one_of(&["quiet 21-7", "quiet 21-23", "quiet 22-7", "quiet 22-7"]);
         self.acts.push((at, text(hours)));
         at += rng.within(3_000, 60_000);
         self.acts.push((at, text("find Brazil")));
@@ -241,6 +243,12 @@ impl Plan {
         self.acts.push((at, Act::LibrariesDown(false)));
         // The addition is tried again within minutes, and what was imported is read within five.
         at += rng.within(100_000, 1_200_000);
+        if hours == "quiet 22-7" && at < BEFORE_TEN {
+            // A question that is open at ten holds up the notification from before ten.
+            self.acts.push((BEFORE_TEN, Act::Imports("Brazil")));
+            self.acts.push((BEFORE_TEN + rng.within(1_000, 120_000), text("delete Alien")));
+            return;
+        }
         self.acts.push((at, Act::Imports("Brazil")));
         let after = at + rng.within(1_000, 4_000_000);
         let last = rng.one_of(&["quiet off", "quiet 21-8", "notify off", "forget all", "forget all"]);
