@@ -8,6 +8,7 @@ pub mod extraction;
 pub mod facts;
 pub mod first_request;
 pub mod frozen;
+pub mod inbound_message;
 pub mod lifecycle;
 pub mod naming;
 pub mod notices;
