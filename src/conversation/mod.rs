@@ -27,6 +27,7 @@ pub mod schema;
 pub mod spending;
 pub mod stream;
 pub mod text;
+pub mod text_normalization;
 pub mod title;
 pub mod transcript;
 pub mod triage;
