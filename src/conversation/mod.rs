@@ -10,6 +10,7 @@ pub mod first_request;
 pub mod frozen;
 pub mod inbound_message;
 pub mod lifecycle;
+pub mod model_request;
 pub mod naming;
 pub mod notices;
 pub mod onboarding;

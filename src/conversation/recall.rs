@@ -8,8 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::extraction::ResponseType;
 use super::spending::tokens_in;
-use super::text_normalization::content_words;
-use super::text_normalization::plain_title;
+use super::text_normalization::{content_words, plain_title};
 
 /// Rows of each ranking that are looked at.
 pub const RANKED: usize = 20;

@@ -17,7 +17,7 @@ use super::world::{NamedWrite, World};
 use crate::app::App;
 use crate::clock::Clock;
 use crate::conversation::inbound_message::{Received, Via};
-use crate::conversation::prompt::{Message, ModelRequest};
+use crate::conversation::model_request::{Message, ModelRequest};
 use crate::conversation::spending::Prices;
 use crate::conversation::transcript::{Address, ChannelKind, MediaKind, PhoneNumber};
 use crate::conversation::verification::FieldAuthority;
