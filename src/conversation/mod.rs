@@ -2,6 +2,7 @@
 //! No clock, no network, no database; `now` is an argument.
 
 pub mod action;
+pub mod claimed_deletion;
 pub mod consent;
 pub mod deletion;
 pub mod extraction;

@@ -73,7 +73,8 @@ fn conversation_decides_without_clock_network_database_and_siblings() {
 fn tools_models_memory_notices_and_clients_know_neither_web_nor_database_nor_engine() {
     let folders = ["tools", "llm", "memory", "notices", "arr"];
     let rule = |file: &File| {
-        let mut findings = mentions(file, &folders, &["diesel", "crate::web", "crate::engine"]);
+        let words = ["diesel", "crate::web", "crate::engine", "crate::store"];
+        let mut findings = mentions(file, &folders, &words);
         if !is_fake(&file.path) {
             findings.extend(mentions(file, &folders, &["axum"]));
         }
@@ -81,6 +82,7 @@ fn tools_models_memory_notices_and_clients_know_neither_web_nor_database_nor_eng
     };
     let counter_examples = [
         ("src/tools/movies.rs", "use crate::web::api;"),
+        ("src/tools/approval.rs", "use crate::store::pending;"),
         ("src/llm/openai.rs", "use axum::Router;"),
         ("src/arr/fake.rs", "use crate::engine::Engine;"),
         ("src/memory/facts.rs", "use diesel::prelude::*;"),
@@ -303,6 +305,26 @@ fn documents_state_facts_without_praise() {
     let counter_examples =
         [("README.md", "A **robust** assistant"), ("docs/TOUR.md", "It works (seamlessly) everywhere")];
     check(&documents(), rule, &counter_examples);
+}
+
+// What only one file may construct.
+
+/// A deletion runs only with a `ClaimedDeletion`, so that nothing but the store, which has read the yes, may make one.
+#[test]
+fn only_the_store_constructs_claimed_deletions() {
+    let definition = "src/conversation/claimed_deletion.rs";
+    let rule = |file: &File| match file.path.as_str() {
+        "src/store/pending.rs" => Vec::new(),
+        path if path == definition => findings_by_line(file, |line| {
+            ["Default", "Deserialize", "From<"].iter().any(|word| line.contains(word))
+        }),
+        _ => findings_by_line(file, |line| line.contains("from_confirmed_call")),
+    };
+    let counter_examples = [
+        ("src/engine/deleting.rs", "ClaimedDeletion::from_confirmed_call(call, tool, items)"),
+        (definition, "#[derive(Debug, Default)]"),
+    ];
+    check(&sources(), rule, &counter_examples);
 }
 
 /// Lines of files in these folders of `src` that say one of the words; comments count too.
