@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use dialarr::clock::Clock;
-use dialarr::conversation::transcript::{Address, ChannelKind, PhoneNumber, Received, Via};
+use dialarr::conversation::inbound_message::{Received, Via};
+use dialarr::conversation::transcript::{Address, ChannelKind, PhoneNumber};
 use dialarr::conversation::verification::FieldAuthority;
 use dialarr::store::db::Db;
 use dialarr::store::ledger::{self, Pace};

@@ -5,10 +5,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::facts::{Fact, FactKind};
-use super::recall::content_words;
+use super::text_normalization::{content_words, plain_title};
 use super::triage::{self, Opinion};
 use super::turn::Excuse;
-use super::words::{KEYWORDS_TEXT, OFF_TEXT, plain_title};
+use super::words::{KEYWORDS_TEXT, OFF_TEXT};
 
 const MAX_SUMMARY_CHARS: usize = 140;
 const MAX_TOPICS: usize = 5;

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use super::spending::tokens_in;
 use super::text::clean_words;
+use super::text_normalization::{contains_words, plain_title, without_article};
 use super::transcript::{Brain, CallResult, MediaKind};
-use super::words::{contains_words, plain_title, without_article};
 
 /// Facts that are kept of one person.
 pub const MOST_FACTS: usize = 40;

@@ -2,13 +2,16 @@
 //! No clock, no network, no database; `now` is an argument.
 
 pub mod action;
+pub mod claimed_deletion;
 pub mod consent;
 pub mod deletion;
 pub mod extraction;
 pub mod facts;
 pub mod first_request;
 pub mod frozen;
+pub mod inbound_message;
 pub mod lifecycle;
+pub mod model_request;
 pub mod naming;
 pub mod notices;
 pub mod onboarding;
@@ -26,6 +29,7 @@ pub mod schema;
 pub mod spending;
 pub mod stream;
 pub mod text;
+pub mod text_normalization;
 pub mod title;
 pub mod transcript;
 pub mod triage;

@@ -1,7 +1,7 @@
 //! Who wrote a text down: its sender, or somebody in their name. It stands in the id by which a repeat of the text is
 //! known.
 
-use super::transcript::{ChannelKind, InboundEvent};
+use super::transcript::ChannelKind;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
@@ -49,16 +49,6 @@ impl Origin {
         }
         let key = id.strip_prefix(KEY).and_then(|rest| rest.split_once(':')?.0.parse().ok());
         key.map_or(Self::Typed, Self::Key)
-    }
-}
-
-/// Whether a sender can be somebody else who guesses codes: on the phone, or a program. The operator in the console and at
-/// the terminal has other ways to do the same.
-pub fn can_guess(event: &InboundEvent) -> bool {
-    match event.origin {
-        Origin::Sender => event.channel == ChannelKind::Twilio,
-        Origin::Key(_) => true,
-        Origin::Typed | Origin::Button | Origin::Session => false,
     }
 }
 

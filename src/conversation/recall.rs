@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::extraction::ResponseType;
 use super::spending::tokens_in;
-use super::words::plain_title;
+use super::text_normalization::{content_words, plain_title};
 
 /// Rows of each ranking that are looked at.
 pub const RANKED: usize = 20;
@@ -21,9 +21,6 @@ const SAID_IN_GROUP: usize = 2;
 const MAX_TOKENS: u64 = 330;
 const MAX_QUESTION_CHARS: usize = 100;
 const MAX_ANSWER_CHARS: usize = 200;
-/// Words of a query that are looked for.
-const MAX_WORDS: usize = 8;
-
 /// Who may find an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
@@ -182,22 +179,6 @@ impl Candidate {
     }
 }
 
-/// Words that carry a meaning, in plain form, each once; at most eight, the longest where there are more.
-pub fn content_words(text: &str) -> Vec<String> {
-    let plain = plain_title(text);
-    let mut words: Vec<String> = Vec::new();
-    for word in plain.split(' ').filter(|word| word.len() > 1 && !COMMON.contains(word)) {
-        if !words.iter().any(|known| known == word) {
-            words.push(word.to_owned());
-        }
-    }
-    if words.len() > MAX_WORDS {
-        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-        words.truncate(MAX_WORDS);
-    }
-    words
-}
-
 /// The lines of the prompt: dated, since what was said then may not hold now.
 pub fn lines(recalled: &Recalled, zone: &TimeZone) -> Vec<String> {
     let mut left = MAX_TOKENS;
@@ -232,128 +213,6 @@ fn one_line(text: &str, chars: usize) -> String {
         None => line,
     }
 }
-
-/// English words that stand in any text, in plain form. In other languages the rarer words decide.
-const COMMON: [&str; 118] = [
-    "a",
-    "about",
-    "again",
-    "all",
-    "also",
-    "am",
-    "an",
-    "and",
-    "any",
-    "anything",
-    "are",
-    "as",
-    "at",
-    "be",
-    "been",
-    "but",
-    "by",
-    "can",
-    "come",
-    "could",
-    "did",
-    "do",
-    "does",
-    "doing",
-    "done",
-    "dont",
-    "for",
-    "from",
-    "get",
-    "give",
-    "go",
-    "got",
-    "had",
-    "has",
-    "have",
-    "he",
-    "hello",
-    "her",
-    "hey",
-    "hi",
-    "him",
-    "his",
-    "how",
-    "hows",
-    "i",
-    "id",
-    "if",
-    "im",
-    "in",
-    "is",
-    "it",
-    "its",
-    "ive",
-    "just",
-    "let",
-    "like",
-    "me",
-    "my",
-    "no",
-    "not",
-    "now",
-    "of",
-    "off",
-    "ok",
-    "okay",
-    "on",
-    "one",
-    "or",
-    "our",
-    "out",
-    "please",
-    "she",
-    "should",
-    "so",
-    "some",
-    "something",
-    "thank",
-    "thanks",
-    "that",
-    "thats",
-    "the",
-    "their",
-    "them",
-    "then",
-    "there",
-    "they",
-    "this",
-    "to",
-    "too",
-    "up",
-    "us",
-    "want",
-    "was",
-    "we",
-    "were",
-    "what",
-    "whats",
-    "when",
-    "where",
-    "which",
-    "who",
-    "whos",
-    "why",
-    "will",
-    "with",
-    "would",
-    "yeah",
-    "yes",
-    "you",
-    "your",
-    "youre",
-    "add",
-    "put",
-    "need",
-    "still",
-    "new",
-    "really",
-    "maybe",
-];
 
 #[cfg(test)]
 mod tests {
@@ -466,12 +325,5 @@ mod tests {
         assert!(tokens <= MAX_TOKENS && !lines.is_empty(), "{tokens}");
         assert!(lines[0].starts_with("Nov 20, this user said \"word "), "{}", lines[0]);
         assert!(lines.iter().all(|line| !line.contains('\n')));
-    }
-
-    #[test]
-    fn content_words_are_plain_and_few() {
-        assert_eq!(content_words("Add The Matrix, please!"), ["matrix"]);
-        assert_eq!(content_words("what's on?"), [""; 0]);
-        assert_eq!(content_words(&(0..40).map(|n| format!("word{n} ")).collect::<String>()).len(), MAX_WORDS);
     }
 }

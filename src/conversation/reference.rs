@@ -1,7 +1,7 @@
 //! Words that point at a title without naming one: "it", "them", "the movie". A pronoun alone is never a title.
 
+use super::text_normalization::{contains_words, plain_title};
 use super::transcript::MediaKind;
-use super::words::{contains_words, plain_title};
 
 /// What a text points at instead of naming it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,16 +4,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::consent::{self, Code, Language, Soft};
 use super::first_request::FirstRequest;
+use super::inbound_message::{InboundEvent, Received, Via};
 use super::orders;
 use super::origin::Origin;
 use super::quiet::Wish;
 use super::reaction::{self, Quoted};
 use super::reference::TitleReference;
 use super::text;
-use super::transcript::{
-    Brain, ChannelKind, EventId, InboundEvent, MediaKind, OptWord, OutboxId, Received, Role, Status, User,
-    Via,
-};
+use super::transcript::{Brain, ChannelKind, EventId, MediaKind, OptWord, OutboxId, Role, Status, User};
 use super::triage::{self, Opinion, Routing, Wants};
 use super::verification::FieldAuthority;
 use super::way::Way;
@@ -475,7 +473,8 @@ fn talk(situation: &Situation<'_>, event: &InboundEvent) -> Route {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::transcript::{Address, EventId, Media, PhoneNumber, Rights, Role, UserId};
+    use crate::conversation::inbound_message::Media;
+    use crate::conversation::transcript::{Address, EventId, PhoneNumber, Rights, Role, UserId};
 
     fn second(n: i64) -> Timestamp {
         Timestamp::from_second(n).unwrap()

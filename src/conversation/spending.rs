@@ -1,6 +1,6 @@
 //! What a model call costs, what it may come to, and how much a day may come to.
 
-use super::prompt::ModelRequest;
+use super::model_request::ModelRequest;
 
 /// Tokens of one model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -125,7 +125,7 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::prompt::{Message, ToolChoice};
+    use crate::conversation::model_request::{Message, ToolChoice};
 
     #[test]
     fn half_a_budget_is_half_of_what_is_bounded() {

@@ -1,14 +1,10 @@
-//! The nouns of a conversation: who, which texts, which model steps, which tool calls.
+//! Nouns of a conversation that every other file may use: people, addresses, model steps, tool calls.
 
 use std::fmt;
 
-use jiff::Timestamp;
 use serde_json::Value;
 
-use super::origin::Origin;
 use super::schema::Schema;
-use super::triage::Wants;
-use super::verification::FieldAuthority;
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident),*) => {$(
@@ -184,15 +180,6 @@ impl ChannelKind {
     }
 }
 
-/// How a text reached us. A yes that came by any way but the direct one never counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Via {
-    Webhook,
-    Fallback,
-    Recovery,
-    Local,
-}
-
 /// A word by which carriers and we turn texting off and on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptWord {
@@ -204,50 +191,6 @@ pub enum OptWord {
     Yes,
     /// The carrier answers it.
     Help,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Media {
-    pub url: String,
-    pub content_type: String,
-}
-
-/// One received text, parsed but not yet stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Received {
-    pub channel: ChannelKind,
-    /// `MessageSid` at Twilio: the key that makes a repeat harmless.
-    pub external_id: String,
-    pub from: PhoneNumber,
-    pub to: Address,
-    pub body: String,
-    pub media: Vec<Media>,
-    pub via: Via,
-    pub authority: FieldAuthority,
-    /// What the carrier itself made of the text, where it told.
-    pub carrier_word: Option<OptWord>,
-    /// The carrier's time of the text; the arrival where it told none.
-    pub provider_at: Timestamp,
-    pub received_at: Timestamp,
-}
-
-/// One received text as the store holds it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InboundEvent {
-    pub id: EventId,
-    pub channel: ChannelKind,
-    pub to: Address,
-    pub body: String,
-    pub media: Vec<Media>,
-    pub via: Via,
-    pub authority: FieldAuthority,
-    /// What the carrier itself made of the text, where it told.
-    pub carrier_word: Option<OptWord>,
-    /// When it was sent, as far as the carrier tells.
-    pub sent_at: Timestamp,
-    pub received_at: Timestamp,
-    pub wants: Wants,
-    pub origin: Origin,
 }
 
 /// The id by which the model knows a tool call: nine letters and digits, which every server accepts.

@@ -1,5 +1,6 @@
 //! Whether a text wants an answer at all. Thanks and bare emoji do not; in doubt it does.
 
+use super::text_normalization::plain_title;
 use super::words;
 
 /// What is to become of a text.
@@ -45,7 +46,7 @@ pub fn opinion(text: &str) -> Opinion {
         // "?" is a command; what else has no letter or digit is emoji and dots.
         return if text.contains('?') { Opinion::Respond } else { Opinion::SmallTalk };
     }
-    let plain = words::plain_title(text);
+    let plain = plain_title(text);
     let said: Vec<&str> = plain.split(' ').collect();
     let courteous = |word: &&str| FILLERS.contains(word) || is_courtesy(word);
     if !text.contains('?')

@@ -1,12 +1,10 @@
 //! Which texts need no model: opt-out words, commands, and the keyword grammar. Also whether the texts of a turn
 //! ask for a deletion at all.
 
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
-
 use super::consent::Language;
 use super::quiet::{self, Wish};
 use super::reference::{self, TitleReference};
+use super::text_normalization::{contains_words, plain_title};
 use super::transcript::{OptWord, Role};
 
 /// What `commands` or `?` is answered with.
@@ -232,26 +230,6 @@ pub fn asked_for_another(turn: &[&str]) -> bool {
     FAULTS.split(", ").any(|phrase| turn.iter().any(|text| contains_words(text, phrase)))
 }
 
-/// A title as titles are compared: without case, accents, punctuation or apostrophes, "&" read as "and".
-pub fn plain_title(title: &str) -> String {
-    let letters: String = title
-        .nfkd()
-        .filter(|&c| !is_combining_mark(c) && !matches!(c, '\'' | '\u{2018}' | '\u{2019}' | '`'))
-        .flat_map(char::to_lowercase)
-        .collect();
-    letters
-        .replace('&', " and ")
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-/// What people leave out of a title in the form of [`plain_title`].
-pub fn without_article(title: &str) -> &str {
-    ["the ", "a ", "an "].iter().find_map(|article| title.strip_prefix(article)).unwrap_or(title)
-}
-
 /// In the form of [`plain_title`].
 const TELL_ME: [&str; 12] = [
     "me too",
@@ -300,11 +278,6 @@ fn deleting_words(language: Language) -> &'static str {
         Language::Italian => "elimina, eliminare, cancella, cancellare, rimuovi, rimuovere, togli, togliere",
         Language::Dutch => "verwijder, verwijderen, wis, wissen, weg, weghalen, weggooien",
     }
-}
-
-/// Whether `phrase`, already in the form of [`plain_title`], stands in `text` as whole words.
-pub(super) fn contains_words(text: &str, phrase: &str) -> bool {
-    format!(" {} ", plain_title(text)).contains(&format!(" {phrase} "))
 }
 
 /// The text without "please" around it, thanks behind it, and punctuation at its end.
@@ -603,12 +576,6 @@ mod tests {
         for text in ["how is it going?", "badly dubbed films", "what about dune"] {
             assert!(!asked_for_another(&[text]), "{text:?}");
         }
-    }
-
-    #[test]
-    fn titles_are_compared_by_their_words() {
-        assert_eq!(plain_title("  Amélie: Love & Other  Stories! "), "amelie love and other stories");
-        assert_eq!(plain_title("Schindler’s List"), plain_title("schindlers list"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Finding, LongRequest};
 use crate::config::Llm;
-use crate::conversation::prompt::{Message, ModelRequest, ToolChoice};
+use crate::conversation::model_request::{Message, ModelRequest, ToolChoice};
 use crate::conversation::spending::Budget;
 use crate::conversation::transcript::{Audience, Tier, ToolSpec};
 use crate::llm::{Model, ModelError, StepOut};

@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::Engine;
+use crate::conversation::inbound_message::Received;
 use crate::conversation::route::{self, Urgency};
-use crate::conversation::transcript::{ChannelKind, Received};
+use crate::conversation::transcript::ChannelKind;
 use crate::conversation::triage::Wants;
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::db::DbError;

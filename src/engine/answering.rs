@@ -4,10 +4,11 @@ use serde_json::json;
 
 use super::begin::{Beginning, Begun, Scene};
 use super::ending::{self, WayBack};
+use crate::conversation::inbound_message::InboundEvent;
 use crate::conversation::lifecycle::{self, Place};
 use crate::conversation::origin::Origin;
 use crate::conversation::route::TooOld;
-use crate::conversation::transcript::{Brain, ConversationId, EventId, InboundEvent, TurnId, User, UserId};
+use crate::conversation::transcript::{Brain, ConversationId, EventId, TurnId, User, UserId};
 use crate::conversation::{orders, route, text};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::conversations::{self, EndReason};

@@ -2,9 +2,9 @@
 
 use super::begin::{Beginning, Begun, Scene};
 use super::ending::WayBack;
+use crate::conversation::inbound_message::InboundEvent;
 use crate::conversation::naming::called;
-use crate::conversation::origin;
-use crate::conversation::transcript::{InboundEvent, User};
+use crate::conversation::transcript::User;
 use crate::store::code_misses::{self, MissOutcome};
 use crate::store::spend::Day;
 use crate::store::turns::Kind;
@@ -20,7 +20,7 @@ pub(super) const SUSPENDED: &str = "Too many wrong codes: I delete and approve n
 impl Beginning<'_> {
     /// Whether this text may neither confirm nor approve.
     pub(super) fn is_suspended(&mut self, user: &User, event: &InboundEvent) -> QueryResult<bool> {
-        if !origin::can_guess(event) {
+        if !event.can_guess_codes() {
             return Ok(false);
         }
         let misses = code_misses::load(self.conn, user.id)?;
@@ -49,7 +49,7 @@ impl Beginning<'_> {
 
     /// Counts a wrong code. The other admins hear of the one that suspends its sender.
     pub(super) fn count_guess(&mut self, user: &User, event: &InboundEvent) -> QueryResult<MissOutcome> {
-        if !origin::can_guess(event) {
+        if !event.can_guess_codes() {
             return Ok(MissOutcome::Counted);
         }
         let today = Day::of(self.now, &self.settings.zone);

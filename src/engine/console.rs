@@ -5,10 +5,11 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{AdmitError, Engine};
+use crate::conversation::inbound_message::{Received, Via};
 use crate::conversation::lifecycle;
 use crate::conversation::origin::Origin;
 use crate::conversation::transcript::{
-    Address, ChannelKind, ConversationId, PhoneNumber, Received, Status, User, UserId, Via,
+    Address, ChannelKind, ConversationId, PhoneNumber, Status, User, UserId,
 };
 use crate::conversation::verification::FieldAuthority;
 use crate::store::asked::{self, Asked};

@@ -7,6 +7,7 @@ use super::calling::{MAX_STARTS, status};
 use super::change_record;
 use super::ending::{self, WayBack};
 use super::run::Scene;
+use crate::conversation::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::deletion::{self, ItemOutcome};
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::transcript::{Tier, UserId};
@@ -14,7 +15,7 @@ use crate::conversation::turn::{Limits, Turn};
 use crate::failpoint;
 use crate::store::deletion_items::{self, Start};
 use crate::store::ledger::Outcome;
-use crate::store::pending::{self, Claimed, Item, ItemState};
+use crate::store::pending;
 use crate::store::steps;
 use crate::store::turns::{self, Live};
 use crate::store::{approvals, audit, outbox, users};
@@ -32,11 +33,11 @@ enum ItemStep {
 }
 
 /// Whatever was started is checked, however often the program was started since.
-fn next_step(item: &Item, turn: &Turn, limits: &Limits) -> ItemStep {
-    let was_started = item.state == ItemState::Running || item.attempts > 0;
+fn next_step(item: &DeletionItem, turn: &Turn, limits: &Limits) -> ItemStep {
+    let was_started = item.state == DeletionItemState::Running || item.attempts > 0;
     if was_started && turn.is_beyond_checking(limits) {
         ItemStep::End(ItemOutcome::Unknown)
-    } else if item.state == ItemState::Running || (was_started && starts_nothing(turn, limits)) {
+    } else if item.state == DeletionItemState::Running || (was_started && starts_nothing(turn, limits)) {
         ItemStep::Check
     } else if starts_nothing(turn, limits) {
         ItemStep::End(ItemOutcome::Stopped)
@@ -57,7 +58,7 @@ impl Engine {
             let open = claimed
                 .items()
                 .iter()
-                .find(|item| matches!(item.state, ItemState::Held | ItemState::Running));
+                .find(|item| matches!(item.state, DeletionItemState::Held | DeletionItemState::Running));
             let Some(item) = open else { return self.report(&scene, claimed).await };
             let limits = &self.0.parts.settings.limits;
             let outcome = match (self.0.parts.tools.get(claimed.tool()), next_step(item, &scene.turn, limits))
@@ -78,8 +79,8 @@ impl Engine {
     async fn end_item(
         &self,
         scene: &Scene,
-        claimed: &Claimed,
-        item: &Item,
+        claimed: &ClaimedDeletion,
+        item: &DeletionItem,
         outcome: ItemOutcome,
     ) -> anyhow::Result<()> {
         let (call, ord, now) = (claimed.call(), item.ord, self.now());
@@ -91,7 +92,7 @@ impl Engine {
         Ok(self.0.parts.db.write(end).await?)
     }
 
-    async fn claimed(&self, user: UserId, live: Live) -> anyhow::Result<(Scene, Claimed)> {
+    async fn claimed(&self, user: UserId, live: Live) -> anyhow::Result<(Scene, ClaimedDeletion)> {
         let scene = self.scene(user, live).await?;
         let claimed = self.0.parts.db.read(move |conn| pending::claimed(conn, live.id)).await?;
         let claimed = claimed.ok_or_else(|| anyhow::anyhow!("find the deletion of turn {}", live.id))?;
@@ -102,8 +103,8 @@ impl Engine {
     async fn delete(
         &self,
         scene: &Scene,
-        claimed: &Claimed,
-        item: &Item,
+        claimed: &ClaimedDeletion,
+        item: &DeletionItem,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<Option<ItemOutcome>> {
         let cleared = match approval::clear_item(claimed, item, &scene.user) {
@@ -154,8 +155,8 @@ impl Engine {
     async fn settle_item(
         &self,
         scene: &Scene,
-        claimed: &Claimed,
-        item: &Item,
+        claimed: &ClaimedDeletion,
+        item: &DeletionItem,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<Option<ItemOutcome>> {
         match self.with_progress(scene, self.check_item(scene, item, tool)).await? {
@@ -172,7 +173,12 @@ impl Engine {
         Ok(None)
     }
 
-    async fn check_item(&self, scene: &Scene, item: &Item, tool: &Arc<dyn Tool>) -> anyhow::Result<Settled> {
+    async fn check_item(
+        &self,
+        scene: &Scene,
+        item: &DeletionItem,
+        tool: &Arc<dyn Tool>,
+    ) -> anyhow::Result<Settled> {
         self.let_request_arrive(item.started_at).await;
         let world = self.world(scene, Tier::Destructive).await?;
         let check = tool.settle(Interrupted::Item(&item.item), &world);
@@ -183,13 +189,13 @@ impl Engine {
     }
 
     /// Tells what happened to each item; what had changed is asked about afresh.
-    async fn report(&self, scene: &Scene, claimed: Claimed) -> anyhow::Result<()> {
+    async fn report(&self, scene: &Scene, claimed: ClaimedDeletion) -> anyhow::Result<()> {
         let outcomes: Vec<(FrozenItem, ItemOutcome)> = claimed
             .items()
             .iter()
             .filter_map(|item| match item.state {
-                ItemState::Ended(outcome) => Some((item.item.clone(), outcome)),
-                ItemState::Held | ItemState::Running | ItemState::Canceled => None,
+                DeletionItemState::Ended(outcome) => Some((item.item.clone(), outcome)),
+                DeletionItemState::Held | DeletionItemState::Running | DeletionItemState::Canceled => None,
             })
             .collect();
         let call = claimed.call();
@@ -240,7 +246,7 @@ impl Engine {
     async fn previewed(
         &self,
         scene: &Scene,
-        claimed: &Claimed,
+        claimed: &ClaimedDeletion,
         changed: &[FrozenItem],
     ) -> anyhow::Result<Vec<FrozenItem>> {
         let Some(tool) = self.0.parts.tools.get(claimed.tool()).filter(|_| !changed.is_empty()) else {

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
+use crate::conversation::inbound_message::InboundEvent;
 use crate::conversation::text::{self, Emoji, Page};
-use crate::conversation::transcript::{Address, EventId, InboundEvent, TurnId, User};
+use crate::conversation::transcript::{Address, EventId, TurnId, User};
 use crate::conversation::turn::{Answer, Excuse};
 use crate::messaging::segments::Segments;
 use crate::store::ledger::Outcome;

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::begin::{Beginning, Begun, Scene};
 use crate::conversation::facts as known;
-use crate::conversation::transcript::{InboundEvent, User};
+use crate::conversation::inbound_message::InboundEvent;
+use crate::conversation::transcript::User;
 use crate::store::QueryResult;
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::memory::facts::{self, Which};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::Engine;
-use crate::conversation::prompt::ModelRequest;
+use crate::conversation::model_request::ModelRequest;
 use crate::conversation::spending::{Charge, Estimate, Tokens, tokens_in};
 use crate::conversation::transcript::Arguments;
 use crate::llm::{DeltaSink, Model, ModelError, StepOut};

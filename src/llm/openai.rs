@@ -21,7 +21,7 @@ use super::failure::{self, Fault};
 use super::transport::{self, Endpoint};
 use super::wire::{self, Answer, Delivery};
 use super::{DeltaSink, Model, ModelError, StepOut};
-use crate::conversation::prompt::ModelRequest;
+use crate::conversation::model_request::ModelRequest;
 
 #[derive(Debug)]
 pub struct OpenAiSettings {
@@ -204,7 +204,7 @@ mod tests {
     use wiremock::{Mock, MockServer, Request, ResponseTemplate, matchers};
 
     use super::*;
-    use crate::conversation::prompt::{Message, PromptCall, ToolChoice};
+    use crate::conversation::model_request::{Message, PromptCall, ToolChoice};
     use crate::conversation::spending::Tokens;
     use crate::conversation::transcript::{Arguments, Audience, CallId, Stop, Tier, ToolSpec};
     use crate::llm::{Delta, RawCall};

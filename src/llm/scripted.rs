@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 
 use super::{Delta, DeltaSink, Model, ModelError, RawCall, StepOut};
-use crate::conversation::prompt::{Message, ModelRequest};
+use crate::conversation::model_request::{Message, ModelRequest};
 use crate::conversation::transcript::{Arguments, CallId, Stop};
 
 /// Largest request that is accepted, all texts together.
@@ -179,7 +179,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::conversation::prompt::{PromptCall, ToolChoice};
+    use crate::conversation::model_request::{PromptCall, ToolChoice};
     use crate::conversation::transcript::{Audience, Tier, ToolSpec};
 
     fn request(messages: Vec<Message>) -> ModelRequest {

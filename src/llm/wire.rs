@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::dialect::{Dialect, TokenField};
-use crate::conversation::prompt::{Message, ModelRequest, PromptCall, ToolChoice};
+use crate::conversation::model_request::{Message, ModelRequest, PromptCall, ToolChoice};
 use crate::conversation::spending::Tokens;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

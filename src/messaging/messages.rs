@@ -14,7 +14,8 @@ use serde::de::DeserializeOwned;
 use super::twilio::Twilio;
 use super::webhook::is_sid;
 use super::{Accepted, LookError, Outgoing};
-use crate::conversation::transcript::{Address, ChannelKind, Media, PhoneNumber, Received, Via};
+use crate::conversation::inbound_message::{Media, Received, Via};
+use crate::conversation::transcript::{Address, ChannelKind, PhoneNumber};
 use crate::conversation::verification::{FieldAuthority, TextFields};
 use crate::telemetry;
 

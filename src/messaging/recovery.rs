@@ -8,7 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::LookError;
 use super::twilio::Twilio;
 use crate::clock::Clock;
-use crate::conversation::transcript::{Address, Received};
+use crate::conversation::inbound_message::Received;
+use crate::conversation::transcript::Address;
 use crate::store::db::{Db, DbError};
 use crate::store::{ledger, offsets};
 

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::conversation::deletion::ItemOutcome;
 use crate::conversation::facts::FactKind;
 use crate::conversation::frozen::{Afterwards, Episodes, Extent, Fingerprint, SeasonFlags};
+use crate::conversation::inbound_message::{Media, Via};
 use crate::conversation::stream::Part;
 use crate::conversation::transcript::{
-    Arguments, Brain, CallFailure, CallResult, ChannelKind, Media, MediaKind, MediaRef, Role, Status, Stop,
-    Tier, Via,
+    Arguments, Brain, CallFailure, CallResult, ChannelKind, MediaKind, MediaRef, Role, Status, Stop, Tier,
 };
 use crate::conversation::verification::FieldAuthority;
 

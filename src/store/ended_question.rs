@@ -6,10 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 use super::Conn;
 use super::codec::{from_json, if_readable, ms};
 use super::outbox::{self as messages, TextKind};
-use super::pending::{self, Closing, ItemState};
+use super::pending::{self, Closing};
 use super::schema::{outbox, tool_call_items, tool_calls, turns};
 use super::turns::{self as turn_rows, Kind};
 use super::written::Written;
+use crate::conversation::claimed_deletion::DeletionItemState;
 use crate::conversation::deletion::{self, Ending, ItemOutcome};
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::route::EndedQuestion;
@@ -38,8 +39,8 @@ pub fn load_ended_question(
     let outcomes: Vec<(FrozenItem, ItemOutcome)> = items
         .iter()
         .filter_map(|item| match item.state {
-            ItemState::Ended(outcome) => Some((item.item.clone(), outcome)),
-            ItemState::Held | ItemState::Running | ItemState::Canceled => None,
+            DeletionItemState::Ended(outcome) => Some((item.item.clone(), outcome)),
+            DeletionItemState::Held | DeletionItemState::Running | DeletionItemState::Canceled => None,
         })
         .collect();
     let items: Vec<FrozenItem> = items.into_iter().map(|item| item.item).collect();

@@ -12,10 +12,9 @@ use super::kept::Keep;
 use super::schema::{inbound_events, turns, users as people};
 use super::users::{self, Newcomer};
 use super::written::Written;
+use crate::conversation::inbound_message::{InboundEvent, Received};
 use crate::conversation::origin::{BUTTON, Origin};
-use crate::conversation::transcript::{
-    Address, ChannelKind, EventId, InboundEvent, OptWord, Received, TurnId, UserId,
-};
+use crate::conversation::transcript::{Address, ChannelKind, EventId, OptWord, TurnId, UserId};
 use crate::conversation::triage::Wants;
 use crate::conversation::verification::{FieldAuthority, TextFields, VerificationOutcome};
 
@@ -462,7 +461,8 @@ pub fn bodies_up_to(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::transcript::{PhoneNumber, Via};
+    use crate::conversation::inbound_message::Via;
+    use crate::conversation::transcript::PhoneNumber;
     use crate::store::scratch;
 
     const PACE: Pace = Pace { quiet_ms: 1_200, at_most_ms: 4_000 };

@@ -14,6 +14,7 @@ use super::outbox::{self, NewText};
 use super::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls};
 use super::steps;
 use super::turns::{self as turn_rows, End};
+use crate::conversation::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::consent::Code;
 use crate::conversation::deletion::{self, ItemOutcome};
 use crate::conversation::frozen::FrozenItem;
@@ -274,27 +275,7 @@ pub fn hold_approved(conn: &mut Conn, approved: &Approved<'_>, now: Timestamp) -
     Ok(call)
 }
 
-/// One item of a call, and how far it is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Item {
-    pub ord: i64,
-    pub item: FrozenItem,
-    pub state: ItemState,
-    pub attempts: u32,
-    /// The last start.
-    pub started_at: Option<Timestamp>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ItemState {
-    Held,
-    /// Started, and its outcome is not known.
-    Running,
-    Ended(ItemOutcome),
-    Canceled,
-}
-
-pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
+pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<DeletionItem>> {
     type Row =
         (i64, String, String, i64, i64, Option<String>, String, String, Option<String>, i64, Option<i64>);
     let rows: Vec<Row> = tool_call_items::table
@@ -317,12 +298,12 @@ pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
     let read = |row: Row| {
         let (ord, instance, word, id, delete_files, of_it, print, state, result, attempts, started_at) = row;
         let state = match state.as_str() {
-            "held" => ItemState::Held,
-            "running" | "unknown" => ItemState::Running,
-            "canceled" => ItemState::Canceled,
+            "held" => DeletionItemState::Held,
+            "running" | "unknown" => DeletionItemState::Running,
+            "canceled" => DeletionItemState::Canceled,
             "complete" | "error" => {
                 let word: String = from_json("outcome", &result.unwrap_or_default())?;
-                ItemState::Ended(outcome(&word)?)
+                DeletionItemState::Ended(outcome(&word)?)
             }
             _ => return Err(unreadable("item state")),
         };
@@ -335,36 +316,14 @@ pub(super) fn items(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<Item>> {
             fingerprint: fingerprint(&print)?,
         };
         let started_at = started_at.map(time).transpose()?;
-        Ok(Item { ord, item, state, attempts: number(attempts)?, started_at })
+        Ok(DeletionItem { ord, item, state, attempts: number(attempts)?, started_at })
     };
     rows.into_iter().map(read).collect()
 }
 
-/// A deletion that a yes has claimed, as its turn carries it out.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Claimed {
-    call: CallRow,
-    tool: String,
-    items: Vec<Item>,
-}
-
-impl Claimed {
-    pub fn call(&self) -> CallRow {
-        self.call
-    }
-
-    pub fn tool(&self) -> &str {
-        &self.tool
-    }
-
-    pub fn items(&self) -> &[Item] {
-        &self.items
-    }
-}
-
-/// The deletion that `turn` carries out. There is no other source of a [`Claimed`]: it exists only for a call that
+/// The deletion that `turn` carries out. There is no other source of a [`ClaimedDeletion`]: it exists only for a call that
 /// names the yes which claimed it.
-pub fn claimed(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<Claimed>> {
+pub fn claimed(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<ClaimedDeletion>> {
     let row: Option<(i64, String)> = tool_calls::table
         .filter(tool_calls::run_turn_id.eq(turn.0).and(tool_calls::confirmed_by.is_not_null()))
         .select((tool_calls::id, tool_calls::tool_name))
@@ -372,14 +331,20 @@ pub fn claimed(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<Claimed>> {
         .optional()?;
     let Some((call, tool)) = row else { return Ok(None) };
     let call = CallRow(call);
-    Ok(Some(Claimed { call, tool, items: items(conn, call)? }))
+    Ok(Some(ClaimedDeletion::from_confirmed_call(call, tool, items(conn, call)?)))
 }
 
 /// Ends the claimed call as a whole; `report` is what the user is told.
-pub fn end_claimed(conn: &mut Conn, claimed: &Claimed, report: &str, now: Timestamp) -> QueryResult<()> {
-    let gone =
-        |item: &Item| matches!(item.state, ItemState::Ended(ItemOutcome::Deleted | ItemOutcome::AlreadyGone));
-    let done = claimed.items.iter().all(gone);
+pub fn end_claimed(
+    conn: &mut Conn,
+    claimed: &ClaimedDeletion,
+    report: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let gone = |item: &DeletionItem| {
+        matches!(item.state, DeletionItemState::Ended(ItemOutcome::Deleted | ItemOutcome::AlreadyGone))
+    };
+    let done = claimed.items().iter().all(gone);
     let for_model = serde_json::json!({ "told_the_user": report });
     let (state, response, error) = if done {
         let result = CallResult { for_model, for_user: report.to_owned(), shown: Vec::new() };
@@ -388,7 +353,7 @@ pub fn end_claimed(conn: &mut Conn, claimed: &Claimed, report: &str, now: Timest
         let failure = CallFailure { code: NOT_DELETED.into(), for_model, for_user: Some(report.to_owned()) };
         ("error", None, Some(failure_json(&failure)?))
     };
-    diesel::update(tool_calls::table.find(claimed.call.0))
+    diesel::update(tool_calls::table.find(claimed.call().0))
         .set((
             tool_calls::state.eq(state),
             tool_calls::response.eq(response),

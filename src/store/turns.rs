@@ -13,7 +13,8 @@ use super::memory::responses;
 use super::outbox::{self, NewText};
 use super::schema::{tool_calls, turns};
 use super::{Conn, calls, conversations, steps};
-use crate::conversation::transcript::{Brain, CallRow, ConversationId, InboundEvent, TurnId, UserId};
+use crate::conversation::inbound_message::InboundEvent;
+use crate::conversation::transcript::{Brain, CallRow, ConversationId, TurnId, UserId};
 use crate::conversation::turn::{TURN_TIME, Turn};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{Uses, World};
 use crate::arr::Profile;
+use crate::conversation::claimed_deletion::{ClaimedDeletion, DeletionItem};
 use crate::conversation::consent::Language;
 use crate::conversation::frozen::{Extent, FrozenItem};
 use crate::conversation::rate::Room;
@@ -14,7 +15,6 @@ use crate::conversation::transcript::{
     User,
 };
 use crate::conversation::words;
-use crate::store::pending::{Claimed, Item};
 
 /// A call that may run. Its field is private to this module: there is no other way to make one.
 #[derive(Debug, Clone)]
@@ -97,7 +97,11 @@ pub fn may_choose(profile: &Profile, rights: Rights) -> Result<(), CallFailure> 
 pub struct NotPermitted;
 
 /// Clears one item of a claimed deletion: the third time that rights are checked.
-pub fn clear_item(claimed: &Claimed, item: &Item, user: &User) -> Result<Cleared, NotPermitted> {
+pub fn clear_item(
+    claimed: &ClaimedDeletion,
+    item: &DeletionItem,
+    user: &User,
+) -> Result<Cleared, NotPermitted> {
     let part_of_claim = claimed.items().contains(item);
     if part_of_claim && user.status == Status::Active && user.rights.may_delete() {
         Ok(Cleared(Input::Item(item.item.clone())))

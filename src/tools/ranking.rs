@@ -1,7 +1,7 @@
 //! Which title a query means: how well each fits, and in which order they are told.
 
 use super::answers::plain;
-use crate::conversation::words::without_article;
+use crate::conversation::text_normalization::without_article;
 
 /// A query as it is compared: its words, and the year it may end in.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use dialarr::conversation::prompt::{Message, ModelRequest};
+use dialarr::conversation::model_request::{Message, ModelRequest};
 use dialarr::conversation::spending::Tokens;
 use dialarr::conversation::transcript::Stop;
 use dialarr::conversation::turn::TURN_TIME;

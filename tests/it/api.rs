@@ -1,8 +1,8 @@
 //! The API: texts in the name of people, what came of them, and what the operator's programs may do besides.
 
 use dialarr::arr::fake::item::movie;
+use dialarr::conversation::model_request::Message;
 use dialarr::conversation::orders;
-use dialarr::conversation::prompt::Message;
 use dialarr::store::privacy::forget::Forgetting;
 use http::Method;
 use serde_json::{Value, json};

@@ -26,6 +26,7 @@ mod following;
 mod harness;
 mod health;
 mod household;
+mod import_graph;
 mod inbound;
 mod intervening;
 mod joining;

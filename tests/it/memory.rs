@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dialarr::arr::fake::item::movie;
-use dialarr::conversation::prompt::ModelRequest;
+use dialarr::conversation::model_request::ModelRequest;
 use dialarr::conversation::transcript::{PhoneNumber, Stop};
 use dialarr::engine::learning::{Notes, Progress};
 use dialarr::llm::ModelError;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use dialarr::conversation::inbound_message::{Received, Via};
 use dialarr::conversation::rate::Rate;
-use dialarr::conversation::transcript::{Address, ChannelKind, PhoneNumber, Received, Via};
+use dialarr::conversation::transcript::{Address, ChannelKind, PhoneNumber};
 use dialarr::conversation::verification::FieldAuthority;
 use dialarr::simulation::OUR_NUMBER;
 use jiff::SignedDuration;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dialarr::arr::fake::item::movie;
-use dialarr::conversation::prompt::{Message, ModelRequest};
+use dialarr::conversation::model_request::{Message, ModelRequest};
 use dialarr::conversation::transcript::Stop;
 use dialarr::llm::{DeltaSink, Model, ModelError, StepOut};
 use dialarr::messaging::fake::Delivery;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use dialarr::arr::fake::item::movie;
-use dialarr::conversation::prompt::ModelRequest;
+use dialarr::conversation::model_request::ModelRequest;
 use dialarr::conversation::stream::{Seq, What};
 use dialarr::conversation::transcript::{ConversationId, Stop, UserId};
 use dialarr::engine::stream::reader::{Batch, Reader};

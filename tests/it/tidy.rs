@@ -7,6 +7,8 @@ use std::{fs, io};
 
 use dialarr::config::Config;
 
+use crate::import_graph::ImportGraph;
+
 /// Longest source file, its tests not counted.
 const FILE_LINES: usize = 500;
 /// Longest `mod.rs`, in lines of code.
@@ -73,7 +75,8 @@ fn conversation_decides_without_clock_network_database_and_siblings() {
 fn tools_models_memory_notices_and_clients_know_neither_web_nor_database_nor_engine() {
     let folders = ["tools", "llm", "memory", "notices", "arr"];
     let rule = |file: &File| {
-        let mut findings = mentions(file, &folders, &["diesel", "crate::web", "crate::engine"]);
+        let words = ["diesel", "crate::web", "crate::engine", "crate::store"];
+        let mut findings = mentions(file, &folders, &words);
         if !is_fake(&file.path) {
             findings.extend(mentions(file, &folders, &["axum"]));
         }
@@ -81,6 +84,7 @@ fn tools_models_memory_notices_and_clients_know_neither_web_nor_database_nor_eng
     };
     let counter_examples = [
         ("src/tools/movies.rs", "use crate::web::api;"),
+        ("src/tools/approval.rs", "use crate::store::pending;"),
         ("src/llm/openai.rs", "use axum::Router;"),
         ("src/arr/fake.rs", "use crate::engine::Engine;"),
         ("src/memory/facts.rs", "use diesel::prelude::*;"),
@@ -303,6 +307,64 @@ fn documents_state_facts_without_praise() {
     let counter_examples =
         [("README.md", "A **robust** assistant"), ("docs/TOUR.md", "It works (seamlessly) everywhere")];
     check(&documents(), rule, &counter_examples);
+}
+
+// What only one file may construct, and cycles inside `conversation`.
+
+/// A deletion runs only with a `ClaimedDeletion`, so that nothing but the store, which has read the yes, may make one.
+#[test]
+fn only_the_store_constructs_claimed_deletions() {
+    let definition = "src/conversation/claimed_deletion.rs";
+    let rule = |file: &File| match file.path.as_str() {
+        "src/store/pending.rs" => Vec::new(),
+        path if path == definition => findings_by_line(file, |line| {
+            ["Default", "Deserialize", "From<"].iter().any(|word| line.contains(word))
+        }),
+        _ => findings_by_line(file, |line| line.contains("from_confirmed_call")),
+    };
+    let counter_examples = [
+        ("src/engine/deleting.rs", "ClaimedDeletion::from_confirmed_call(call, tool, items)"),
+        (definition, "#[derive(Debug, Default)]"),
+    ];
+    check(&sources(), rule, &counter_examples);
+}
+
+/// A file of `conversation` that imports another one may not be imported by it, directly or through others. `turn/next.rs` and
+/// `turn/mod.rs` are two files, and a `mod.rs` that declares a module does not import it by that. So files of a folder may
+/// import from its `mod.rs`, unless it imports or re-exports something of theirs. Folders as a whole make no cycle either:
+/// what `turn/` imports imports nothing of `turn/`.
+#[test]
+fn conversation_has_no_import_cycles() {
+    let found = |files: &[File]| {
+        let code: Vec<(&str, &str)> =
+            files.iter().map(|file| (file.path.as_str(), without_tests(&file.text))).collect();
+        let graph = ImportGraph::from_files(&code).within("conversation");
+        [graph.cyclic_imports(), graph.merged(2).cyclic_imports()].concat()
+    };
+    let counter_examples = [
+        [("a.rs", "use super::b::B;"), ("b.rs", "use crate::conversation::{c, turn::{self, Turn}, a::A};")],
+        [("a.rs", "fn a() -> super::b::B {}"), ("b.rs", "/// See c.\nuse super::{c, a};")],
+        [("turn/mod.rs", "mod next;\npub use next::next;"), ("turn/next.rs", "use super::Turn;")],
+        [("turn/mod.rs", "mod next;\nfn f() { next::next() }"), ("turn/next.rs", "use super::*;")],
+        [
+            ("prompt/a.rs", "use super::super::turn::a::A;"),
+            ("turn/a.rs", "use crate::conversation::prompt::b;"),
+        ],
+    ];
+    let tree = |examples: &[(&str, &str)]| -> Vec<File> {
+        let empty = ["mod.rs", "prompt/mod.rs", "prompt/b.rs", "turn/mod.rs"].map(|path| (path, ""));
+        let files = empty.iter().chain(examples);
+        files.map(|(path, text)| file(&format!("src/conversation/{path}"), text)).collect()
+    };
+    for example in counter_examples {
+        assert!(!found(&tree(&example)).is_empty(), "no cycle found in {example:?}");
+    }
+    let example = [("turn/mod.rs", "mod next;"), ("turn/next.rs", "use super::Turn;\n// See super::words.")];
+    assert_eq!(found(&tree(&example)), [""; 0]);
+
+    let mut code = sources();
+    code.retain(|file| !file.path.ends_with("/tests.rs"));
+    assert_eq!(found(&code), [""; 0]);
 }
 
 /// Lines of files in these folders of `src` that say one of the words; comments count too.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dialarr::arr::fake::item::movie;
 use dialarr::arr::fake::radarr::FakeRadarr;
-use dialarr::conversation::prompt::{Message, ModelRequest, ToolChoice};
+use dialarr::conversation::model_request::{Message, ModelRequest, ToolChoice};
 use dialarr::conversation::transcript::Stop;
 use dialarr::llm::ModelError;
 use dialarr::llm::dialect::Setting;

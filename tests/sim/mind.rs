@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dialarr::conversation::prompt::{Message, ModelRequest, ToolChoice};
+use dialarr::conversation::model_request::{Message, ModelRequest, ToolChoice};
 use dialarr::conversation::transcript::{Arguments, Stop};
 use dialarr::llm::scripted::check_request;
 use dialarr::llm::{Delta, DeltaSink, Model, ModelError, RawCall, StepOut};

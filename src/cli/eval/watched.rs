@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::conversation::prompt::ModelRequest;
+use crate::conversation::model_request::ModelRequest;
 use crate::conversation::spending::Tokens;
 use crate::llm::{DeltaSink, Model, ModelError, StepOut};
 

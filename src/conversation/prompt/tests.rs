@@ -3,7 +3,8 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::build::SAID_BEFORE;
-use super::{Context, Material, Message, PastTurn, ToolChoice, build};
+use super::{Context, Material, PastTurn, build};
+use crate::conversation::model_request::{Message, ModelRequest, ToolChoice};
 use crate::conversation::recall::{self, Candidate, Scope, recall};
 use crate::conversation::spending::tokens_in;
 use crate::conversation::transcript::{
@@ -82,7 +83,7 @@ fn past(text: &str, steps: Vec<ModelStep>) -> PastTurn {
     PastTurn { texts: vec![text.into()], steps, answer: None }
 }
 
-fn request(history: &[PastTurn], turn: &Turn, style: AskStyle) -> super::ModelRequest {
+fn request(history: &[PastTurn], turn: &Turn, style: AskStyle) -> ModelRequest {
     let context = Context {
         moment: "Fri Nov 20 2026 21:04".into(),
         user_name: Some("Sam"),

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
 use super::{EmbedError, Embedder, bounds};
-use crate::conversation::words::plain_title;
+use crate::conversation::text_normalization::plain_title;
 
 /// As many as a byte can tell apart.
 const DIMENSIONS: usize = 256;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::hunt::{Choice, Deed, Found, Hunt, LONGEST_LIST, list, object, read_found, read_one};
-use crate::conversation::prompt::{Message, ModelRequest, ToolChoice};
+use crate::conversation::model_request::{Message, ModelRequest, ToolChoice};
 use crate::conversation::reference::TitleReference;
 use crate::conversation::transcript::{CallId, MediaKind};
 use crate::conversation::words::{self, Keyword, KeywordVerb, Seasons};

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::conversation::text_normalization::plain_title;
 use crate::conversation::title::format_title;
 use crate::conversation::transcript::MediaKind;
 use crate::conversation::words::{self, Keyword, Seasons};
@@ -133,8 +134,8 @@ impl Found {
 
     /// Whether `typed` is this title, alone or with its year behind it.
     fn is_called(&self, typed: &str) -> bool {
-        let typed = words::plain_title(typed);
-        let title = words::plain_title(&self.title);
+        let typed = plain_title(typed);
+        let title = plain_title(&self.title);
         typed == title || self.year.is_some_and(|year| typed == format!("{title} {year}"))
     }
 

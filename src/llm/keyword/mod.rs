@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{Delta, DeltaSink, Model, ModelError, RawCall, StepOut};
-use crate::conversation::prompt::ModelRequest;
+use crate::conversation::model_request::ModelRequest;
 use crate::conversation::transcript::{Arguments, Stop};
 use crate::conversation::words::{KEYWORDS_TEXT, OFF_TEXT};
 use answer::{Move, answer};

@@ -4,7 +4,7 @@ use super::KeywordBrain;
 use super::answer::{
     FAILED, Move, NO_LIST, UNFINISHED, WHICH_ADDITION, WHICH_REMOVAL, WHICH_SEARCH, WHICH_TITLE, answer,
 };
-use crate::conversation::prompt::{Message, ModelRequest, PromptCall, ToolChoice};
+use crate::conversation::model_request::{Message, ModelRequest, PromptCall, ToolChoice};
 use crate::conversation::transcript::{Arguments, Audience, CallId, Tier, ToolSpec, TurnId};
 use crate::conversation::words::{KEYWORDS_TEXT, OFF_TEXT};
 use crate::llm::{Delta, Model, RawCall};

@@ -6,7 +6,8 @@ use http::header::{CONTENT_TYPE, USER_AGENT};
 use jiff::SignedDuration;
 
 use super::carrier::{Direction, FakeAccount, FakeTwilio, Message};
-use crate::conversation::transcript::{Address, Media};
+use crate::conversation::inbound_message::Media;
+use crate::conversation::transcript::Address;
 use crate::messaging::segments::Segments;
 use crate::messaging::signature::{SIGNATURE_HEADER, sign};
 use crate::messaging::twilio::WEBHOOK_PATH;

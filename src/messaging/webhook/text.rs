@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use super::fields::FieldShape::{Address as AddressOf, Count, Digits, OneOf, Sid, Text, Url, Version, Word};
 use super::fields::{CheckedFields, DocumentedField, FieldPresence, Form, FormFault, always, sometimes};
-use crate::conversation::transcript::{Address, ChannelKind, Media, OptWord, Received, Via};
+use crate::conversation::inbound_message::{Media, Received, Via};
+use crate::conversation::transcript::{Address, ChannelKind, OptWord};
 use crate::conversation::verification::FieldAuthority;
 
 /// Twilio brings at most this many.

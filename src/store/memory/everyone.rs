@@ -5,8 +5,8 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::responses::{Owner, next_revision};
+use crate::conversation::text_normalization::plain_title;
 use crate::conversation::transcript::UserId;
-use crate::conversation::words::plain_title;
 use crate::store::codec::time;
 use crate::store::schema::agent_responses;
 use crate::store::written::Written;

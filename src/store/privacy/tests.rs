@@ -12,11 +12,12 @@ use super::export::export;
 use super::forget::{Forgetting, forget};
 use super::sweep::{Swept, sweep};
 use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem};
+use crate::conversation::inbound_message::{Media, Received, Via};
 use crate::conversation::spending::{Charge, Tokens};
 use crate::conversation::stream::Part;
 use crate::conversation::transcript::{
-    Address, Arguments, Brain, CallFailure, CallResult, CallState, ChannelKind, ConversationId, Media,
-    MediaKind, PhoneNumber, Received, Stop, Tier, TurnId, UserId, Via,
+    Address, Arguments, Brain, CallFailure, CallResult, CallState, ChannelKind, ConversationId, MediaKind,
+    PhoneNumber, Stop, Tier, TurnId, UserId,
 };
 use crate::conversation::turn::Failure;
 use crate::conversation::verification::FieldAuthority;

@@ -18,10 +18,9 @@ use utoipa::ToSchema;
 use super::extract::{Body, Id};
 use super::users::Person;
 use super::{unavailable, users};
+use crate::conversation::inbound_message::{Received, Via};
 use crate::conversation::lifecycle;
-use crate::conversation::transcript::{
-    Address, ChannelKind, EventId, Received, Status, TurnId, User, UserId, Via,
-};
+use crate::conversation::transcript::{Address, ChannelKind, EventId, Status, TurnId, User, UserId};
 use crate::conversation::triage::Wants;
 use crate::conversation::verification::FieldAuthority;
 use crate::store::answers::{self, Answer, Did, Progress};

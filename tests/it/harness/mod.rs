@@ -26,12 +26,11 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
 use dialarr::clock::Clock;
+use dialarr::conversation::inbound_message::{Received, Via};
 use dialarr::conversation::lifecycle::Lifecycle;
+use dialarr::conversation::model_request::{Message, ModelRequest};
 use dialarr::conversation::naming::Name;
-use dialarr::conversation::prompt::{Message, ModelRequest};
-use dialarr::conversation::transcript::{
-    Address, ChannelKind, PhoneNumber, Received, Rights, Role, Status, Via,
-};
+use dialarr::conversation::transcript::{Address, ChannelKind, PhoneNumber, Rights, Role, Status};
 use dialarr::conversation::verification::FieldAuthority;
 use dialarr::engine;
 use dialarr::engine::Settings;

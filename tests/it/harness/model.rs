@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dialarr::conversation::prompt::{Message, ModelRequest};
+use dialarr::conversation::model_request::{Message, ModelRequest};
 use dialarr::conversation::spending::Tokens;
 use dialarr::conversation::transcript::{Arguments, Stop};
 use dialarr::llm::scripted::{Line, Scripted};

@@ -11,7 +11,7 @@ use dialarr::arr::fake::item::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
-use dialarr::conversation::prompt::Message;
+use dialarr::conversation::model_request::Message;
 use dialarr::conversation::transcript::{Address, MediaKind, PhoneNumber, Rights, Role};
 use dialarr::conversation::triage::Routing;
 use dialarr::engine::joining::Blocking;

@@ -6,8 +6,9 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::{ByTurn, by_turn};
+use crate::conversation::inbound_message::{Media, Via};
 use crate::conversation::origin::Origin;
-use crate::conversation::transcript::{ChannelKind, EventId, Media, OutboxId, UserId, Via};
+use crate::conversation::transcript::{ChannelKind, EventId, OutboxId, UserId};
 use crate::conversation::way::Way;
 use crate::store::access;
 use crate::store::codec::{channel, media, number, time, via};

@@ -4,8 +4,9 @@ use askama::Template;
 use serde_json::Value;
 
 use super::wording::{self, Badge};
+use crate::conversation::inbound_message::Media;
 use crate::conversation::stream::TurnState;
-use crate::conversation::transcript::{Arguments, Brain, Media, Tier};
+use crate::conversation::transcript::{Arguments, Brain, Tier};
 use crate::conversation::way::Way;
 use crate::store::console::thread::steps::{Attempt, AttemptState, Call};
 use crate::store::console::thread::texts::{Received, Sent};

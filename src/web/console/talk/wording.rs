@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::conversation::inbound_message::Via;
 use crate::conversation::stream::{CallPhase, TurnState};
-use crate::conversation::transcript::{ChannelKind, Via};
+use crate::conversation::transcript::ChannelKind;
 use crate::store::console::thread::texts::{Received, Writer};
 use crate::store::conversations::EndReason;
 

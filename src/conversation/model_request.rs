@@ -1,0 +1,76 @@
+//! Request of one model call, in the terms of Chat Completions, and its size.
+
+use serde_json::Value;
+
+use super::transcript::{CallId, ToolSpec};
+
+/// Request of one model call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelRequest {
+    /// The same bytes for every user of a role, so that servers can cache the prefix.
+    pub system: String,
+    pub tools: Vec<ToolSpec>,
+    pub tool_choice: ToolChoice,
+    pub messages: Vec<Message>,
+    pub max_output_tokens: u32,
+    /// The JSON Schema that the answer is to keep to. Not every server can: the answer has to be read with care.
+    pub reply_schema: Option<Value>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolChoice {
+    Auto,
+    /// The last call of a turn: a plain answer is wanted. The tools stay listed, as strict servers demand.
+    None,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    User(String),
+    Assistant {
+        text: String,
+        calls: Vec<PromptCall>,
+    },
+    /// Exactly one for every call of the assistant message before it.
+    ToolResult {
+        call: CallId,
+        content: String,
+        summary: Option<String>,
+    },
+}
+
+/// A past call as it is replayed: its arguments are always an object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PromptCall {
+    pub id: CallId,
+    pub name: String,
+    pub arguments: serde_json::Map<String, Value>,
+}
+
+impl ModelRequest {
+    /// Length of all its texts together, in bytes, by which its cost is estimated before a model reads it.
+    pub fn size(&self) -> usize {
+        let tools = self
+            .tools
+            .iter()
+            .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.text().len());
+        self.system.len() + tools.sum::<usize>() + self.messages.iter().map(Message::size).sum::<usize>()
+    }
+}
+
+impl Message {
+    fn size(&self) -> usize {
+        match self {
+            Self::User(text) => text.len(),
+            Self::Assistant { text, calls } => text.len() + calls.iter().map(PromptCall::size).sum::<usize>(),
+            Self::ToolResult { content, .. } => content.len(),
+        }
+    }
+}
+
+impl PromptCall {
+    fn size(&self) -> usize {
+        let arguments = self.arguments.iter().map(|(name, value)| name.len() + value.to_string().len());
+        self.name.len() + arguments.sum::<usize>()
+    }
+}
