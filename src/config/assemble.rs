@@ -15,7 +15,7 @@ use super::time_zone::parse_zone;
 use super::variables::{self, Variable};
 use super::{
     Config, ConfirmCode, Console, Conversation, Credentials, Embeddings, Libraries, Library, Limits, Llm,
-    Log, LogFormat, Notifications, People, TokenField, Twilio,
+    Notifications, People, TokenField, Twilio,
 };
 use crate::conversation::quiet::Quiet;
 use crate::conversation::rate::Rate;
@@ -25,7 +25,7 @@ use crate::conversation::triage::Routing;
 use crate::engine::learning::Notes;
 use crate::engine::{Pictures, SmsReactions};
 use crate::llm::embeddings::USUAL_FLOOR;
-use crate::telemetry;
+use crate::telemetry::{self, LogFormat, LogSettings};
 use crate::web::auth::{Hosts, Password, Rules, SignIn, host};
 use crate::web::client_address::{TrustedProxies, parse_network};
 
@@ -301,13 +301,13 @@ fn conversation(reader: &mut Reader<'_>) -> Conversation {
     }
 }
 
-fn log(reader: &mut Reader<'_>) -> Log {
+fn log(reader: &mut Reader<'_>) -> LogSettings {
     let formats = [("pretty", LogFormat::Pretty), ("json", LogFormat::Json)];
     let filter = reader.read(variables::RUST_LOG, |text| match telemetry::filter(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(_) => Err("not a list of levels or target=level".to_owned()),
     });
-    Log {
+    LogSettings {
         format: reader.choice(variables::LOG_FORMAT, &formats).or(LogFormat::Pretty),
         filter: filter.or(telemetry::DEFAULT_FILTER.to_owned()),
     }

@@ -29,6 +29,7 @@ use crate::conversation::triage::Routing;
 use crate::engine::learning::Notes;
 use crate::engine::{Pictures, SmsReactions};
 use crate::pace::Pace;
+use crate::telemetry::LogSettings;
 use crate::web::auth::Rules;
 use crate::web::client_address::TrustedProxies;
 pub use cut_value::CutValue;
@@ -87,7 +88,7 @@ pub struct Config {
     pub limits: Limits,
     /// For how many days texts are kept readable.
     pub retention_days: u32,
-    pub log: Log,
+    pub log: LogSettings,
     /// Names that are set, have no effect, and are much like a variable's.
     pub misspelt: Vec<Misspelling>,
     pub cut: Vec<CutValue>,
@@ -221,17 +222,4 @@ pub enum ConfirmCode {
     /// Several items, or very large ones.
     Bulk,
     Always,
-}
-
-#[derive(Debug, Clone)]
-pub struct Log {
-    pub format: LogFormat,
-    /// Directives that `tracing-subscriber` has accepted.
-    pub filter: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    Pretty,
-    Json,
 }

@@ -7,8 +7,9 @@ use insta::assert_snapshot;
 use secrecy::ExposeSecret;
 
 use super::environment::load_from;
-use super::{Config, ConfirmCode, LogFormat, Problems, TokenField};
+use super::{Config, ConfirmCode, Problems, TokenField};
 use crate::conversation::quiet::Quiet;
+use crate::telemetry::LogFormat;
 use crate::web::auth::{Hosts, Password, SignIn, host};
 use crate::web::client_address::{TrustedProxies, parse_network};
 
