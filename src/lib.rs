@@ -1,5 +1,6 @@
 //! Dialarr: text a phone number, get things done on your Sonarr and Radarr.
 
+pub mod access_rules;
 pub mod app;
 pub mod arr;
 pub mod cli;

@@ -21,6 +21,7 @@ use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use url::Url;
 
+use crate::access_rules::{AccessRules, TrustedProxies};
 use crate::conversation::quiet::Quiet;
 use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
@@ -30,8 +31,6 @@ use crate::engine::learning::Notes;
 use crate::engine::{Pictures, SmsReactions};
 use crate::pace::Pace;
 use crate::telemetry::LogSettings;
-use crate::web::auth::Rules;
-use crate::web::client_address::TrustedProxies;
 pub use cut_value::CutValue;
 pub use misspelling::Misspelling;
 pub use problems::{Problem, Problems};
@@ -100,7 +99,7 @@ pub struct Console {
     /// `None`: there is none.
     pub bind: Option<SocketAddr>,
     /// Who is let in.
-    pub rules: Rules,
+    pub rules: AccessRules,
 }
 
 #[derive(Debug, Clone)]

@@ -2,7 +2,6 @@
 
 mod api;
 pub mod auth;
-pub mod client_address;
 mod client_shares;
 pub mod console;
 pub mod health;

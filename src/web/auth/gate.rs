@@ -12,7 +12,8 @@ use url::form_urlencoded;
 use super::cookie::{self, Care};
 use super::entering::SESSION;
 use super::token::Token;
-use super::{SignIn, keys, origin};
+use super::{keys, origin};
+use crate::access_rules::SignIn;
 use crate::store::access;
 use crate::store::db::DbError;
 use crate::web::console::Console;
@@ -70,7 +71,7 @@ pub(in crate::web) async fn pass(
     mut request: Request,
     next: Next,
 ) -> Response {
-    if !console.access.rules.hosts.know(&request) {
+    if !console.access.rules.hosts.allows_request(&request) {
         return unknown_host();
     }
     let area = Area::of(request.uri().path());

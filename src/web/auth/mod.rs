@@ -4,7 +4,6 @@ mod cookie;
 pub(super) mod entering;
 pub(super) mod gate;
 pub(super) mod headers;
-mod hosts;
 pub(super) mod keys;
 mod links;
 mod origin;
@@ -25,39 +24,21 @@ use serde::de::DeserializeOwned;
 
 use super::console::Console;
 use super::problem::Problem;
+use crate::access_rules::{AccessRules, SignIn};
 use crate::conversation::origin::Origin;
 use crate::store::audit::By;
 use crate::store::db::Db;
 use gate::Visitor;
-pub use hosts::{Hosts, host};
 pub use links::{LINK_PATH, offer};
 use password::Hashing;
-pub use password::{Password, PasswordError};
+pub use password::PasswordError;
 use throttle::Throttle;
 use token::Token;
-
-/// Who is let in to the console, as configured.
-#[derive(Debug, Clone)]
-pub struct Rules {
-    pub sign_in: SignIn,
-    pub hosts: Hosts,
-}
-
-/// How the operator signs in.
-#[derive(Debug, Clone)]
-pub enum SignIn {
-    /// Not at all: whoever reaches the console is the operator.
-    Open,
-    /// By links from the shell alone.
-    Links,
-    /// By password, or by a link.
-    Password(Password),
-}
 
 /// The door to the console, as long as the program runs.
 #[derive(Debug)]
 pub struct Access {
-    rules: Rules,
+    rules: AccessRules,
     hashing: Hashing,
     throttle: Mutex<Throttle>,
     /// What forms carry where nobody signs in.
@@ -66,7 +47,7 @@ pub struct Access {
 
 impl Access {
     /// The stored password becomes the configured one.
-    pub(crate) async fn prepare(rules: Rules, db: &Db, now: Timestamp) -> Result<Self, PasswordError> {
+    pub(crate) async fn prepare(rules: AccessRules, db: &Db, now: Timestamp) -> Result<Self, PasswordError> {
         let hashing = Hashing::default();
         password::adopt(db, &hashing, &rules.sign_in, now).await?;
         Ok(Self { rules, hashing, throttle: Mutex::default(), seed: Token::random() })

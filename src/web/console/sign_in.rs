@@ -14,8 +14,9 @@ use serde::Deserialize;
 use super::Console;
 use super::frame::page;
 use super::trouble::trouble;
+use crate::access_rules::SignIn;
 use crate::web::auth::entering::{self, Entering};
-use crate::web::auth::{Operator, SignIn, SignedForm};
+use crate::web::auth::{Operator, SignedForm};
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]

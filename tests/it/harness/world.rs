@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use dialarr::access_rules::SignIn;
 use dialarr::app::App;
 use dialarr::arr::fake::item::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
@@ -32,7 +33,6 @@ use dialarr::store::privacy::forget::{Forgetting, forget};
 use dialarr::store::privacy::sweep::{Swept, sweep};
 use dialarr::store::users::{self, Newcomer};
 use dialarr::store::{Conn, QueryResult};
-use dialarr::web::auth::SignIn;
 use dialarr::web::console::Console;
 use dialarr::web::{self, Webhooks};
 use http::Request;
