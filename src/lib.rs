@@ -16,6 +16,7 @@ pub mod llm;
 pub mod memory;
 pub mod messaging;
 pub mod metrics;
+mod outbound_clients;
 pub mod pace;
 pub mod response_budget;
 mod setup;
