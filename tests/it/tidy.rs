@@ -1,7 +1,7 @@
 //! Whether the repository keeps its own rules: who may mention what, sizes, names, words.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::{fs, io};
 
@@ -143,6 +143,29 @@ fn only_the_store_says_diesel_and_only_web_and_fakes_say_axum() {
         ("src/messaging/twilio.rs", "use axum::Router;"),
     ];
     check(&sources(), rule, &counter_examples);
+}
+
+#[test]
+fn top_level_modules_import_each_other_without_cycles() {
+    let counter_examples = [
+        [("src/alpha.rs", "use crate::beta::Beta;"), ("src/beta.rs", "fn f() { crate::alpha::g(); }")],
+        [("src/alpha.rs", "use super::beta;"), ("src/beta/inner/mod.rs", "use super::super::alpha::Alpha;")],
+    ];
+    for example in counter_examples {
+        let tree = example.map(|(path, text)| file(path, text));
+        assert_eq!(cyclic_imports(&tree).len(), 2, "the rule accepts {example:?}");
+    }
+    let chain = [file("src/alpha.rs", "use crate::beta::Beta;"), file("src/beta.rs", "use crate::gamma;")];
+    assert_eq!(cyclic_imports(&chain), [] as [String; 0]);
+
+    let findings = cyclic_imports(&sources());
+    assert!(findings.is_empty(), "imports that form cycles:\n{}", findings.join("\n"));
+}
+
+#[test]
+fn imports_from_the_crate_name_one_module_each() {
+    let rule = |file: &File| findings_by_line(file, |line| line.contains("crate::{"));
+    check(&sources(), rule, &[("src/app.rs", "use crate::{clock, engine};")]);
 }
 
 #[test]
@@ -321,6 +344,52 @@ fn findings_by_line(file: &File, is_wrong: impl Fn(&str) -> bool) -> Vec<String>
 /// In any case and as a part of a longer name too: `TwilioChannel` says Twilio.
 fn says(line: &str, word: &str) -> bool {
     line.to_lowercase().contains(&word.to_lowercase())
+}
+
+/// Imports between the modules right below the crate's root that lie on a cycle, tests not counted.
+fn cyclic_imports(tree: &[File]) -> Vec<String> {
+    let mut imports = top_level_imports(tree);
+    loop {
+        let importers: BTreeSet<String> = imports.keys().map(|(importer, _)| importer.clone()).collect();
+        let imported: BTreeSet<String> = imports.keys().map(|(_, imported)| imported.clone()).collect();
+        let before = imports.len();
+        imports.retain(|(from, to), _| imported.contains(from) && importers.contains(to));
+        if imports.len() == before {
+            return imports.into_iter().map(|((from, to), line)| format!("{from} -> {to}: {line}")).collect();
+        }
+    }
+}
+
+/// Pairs of importing and imported module, each with the first line that imports.
+fn top_level_imports(tree: &[File]) -> BTreeMap<(String, String), String> {
+    let modules: BTreeSet<&str> = tree.iter().filter_map(|file| top_level_module(&file.path)).collect();
+    let mut imports = BTreeMap::new();
+    for file in tree.iter().filter(|file| !file.path.ends_with("/tests.rs")) {
+        let Some(importer) = top_level_module(&file.path) else { continue };
+        // `super` as often as the file is deep leads to the root, too.
+        let root = "super::".repeat(file.path.trim_end_matches("/mod.rs").matches('/').count());
+        let lines = without_tests(&file.text).lines().enumerate();
+        for (index, line) in lines.filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            let paths = line.split("crate::").skip(1).chain(line.split(&root).skip(1));
+            let names = paths.filter_map(|path| path.split(|mark: char| !is_of_a_name(mark)).next());
+            for imported in names.filter(|&name| name != importer && modules.contains(name)) {
+                let place = || format!("{}:{}: {}", file.path, index + 1, line.trim());
+                imports.entry((importer.to_owned(), imported.to_owned())).or_insert_with(place);
+            }
+        }
+    }
+    imports
+}
+
+/// The file or folder right below `src` that a file belongs to; `None` for the roots of the library and the binary.
+fn top_level_module(path: &str) -> Option<&str> {
+    let first = path.strip_prefix("src/")?.split('/').next()?;
+    let module = first.trim_end_matches(".rs");
+    (!matches!(module, "lib" | "main")).then_some(module)
+}
+
+fn is_of_a_name(mark: char) -> bool {
+    mark.is_ascii_alphanumeric() || mark == '_'
 }
 
 fn within(path: &str, folders: &[&str]) -> bool {
