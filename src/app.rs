@@ -57,7 +57,7 @@ use crate::tools::servers::ServerStatus;
 use crate::tools::why_missing::WhyMissing;
 use crate::upkeep::Upkeep;
 use crate::web::auth::{Access, PasswordError};
-use crate::web::console::Console;
+use crate::web::console_state::ConsoleState;
 use crate::web::health::Health;
 use crate::web::places::Places;
 use crate::web::{Trust, Webhooks};
@@ -109,7 +109,7 @@ pub struct App {
     pub engine: Engine,
     pub relay: Relay,
     pub webhooks: Webhooks,
-    pub console: Console,
+    pub console: ConsoleState,
     pub db: Db,
     clock: Clock,
     stop: CancellationToken,
@@ -245,7 +245,7 @@ impl App {
             metrics: metrics.clone(),
             health: health.clone(),
         };
-        let console = Console {
+        let console = ConsoleState {
             engine: engine.clone(),
             db: db.clone(),
             clock: clock.clone(),

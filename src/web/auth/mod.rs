@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::console::Console;
+use super::console_state::ConsoleState;
 use super::problem::Problem;
 use crate::access_rules::{AccessRules, SignIn};
 use crate::conversation::origin::Origin;
@@ -87,10 +87,10 @@ impl Operator {
     }
 }
 
-impl FromRequestParts<Console> for Operator {
+impl FromRequestParts<ConsoleState> for Operator {
     type Rejection = Redirect;
 
-    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Redirect> {
+    async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, Redirect> {
         let leaving = match console.access.rules.sign_in {
             SignIn::Open => Leaving::Pointless,
             SignIn::Links | SignIn::Password(_) => Leaving::Possible,
@@ -113,10 +113,10 @@ struct Signature {
     token: String,
 }
 
-impl<T: DeserializeOwned> FromRequest<Console> for SignedForm<T> {
+impl<T: DeserializeOwned> FromRequest<ConsoleState> for SignedForm<T> {
     type Rejection = Response;
 
-    async fn from_request(request: Request, console: &Console) -> Result<Self, Response> {
+    async fn from_request(request: Request, console: &ConsoleState) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
         let operator = Operator::from_request_parts(&mut parts, console).await;
         let operator = operator.map_err(IntoResponse::into_response)?;
@@ -163,10 +163,10 @@ impl Caller {
     }
 }
 
-impl FromRequestParts<Console> for Caller {
+impl FromRequestParts<ConsoleState> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _console: &Console) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _console: &ConsoleState) -> Result<Self, Problem> {
         match parts.extensions.get::<Visitor>() {
             Some(Visitor::Operator { .. }) => Ok(Self::Operator),
             Some(Visitor::Program(key)) => Ok(Self::Program(*key)),
