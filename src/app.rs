@@ -8,6 +8,7 @@ use secrecy::SecretString;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::access_rules::AccessRules;
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
 use crate::config::Config;
@@ -56,8 +57,8 @@ use crate::tools::series::AddSeries;
 use crate::tools::servers::ServerStatus;
 use crate::tools::why_missing::WhyMissing;
 use crate::upkeep::Upkeep;
-use crate::web::auth::{Access, PasswordError, Rules};
-use crate::web::console::Console;
+use crate::web::auth::{Access, PasswordError};
+use crate::web::console_state::ConsoleState;
 use crate::web::health::Health;
 use crate::web::places::Places;
 use crate::web::{Trust, Webhooks};
@@ -95,7 +96,7 @@ pub struct Blueprint {
     /// Tokens that the model can read at once, where somebody said.
     pub context_window: Option<u64>,
     /// Who is let in to the console.
-    pub console: Rules,
+    pub console: AccessRules,
 }
 
 /// The carrier's record of texts to one of our numbers.
@@ -109,7 +110,7 @@ pub struct App {
     pub engine: Engine,
     pub relay: Relay,
     pub webhooks: Webhooks,
-    pub console: Console,
+    pub console: ConsoleState,
     pub db: Db,
     clock: Clock,
     stop: CancellationToken,
@@ -245,7 +246,7 @@ impl App {
             metrics: metrics.clone(),
             health: health.clone(),
         };
-        let console = Console {
+        let console = ConsoleState {
             engine: engine.clone(),
             db: db.clone(),
             clock: clock.clone(),

@@ -1,21 +1,27 @@
 //! Named places at which a crash test kills the program. Without the `failpoints` feature they are nothing.
 
+#[cfg(feature = "failpoints")]
+static ARMED: std::sync::OnceLock<(String, u32)> = std::sync::OnceLock::new();
+
+/// Arms one place: its name, and the visit at which the program dies. Only the first call counts.
+#[cfg(feature = "failpoints")]
+pub fn arm(place: (String, u32)) {
+    ARMED.get_or_init(|| place);
+}
+
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
 pub fn reached(_name: &'static str) {}
 
-/// Kills the process at the n-th visit of the place that `FAILPOINT=name@n` names. No destructor runs and no task is
-/// asked: what a crash leaves behind is all there is.
+/// Kills the process at the armed visit of the armed place. No destructor runs and no task is asked: what a crash leaves
+/// behind is all there is.
 #[cfg(feature = "failpoints")]
 pub fn reached(name: &'static str) {
-    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    static CHOSEN: OnceLock<Option<(String, u32)>> = OnceLock::new();
     static VISITS: AtomicU32 = AtomicU32::new(0);
 
-    let chosen = CHOSEN.get_or_init(crate::config::failpoint);
-    if let Some((place, visit)) = chosen
+    if let Some((place, visit)) = ARMED.get()
         && place == name
         && VISITS.fetch_add(1, Ordering::SeqCst) + 1 == *visit
     {

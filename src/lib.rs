@@ -1,5 +1,6 @@
 //! Dialarr: text a phone number, get things done on your Sonarr and Radarr.
 
+pub mod access_rules;
 pub mod app;
 pub mod arr;
 pub mod cli;
@@ -15,6 +16,7 @@ pub mod llm;
 pub mod memory;
 pub mod messaging;
 pub mod metrics;
+mod outbound_clients;
 pub mod pace;
 pub mod response_budget;
 mod setup;

@@ -10,6 +10,10 @@ use rustix::process::umask;
 fn main() -> ExitCode {
     // What is written holds people's words and numbers: nobody else on this machine is to read it.
     umask(Mode::RWXG | Mode::RWXO);
+    #[cfg(feature = "failpoints")]
+    if let Some(place) = dialarr::config::failpoint() {
+        dialarr::failpoint::arm(place);
+    }
     dialarr::http::install_tls();
     let arguments = cli::Arguments::parse();
     match cli::run(&arguments) {

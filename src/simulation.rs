@@ -11,6 +11,7 @@ use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use url::Url;
 
+use crate::access_rules::{AccessRules, Hosts, SignIn};
 use crate::app::{Blueprint, Missed};
 use crate::arr::fake::radarr::FakeRadarr;
 use crate::arr::fake::sonarr::FakeSonarr;
@@ -41,7 +42,6 @@ use crate::store::db::Db;
 use crate::tools::library::{Instance, Library};
 use crate::tools::shelf::freshness::Shelf;
 use crate::web::Trust;
-use crate::web::auth::{Hosts, Rules, SignIn};
 
 /// The number that simulated people text.
 pub const OUR_NUMBER: &str = "+15550100000";
@@ -128,7 +128,7 @@ impl Peers {
             config: None,
             missed: None,
             context_window: None,
-            console: Rules { sign_in: SignIn::Links, hosts: Hosts::local() },
+            console: AccessRules { sign_in: SignIn::Links, hosts: Hosts::local() },
         })
     }
 

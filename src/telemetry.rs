@@ -11,14 +11,27 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
-use crate::config::{Log, LogFormat};
-
 /// What is logged when the operator asks for nothing else.
 pub const DEFAULT_FILTER: &str =
     "info,async_openai=off,h2=warn,hyper=warn,hyper_util=warn,reqwest=warn,rustls=warn";
 
+/// The format and the filter of log lines.
+#[derive(Debug, Clone)]
+pub struct LogSettings {
+    pub format: LogFormat,
+    /// Directives that `tracing-subscriber` has accepted.
+    pub filter: String,
+}
+
+/// Layout of a log line on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Pretty,
+    Json,
+}
+
 /// Logs to standard error from here on, for the whole process. Standard output belongs to the commands.
-pub fn start(log: &Log) -> anyhow::Result<()> {
+pub fn start(log: &LogSettings) -> anyhow::Result<()> {
     let subscriber = subscriber(log).context("read the log filter")?;
     subscriber.try_init().context("start logging")
 }
@@ -34,7 +47,7 @@ pub fn filter(directives: &str) -> Result<EnvFilter, ParseError> {
     EnvFilter::builder().parse(directives)
 }
 
-fn subscriber(log: &Log) -> Result<impl Subscriber + Send + Sync + use<>, ParseError> {
+fn subscriber(log: &LogSettings) -> Result<impl Subscriber + Send + Sync + use<>, ParseError> {
     let lines = fmt::layer().with_writer(io::stderr);
     let lines = match log.format {
         LogFormat::Pretty => lines.with_ansi(io::stderr().is_terminal()).boxed(),
@@ -53,12 +66,11 @@ mod tests {
     use tracing::subscriber::with_default;
     use tracing::{Level, enabled};
 
-    use super::{DEFAULT_FILTER, subscriber};
-    use crate::config::{Log, LogFormat};
+    use super::{DEFAULT_FILTER, LogFormat, LogSettings, subscriber};
 
     #[track_caller]
     fn check(directives: &str, is_logged: impl FnOnce() -> bool, expected: bool) {
-        let log = Log { format: LogFormat::Json, filter: directives.to_owned() };
+        let log = LogSettings { format: LogFormat::Json, filter: directives.to_owned() };
         let logged = with_default(subscriber(&log).unwrap(), is_logged);
         assert_eq!(logged, expected, "{directives}");
     }

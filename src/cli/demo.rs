@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::listeners::Bound;
 use super::serve::Signals;
 use super::{Demo, chat, console};
+use crate::access_rules::TrustedProxies;
 use crate::app::App;
 use crate::arr::fake::demo_library::demo_library;
 use crate::clock::Clock;
@@ -24,7 +25,6 @@ use crate::simulation::{self, Peers};
 use crate::store::audit::By;
 use crate::store::db::Db;
 use crate::web::auth;
-use crate::web::client_address::TrustedProxies;
 use jiff::tz::TimeZone;
 
 /// The demo phone belongs to an admin.

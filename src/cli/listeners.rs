@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::access_rules::TrustedProxies;
 use crate::app::App;
 use crate::web;
-use crate::web::client_address::TrustedProxies;
 use crate::web::serving::{self, Limits, serve};
 
 /// Time that requests under way get at the end.

@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 
-use crate::config::{Config, Log, LogFormat, Problems};
+use crate::config::{Config, Problems};
 use crate::store::backup::back_up;
 use crate::store::db::OpenError;
 use crate::store::upgrade::UpgradeError;
-use crate::telemetry;
+use crate::telemetry::{self, LogFormat, LogSettings};
 
 /// What a demo shows of its log.
 const QUIET: &str = "warn";
@@ -101,13 +101,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let ended = runtime.block_on(async {
         match &arguments.command {
             Command::Demo(demo) => {
-                telemetry::start(&Log { format: LogFormat::Pretty, filter: QUIET.to_owned() })?;
+                telemetry::start(&LogSettings { format: LogFormat::Pretty, filter: QUIET.to_owned() })?;
                 demo::run(demo).await
             }
             Command::Serve => serve::run(&configured()?).await,
             Command::Chat => chat::run(&configured()?).await,
             Command::Doctor(asked) => {
-                telemetry::start(&Log { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;
+                telemetry::start(&LogSettings { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;
                 doctor::run(Config::load(), asked).await
             }
             Command::Health => health::run(&Config::load()?).await,
@@ -117,7 +117,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             Command::ConsoleLink => console::link(&configured()?),
             Command::Eval(options) => {
                 let config = options.live.then(Config::load).transpose()?;
-                telemetry::start(&Log { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;
+                telemetry::start(&LogSettings { format: LogFormat::Pretty, filter: SILENT.to_owned() })?;
                 eval::run(options, config.as_ref()).await
             }
         }

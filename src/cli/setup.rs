@@ -5,10 +5,12 @@ use clap::Args;
 
 use crate::config::{self, Config};
 use crate::http::Http;
+use crate::outbound_clients::build_twilio;
+use crate::setup::arr_instance::{ArrInstance, configured_instances};
 use crate::setup::change::Change;
+use crate::setup::connect::{self, Hook};
 use crate::setup::number::{self, Addresses};
-use crate::setup::{Mode, Namesakes, Outcome, Secret, Work, connect};
-use crate::wiring::{self, Peer};
+use crate::setup::{Mode, Namesakes, Outcome, Secret, Work};
 
 #[derive(Debug, Args, PartialEq, Eq)]
 pub struct Setup {
@@ -61,11 +63,11 @@ pub(super) async fn run(config: &Config, asked: &Setup) -> anyhow::Result<()> {
     };
     let http = Http::network().context("set up the HTTP client; hint: install ca-certificates")?;
     let mut told = Vec::new();
-    for peer in wiring::peers(&config.libraries, &http) {
-        let what = format!("{} webhook", peer.label);
-        let outcome = match wiring::hook(config, &peer) {
-            Some(hook) => connect::set_up(&peer, &hook, work).await,
-            None => no_hook(config, &peer),
+    for instance in configured_instances(&config.libraries, &http) {
+        let what = format!("{} webhook", instance.label);
+        let outcome = match Hook::from_config(config, &instance) {
+            Some(hook) => connect::set_up(&instance, &hook, work).await,
+            None => no_hook(config, &instance),
         };
         print(&outcome, &what);
         told.push(outcome);
@@ -85,7 +87,7 @@ pub(super) async fn run(config: &Config, asked: &Setup) -> anyhow::Result<()> {
 }
 
 async fn at_twilio(twilio: &config::Twilio, http: &Http, work: Work) -> Vec<Outcome> {
-    let client = wiring::carrier(twilio, http);
+    let client = build_twilio(twilio, http);
     let addresses = Addresses::below(twilio.public_url.as_str());
     let phone = &twilio.phone_number;
     let number = number::set_up(&client, phone, &addresses, work).await;
@@ -97,11 +99,14 @@ async fn at_twilio(twilio: &config::Twilio, http: &Http, work: Work) -> Vec<Outc
     [number].into_iter().chain(service).collect()
 }
 
-fn no_hook(config: &Config, peer: &Peer) -> Outcome {
+fn no_hook(config: &Config, instance: &ArrInstance) -> Outcome {
     let (why, hint) = if config.notifications.secret.is_none() {
         ("no secret is configured", "set NOTIFICATION_SECRET to a long random word".to_owned())
     } else {
-        ("no address is configured", format!("set NOTIFICATION_URL to where {} reaches Dialarr", peer.label))
+        (
+            "no address is configured",
+            format!("set NOTIFICATION_URL to where {} reaches Dialarr", instance.label),
+        )
     };
     Outcome::Skipped { why: why.to_owned(), hint }
 }

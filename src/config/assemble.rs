@@ -15,8 +15,9 @@ use super::time_zone::parse_zone;
 use super::variables::{self, Variable};
 use super::{
     Config, ConfirmCode, Console, Conversation, Credentials, Embeddings, Libraries, Library, Limits, Llm,
-    Log, LogFormat, Notifications, People, TokenField, Twilio,
+    Notifications, People, TokenField, Twilio,
 };
+use crate::access_rules::{AccessRules, Hosts, Password, SignIn, TrustedProxies, parse_host, parse_network};
 use crate::conversation::quiet::Quiet;
 use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
@@ -25,9 +26,7 @@ use crate::conversation::triage::Routing;
 use crate::engine::learning::Notes;
 use crate::engine::{Pictures, SmsReactions};
 use crate::llm::embeddings::USUAL_FLOOR;
-use crate::telemetry;
-use crate::web::auth::{Hosts, Password, Rules, SignIn, host};
-use crate::web::client_address::{TrustedProxies, parse_network};
+use crate::telemetry::{self, LogFormat, LogSettings};
 
 const TWILIO_API_URL: &str = "https://api.twilio.com";
 const LLM_BASE_URL: &str = "https://api.openai.com/v1";
@@ -105,13 +104,13 @@ fn console(reader: &mut Reader<'_>) -> Console {
         .or(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 3001));
     let bind = (!is_off).then_some(bind);
     let password =
-        reader.read(variables::CONSOLE_PASSWORD, |text| Password::read(text).map_err(str::to_owned));
+        reader.read(variables::CONSOLE_PASSWORD, |text| Password::parse(text).map_err(str::to_owned));
     let known = Hosts::local().and(bind.map(|address| match address.ip() {
         IpAddr::V4(ip) => Host::Ipv4(ip),
         IpAddr::V6(ip) => Host::Ipv6(ip),
     }));
     let further = reader
-        .list(variables::CONSOLE_HOSTS, |entry| host(entry).ok_or_else(|| "not a host name".to_owned()))
+        .list(variables::CONSOLE_HOSTS, |entry| parse_host(entry).ok_or_else(|| "not a host name".to_owned()))
         .or(Vec::new());
     let signs_in = reader.choice(variables::CONSOLE_AUTH, &[("password", true), ("none", false)]).or(true);
     let sign_in = match (signs_in, password.given()) {
@@ -129,7 +128,7 @@ fn console(reader: &mut Reader<'_>) -> Console {
         let wrong = format!("none is for a console on loopback, but CONSOLE_HOSTS has {name}");
         reader.report(variables::CONSOLE_AUTH, wrong);
     }
-    Console { bind, rules: Rules { sign_in, hosts: known.and(further) } }
+    Console { bind, rules: AccessRules { sign_in, hosts: known.and(further) } }
 }
 
 fn is_loopback(host: &Host) -> bool {
@@ -301,13 +300,13 @@ fn conversation(reader: &mut Reader<'_>) -> Conversation {
     }
 }
 
-fn log(reader: &mut Reader<'_>) -> Log {
+fn log(reader: &mut Reader<'_>) -> LogSettings {
     let formats = [("pretty", LogFormat::Pretty), ("json", LogFormat::Json)];
     let filter = reader.read(variables::RUST_LOG, |text| match telemetry::filter(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(_) => Err("not a list of levels or target=level".to_owned()),
     });
-    Log {
+    LogSettings {
         format: reader.choice(variables::LOG_FORMAT, &formats).or(LogFormat::Pretty),
         filter: filter.or(telemetry::DEFAULT_FILTER.to_owned()),
     }

@@ -21,6 +21,7 @@ use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use url::Url;
 
+use crate::access_rules::{AccessRules, TrustedProxies};
 use crate::conversation::quiet::Quiet;
 use crate::conversation::rate::Rate;
 use crate::conversation::spending::{Budget, Prices};
@@ -29,8 +30,7 @@ use crate::conversation::triage::Routing;
 use crate::engine::learning::Notes;
 use crate::engine::{Pictures, SmsReactions};
 use crate::pace::Pace;
-use crate::web::auth::Rules;
-use crate::web::client_address::TrustedProxies;
+use crate::telemetry::LogSettings;
 pub use cut_value::CutValue;
 pub use misspelling::Misspelling;
 pub use problems::{Problem, Problems};
@@ -87,7 +87,7 @@ pub struct Config {
     pub limits: Limits,
     /// For how many days texts are kept readable.
     pub retention_days: u32,
-    pub log: Log,
+    pub log: LogSettings,
     /// Names that are set, have no effect, and are much like a variable's.
     pub misspelt: Vec<Misspelling>,
     pub cut: Vec<CutValue>,
@@ -99,7 +99,7 @@ pub struct Console {
     /// `None`: there is none.
     pub bind: Option<SocketAddr>,
     /// Who is let in.
-    pub rules: Rules,
+    pub rules: AccessRules,
 }
 
 #[derive(Debug, Clone)]
@@ -221,17 +221,4 @@ pub enum ConfirmCode {
     /// Several items, or very large ones.
     Bulk,
     Always,
-}
-
-#[derive(Debug, Clone)]
-pub struct Log {
-    pub format: LogFormat,
-    /// Directives that `tracing-subscriber` has accepted.
-    pub filter: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    Pretty,
-    Json,
 }

@@ -7,10 +7,10 @@ use insta::assert_snapshot;
 use secrecy::ExposeSecret;
 
 use super::environment::load_from;
-use super::{Config, ConfirmCode, LogFormat, Problems, TokenField};
+use super::{Config, ConfirmCode, Problems, TokenField};
+use crate::access_rules::{Hosts, Password, SignIn, TrustedProxies, parse_host, parse_network};
 use crate::conversation::quiet::Quiet;
-use crate::web::auth::{Hosts, Password, SignIn, host};
-use crate::web::client_address::{TrustedProxies, parse_network};
+use crate::telemetry::LogFormat;
 
 const TWILIO: &str = "
     TWILIO_ACCOUNT_SID=AC00000000000000000000000000000001
@@ -369,7 +369,7 @@ fn a_file_may_begin_with_a_byte_order_mark_and_must_be_utf_8() {
 #[test]
 fn further_host_names_of_the_console_come_beside_those_of_this_machine() {
     let known = |lines: &str| good(lines).console.rules.hosts;
-    let beside = |names: &[&str]| Hosts::local().and(names.iter().map(|name| host(name).unwrap()));
+    let beside = |names: &[&str]| Hosts::local().and(names.iter().map(|name| parse_host(name).unwrap()));
     assert_eq!(
         known("CONSOLE_BIND=192.168.1.9:3001\nCONSOLE_HOSTS=Dialarr.home.lan, nas:3001"),
         beside(&["192.168.1.9", "dialarr.home.lan", "nas"])

@@ -10,8 +10,9 @@ use super::{Finding, LongRequest, clock, embeddings, library, model, phone};
 use crate::config::Config;
 use crate::http::Http;
 use crate::llm::embeddings::Embedder;
+use crate::setup::arr_instance::{ArrInstance, library_instances};
+use crate::setup::connect::Hook;
 use crate::tools::library::Library;
-use crate::wiring::{self, Peer};
 
 /// Longest time that a test may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -66,7 +67,7 @@ pub(crate) enum Tested {
 pub struct Checkup(Arc<Inner>);
 
 struct Inner {
-    peers: Vec<Peer>,
+    instances: Vec<ArrInstance>,
     /// `None`: Twilio, Sonarr and Radarr are simulated.
     config: Option<Arc<Config>>,
     embedder: Option<Arc<dyn Embedder>>,
@@ -82,8 +83,8 @@ impl Checkup {
         embedder: Option<Arc<dyn Embedder>>,
         floor: f32,
     ) -> Self {
-        let peers = wiring::peers_of(library);
-        Self(Arc::new(Inner { peers, config, embedder, floor, place: Semaphore::new(1) }))
+        let instances = library_instances(library);
+        Self(Arc::new(Inner { instances, config, embedder, floor, place: Semaphore::new(1) }))
     }
 
     pub(crate) fn is_simulated(&self) -> bool {
@@ -91,7 +92,8 @@ impl Checkup {
     }
 
     pub(crate) fn connections(&self) -> Vec<Connection> {
-        let libraries = self.0.peers.iter().map(|peer| Connection::Library(peer.name, peer.label));
+        let libraries =
+            self.0.instances.iter().map(|instance| Connection::Library(instance.name, instance.label));
         let others = match &self.0.config {
             Some(_) => vec![
                 Connection::Model,
@@ -118,10 +120,12 @@ impl Checkup {
     async fn look(&self, connection: Connection) -> Vec<Finding> {
         let config = self.0.config.as_deref();
         if let Connection::Library(name, _) = connection {
-            let Some(peer) = self.0.peers.iter().find(|peer| peer.name == name) else { return Vec::new() };
-            let reporting =
-                config.map_or(Reporting::Simulated, |config| Reporting::To(wiring::hook(config, peer)));
-            return library::check(peer, reporting).await;
+            let Some(instance) = self.0.instances.iter().find(|instance| instance.name == name) else {
+                return Vec::new();
+            };
+            let reporting = config
+                .map_or(Reporting::Simulated, |config| Reporting::To(Hook::from_config(config, instance)));
+            return library::check(instance, reporting).await;
         }
         if connection == Connection::Embeddings {
             return embeddings::check(self.0.embedder.as_deref(), self.0.floor).await;

@@ -4,8 +4,8 @@ use super::{Finding, size};
 use crate::arr::server::{Ailment, AilmentLevel, App};
 use crate::arr::{ArrError, RootFolder, SystemStatus};
 use crate::setup::Namesakes;
+use crate::setup::arr_instance::ArrInstance;
 use crate::setup::connect::{self, Hook, Plan};
-use crate::wiring::Peer;
 
 /// Where a server is to report.
 pub(super) enum Reporting {
@@ -15,8 +15,8 @@ pub(super) enum Reporting {
     Simulated,
 }
 
-pub(super) async fn check(peer: &Peer, reporting: Reporting) -> Vec<Finding> {
-    let (label, app, server) = (peer.label, peer.app(), peer.server());
+pub(super) async fn check(instance: &ArrInstance, reporting: Reporting) -> Vec<Finding> {
+    let (label, app, server) = (instance.label, instance.app(), instance.server());
     let status = match server.status().await {
         Ok(status) => status,
         // What else could be asked would fail alike.
@@ -27,7 +27,7 @@ pub(super) async fn check(peer: &Peer, reporting: Reporting) -> Vec<Finding> {
         return vec![first];
     }
     let (folders, profiles, ailments, webhook) =
-        tokio::join!(server.root_folders(), server.profiles(), server.health(), reports(peer, reporting));
+        tokio::join!(server.root_folders(), server.profiles(), server.health(), reports(instance, reporting));
     let mut findings = vec![first];
     findings
         .push(folders.map_or_else(|error| unusable(label, &error), |folders| root_folders(label, &folders)));
@@ -100,8 +100,8 @@ fn health(label: &str, ailments: &[Ailment]) -> Vec<Finding> {
     }
 }
 
-async fn reports(peer: &Peer, reporting: Reporting) -> Vec<Finding> {
-    let label = peer.label;
+async fn reports(instance: &ArrInstance, reporting: Reporting) -> Vec<Finding> {
+    let label = instance.label;
     let hook = match reporting {
         Reporting::To(Some(hook)) => hook,
         Reporting::To(None) => {
@@ -114,11 +114,11 @@ async fn reports(peer: &Peer, reporting: Reporting) -> Vec<Finding> {
         }
         Reporting::Simulated => return Vec::new(),
     };
-    let plan = match connect::plan(peer, &hook, Namesakes::Leave).await {
+    let plan = match connect::plan(instance, &hook, Namesakes::Leave).await {
         Ok(plan) => plan,
         Err(error) => return vec![unusable(label, &error)],
     };
-    let mut findings = vec![webhook(peer, &plan).await];
+    let mut findings = vec![webhook(instance, &plan).await];
     findings.extend(plan.elsewhere.iter().map(|other| {
         Finding::warning(
             format!("{label}: the webhook {other} leads to another Dialarr, or to a former address"),
@@ -129,8 +129,8 @@ async fn reports(peer: &Peer, reporting: Reporting) -> Vec<Finding> {
 }
 
 /// Whether our webhook is as it should be, and works.
-async fn webhook(peer: &Peer, plan: &Plan) -> Finding {
-    let (label, Plan { connection, changes, doubles, .. }) = (peer.label, plan);
+async fn webhook(instance: &ArrInstance, plan: &Plan) -> Finding {
+    let (label, Plan { connection, changes, doubles, .. }) = (instance.label, plan);
     if !changes.is_empty() {
         let differ: Vec<String> = changes.iter().map(ToString::to_string).collect();
         return Finding::warning(format!("{label}: webhook: {}", differ.join("; ")), "dialarr setup --apply");
@@ -141,7 +141,7 @@ async fn webhook(peer: &Peer, plan: &Plan) -> Finding {
             "remove all but one: Settings, Connect",
         );
     }
-    match peer.server().test(connection).await {
+    match instance.server().test(connection).await {
         Ok(()) => Finding::ok(format!("{label}: webhook set, and its test came through")),
         Err(error) => Finding::warning(
             format!("{label}: webhook set, but its test did not come through: failed to {error}"),

@@ -17,7 +17,9 @@ use futures_util::future::join_all;
 use crate::config::Config;
 use crate::http::Http;
 use crate::llm::embeddings::USUAL_FLOOR;
-use crate::wiring;
+use crate::outbound_clients::build_embedder;
+use crate::setup::arr_instance::configured_instances;
+use crate::setup::connect::Hook;
 use library::Reporting;
 
 /// The outcome of one check.
@@ -71,10 +73,13 @@ pub(crate) enum LongRequest {
 
 pub(crate) async fn examine(config: &Config, long: LongRequest) -> anyhow::Result<Vec<Finding>> {
     let http = Http::network().context("set up the HTTP client; hint: install ca-certificates")?;
-    let peers = wiring::peers(&config.libraries, &http);
-    let libraries =
-        join_all(peers.iter().map(|peer| library::check(peer, Reporting::To(wiring::hook(config, peer)))));
-    let embedder = config.embeddings.as_ref().map(wiring::embedder).transpose()?;
+    let instances = configured_instances(&config.libraries, &http);
+    let libraries = join_all(
+        instances
+            .iter()
+            .map(|instance| library::check(instance, Reporting::To(Hook::from_config(config, instance)))),
+    );
+    let embedder = config.embeddings.as_ref().map(build_embedder).transpose()?;
     let floor = config.embeddings.as_ref().map_or(USUAL_FLOOR, |embeddings| embeddings.floor);
     let (service, clock, libraries, phone, model, embeddings) = tokio::join!(
         service::check(config.listen),
@@ -87,7 +92,7 @@ pub(crate) async fn examine(config: &Config, long: LongRequest) -> anyhow::Resul
     let mut findings = house::check(&config.database);
     findings.extend(service);
     findings.extend(clock);
-    if peers.is_empty() {
+    if instances.is_empty() {
         findings.push(Finding::warning(
             "libraries: none is configured, so there is nothing to ask for",
             "set SONARR_URL and SONARR_API_KEY, or RADARR_URL and RADARR_API_KEY",

@@ -8,7 +8,7 @@ use crate::conversation::model_request::{Message, ModelRequest, ToolChoice};
 use crate::conversation::spending::Budget;
 use crate::conversation::transcript::{Audience, Tier, ToolSpec};
 use crate::llm::{Model, ModelError, StepOut};
-use crate::wiring;
+use crate::outbound_clients::build_model;
 
 /// As long as the longest requests that turns make.
 const LONG_BYTES: usize = 40_000;
@@ -20,7 +20,7 @@ pub(super) async fn check(llm: Option<&Llm>, budget: Budget, long: LongRequest) 
     let Some(llm) = llm else {
         return vec![Finding::ok("model: none is configured, keywords are read in its place")];
     };
-    let model = match wiring::model(llm) {
+    let model = match build_model(llm) {
         Ok(model) => model,
         Err(error) => {
             let what = format!("model: failed to {error:#}");

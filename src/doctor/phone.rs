@@ -16,8 +16,8 @@ use crate::messaging::error_codes::{Class, look_up};
 use crate::messaging::messages::Fate;
 use crate::messaging::numbers::{AccountError, Capabilities, Number, SenderPool};
 use crate::messaging::twilio::WEBHOOK_PATH;
+use crate::outbound_clients::build_twilio;
 use crate::setup::number::{Addresses, advice};
-use crate::wiring;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Older failures say little of today.
@@ -64,7 +64,7 @@ pub(super) async fn account(config: &Config, http: &Http) -> Vec<Finding> {
             "set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works with ADMIN_PHONE alone",
         )];
     };
-    let client = wiring::carrier(twilio, http);
+    let client = build_twilio(twilio, http);
     let (number, service, fates) = tokio::join!(
         client.number(&twilio.phone_number),
         client.messaging_service(),

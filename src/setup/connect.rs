@@ -6,12 +6,13 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use url::Url;
 
+use super::arr_instance::ArrInstance;
 use super::change::{Change, without_secrets};
 use super::{Namesakes, Outcome, Secret, Work};
 use crate::arr::ArrError;
 use crate::arr::connection::{Connection, Seen};
 use crate::arr::server::App;
-use crate::wiring::Peer;
+use crate::config::Config;
 
 const NAME: &str = "Dialarr";
 /// The name that goes with the secret; our webhook looks at the secret alone.
@@ -25,6 +26,17 @@ const POST: i64 = 1;
 pub(crate) struct Hook {
     pub(crate) address: Url,
     pub(crate) secret: SecretString,
+}
+
+impl Hook {
+    /// `None` if the configuration has no secret for reports, or no address of ours.
+    pub(crate) fn from_config(config: &Config, instance: &ArrInstance) -> Option<Self> {
+        let notifications = &config.notifications;
+        let (base, secret) = notifications.url.as_ref().zip(notifications.secret.clone())?;
+        let mut address = base.clone();
+        address.set_path(&format!("{}/webhook/{}", base.path().trim_end_matches('/'), instance.name));
+        Some(Self { address, secret })
+    }
 }
 
 /// What there is, or what would be made, and what about it is not as it should be.
@@ -45,10 +57,11 @@ pub(crate) struct Namesake {
 }
 
 /// Shows or does what a server's webhook needs.
-pub(crate) async fn set_up(peer: &Peer, hook: &Hook, work: Work) -> Outcome {
-    let Plan { mut connection, mut changes, elsewhere, .. } = match plan(peer, hook, work.namesakes).await {
+pub(crate) async fn set_up(instance: &ArrInstance, hook: &Hook, work: Work) -> Outcome {
+    let Plan { mut connection, mut changes, elsewhere, .. } = match plan(instance, hook, work.namesakes).await
+    {
         Ok(plan) => plan,
-        Err(error) => return failed(Vec::new(), &error, peer, hook),
+        Err(error) => return failed(Vec::new(), &error, instance, hook),
     };
     if work.secret == Secret::Renew && connection.id().is_some() {
         changes.push(Change::new("secret", "cannot be read", "sent again"));
@@ -59,24 +72,28 @@ pub(crate) async fn set_up(peer: &Peer, hook: &Hook, work: Work) -> Outcome {
     if changes.is_empty() || !work.applies() {
         return Outcome::planned(changes);
     }
-    amend(&mut connection, peer.app(), hook);
-    let saved = peer.server().save(&connection).await;
+    amend(&mut connection, instance.app(), hook);
+    let saved = instance.server().save(&connection).await;
     if let Err(error) = &saved
         && !error.outcome_unknown()
     {
-        return failed(changes, error, peer, hook);
+        return failed(changes, error, instance, hook);
     }
-    match (plan(peer, hook, Namesakes::Leave).await, saved) {
+    match (plan(instance, hook, Namesakes::Leave).await, saved) {
         (Ok(left), _) if left.changes.is_empty() && left.connection.id().is_some() => Outcome::Done(changes),
-        (_, Err(error)) | (Err(error), Ok(())) => failed(changes, &error, peer, hook),
+        (_, Err(error)) | (Err(error), Ok(())) => failed(changes, &error, instance, hook),
         (Ok(left), Ok(())) => Outcome::unchanged(changes, &left.changes),
     }
 }
 
 /// Looks up the webhook and compares it. The one that leads here is ours, whatever its name. One with our name that leads
 /// elsewhere may be that of another installation.
-pub(crate) async fn plan(peer: &Peer, hook: &Hook, namesakes: Namesakes) -> Result<Plan, ArrError> {
-    let all = peer.server().connections().await?;
+pub(crate) async fn plan(
+    instance: &ArrInstance,
+    hook: &Hook,
+    namesakes: Namesakes,
+) -> Result<Plan, ArrError> {
+    let all = instance.server().connections().await?;
     let names: Vec<String> = all.iter().map(|one| one.name().to_owned()).collect();
     let webhooks = all.into_iter().filter(Connection::is_webhook);
     let (ours, others): (Vec<_>, Vec<_>) = webhooks.partition(|connection| leads_here(connection, hook));
@@ -86,12 +103,12 @@ pub(crate) async fn plan(peer: &Peer, hook: &Hook, namesakes: Namesakes) -> Resu
         Some(connection) => connection,
         None if namesakes == Namesakes::TakeOver && !named.is_empty() => named.remove(0),
         None => {
-            let mut blank = peer.server().blank_webhook().await?.ok_or(ArrError::NotFound)?;
+            let mut blank = instance.server().blank_webhook().await?.ok_or(ArrError::NotFound)?;
             blank.rename(&free_name(&names));
             blank
         }
     };
-    let changes = changes(&found, peer.app(), hook);
+    let changes = changes(&found, instance.app(), hook);
     let elsewhere = named.iter().map(Namesake::of).collect();
     Ok(Plan { connection: found, changes, doubles, elsewhere })
 }
@@ -198,8 +215,8 @@ fn in_words(events: &[&str]) -> String {
     told.join(", ")
 }
 
-fn failed(changes: Vec<Change>, error: &ArrError, peer: &Peer, hook: &Hook) -> Outcome {
-    let app = peer.app().name();
+fn failed(changes: Vec<Change>, error: &ArrError, instance: &ArrInstance, hook: &Hook) -> Outcome {
+    let app = instance.app().name();
     let hint = match error {
         ArrError::Refused(_) => format!(
             "{app} sends a test before it saves; Dialarr must be running, and {app} must reach it at {}",

@@ -1,5 +1,6 @@
 //! What Sonarr, Radarr and Twilio have to be told of us: as it is, as it should be, and making it so.
 
+pub(crate) mod arr_instance;
 pub(crate) mod change;
 pub(crate) mod connect;
 pub(crate) mod number;

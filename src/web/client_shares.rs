@@ -12,7 +12,7 @@ use axum::http::HeaderMap;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::client_address::{ClientAddress, TrustedProxies};
+use crate::access_rules::{ClientAddress, TrustedProxies};
 
 /// A flood gets one log line in this time.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);

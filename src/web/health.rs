@@ -14,7 +14,7 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 
 use super::Webhooks;
-use super::console::Console;
+use super::console_state::ConsoleState;
 use crate::clock::Clock;
 use crate::store::backlog::{Assistant, Backlog, Queue, backlog};
 use crate::store::db::{Db, DbError};
@@ -99,8 +99,8 @@ impl FromRef<Webhooks> for Health {
     }
 }
 
-impl FromRef<Console> for Health {
-    fn from_ref(console: &Console) -> Self {
+impl FromRef<ConsoleState> for Health {
+    fn from_ref(console: &ConsoleState) -> Self {
         console.health.clone()
     }
 }

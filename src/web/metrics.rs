@@ -7,14 +7,14 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::auth::Caller;
-use super::console::Console;
+use super::console_state::ConsoleState;
 use super::problem::Problem;
 use crate::metrics::Metrics;
 use crate::store::backlog::backlog;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub(super) async fn show(State(console): State<Console>, _caller: Caller) -> Response {
+pub(super) async fn show(State(console): State<ConsoleState>, _caller: Caller) -> Response {
     let now = console.clock.now();
     let text = match console.db.read(move |conn| backlog(conn, now)).await {
         Ok(backlog) => console.metrics.render(&backlog, now).map_err(|error| error.to_string()),

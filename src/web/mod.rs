@@ -2,9 +2,9 @@
 
 mod api;
 pub mod auth;
-pub mod client_address;
 mod client_shares;
 pub mod console;
+pub mod console_state;
 pub mod health;
 mod lingering;
 mod metrics;
@@ -45,9 +45,9 @@ use crate::store::db::Db;
 use crate::store::deliveries::Terms;
 use console::health as checks;
 use console::{
-    Console, assets, audit, changing, deliveries, facts, home, keys, memory, sign_in, spend, talk, user,
-    users,
+    assets, audit, changing, deliveries, facts, home, keys, memory, sign_in, spend, talk, user, users,
 };
+use console_state::ConsoleState;
 use health::Health;
 
 /// No request may keep a connection busy for longer: Twilio gives up after 15 s. Reports of Sonarr and Radarr, whose sender
@@ -99,7 +99,7 @@ pub fn webhook_router(webhooks: Webhooks) -> Router {
 }
 
 /// The pages and the API. It is another listener than that of the webhooks: nothing here is reached from outside.
-pub fn console_router(console: Console) -> Router {
+pub fn console_router(console: ConsoleState) -> Router {
     Router::new()
         .route("/assets/style.css", get(assets::style))
         .route("/assets/live.js", get(assets::script))

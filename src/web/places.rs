@@ -10,7 +10,7 @@ use axum::http::request::Parts;
 use tokio_util::sync::CancellationToken;
 
 use super::auth::{Caller, Operator};
-use super::console::Console;
+use super::console_state::ConsoleState;
 use super::problem::Problem;
 
 /// Streams that are open at the same time.
@@ -128,10 +128,10 @@ impl Seat {
     }
 }
 
-impl FromRequestParts<Console> for Follower {
+impl FromRequestParts<ConsoleState> for Follower {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, Problem> {
         match Caller::from_request_parts(parts, console).await? {
             Caller::Program(key) => Ok(Self::Key(key)),
             Caller::Operator => {

@@ -26,9 +26,9 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::auth;
-use super::client_address::TrustedProxies;
 use super::client_shares::{ClientShares, ConnectionSlot, SlotOutcome};
 use super::lingering::{LingeringStream, UnreadBody};
+use crate::access_rules::TrustedProxies;
 
 /// What a listener bears of its clients.
 #[derive(Debug, Clone)]

@@ -19,7 +19,7 @@ use utoipa::IntoParams;
 
 use super::api::extract::{Id, Params};
 use super::api::unavailable;
-use super::console::Console;
+use super::console_state::ConsoleState;
 use super::places::{Follower, Place};
 use super::problem::Problem;
 use super::sse_events::{self, Name, NoData};
@@ -67,7 +67,7 @@ pub(in crate::web) struct Cursor {
     )
 )]
 pub(super) async fn events(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     follower: Follower,
     Id(conversation): Id,
     Params(cursor): Params<Cursor>,

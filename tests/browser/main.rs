@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
+use dialarr::access_rules::{AccessRules, Hosts, Password, SignIn};
 use dialarr::app::App;
 use dialarr::arr::fake::demo_library::demo_library;
 use dialarr::clock::Clock;
@@ -17,7 +18,6 @@ use dialarr::messaging::fake::FakeTwilio;
 use dialarr::simulation::{self, Peers};
 use dialarr::store::db::Db;
 use dialarr::web;
-use dialarr::web::auth::{Hosts, Password, Rules, SignIn};
 use dialarr::web::serving::{Limits, serve};
 use jiff::tz::TimeZone;
 use tokio::net::TcpListener;
@@ -64,8 +64,8 @@ async fn an_operator_watches_and_decides_in_a_browser() -> Result<()> {
     )?;
     blueprint.context_window = Some(8_000);
     blueprint.admin = Some(PhoneNumber::parse(ANN)?);
-    let password = Password::read(PASSWORD).map_err(anyhow::Error::msg)?;
-    blueprint.console = Rules { sign_in: SignIn::Password(password), hosts: Hosts::local() };
+    let password = Password::parse(PASSWORD).map_err(anyhow::Error::msg)?;
+    blueprint.console = AccessRules { sign_in: SignIn::Password(password), hosts: Hosts::local() };
     let app = App::start(blueprint).await?;
     spend_a_day(&app, &peers).await?;
 

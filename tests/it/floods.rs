@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use dialarr::access_rules::{TrustedProxies, parse_network};
 use dialarr::messaging::signature::SIGNATURE_HEADER;
 use dialarr::web;
-use dialarr::web::client_address::{TrustedProxies, parse_network};
 use dialarr::web::serving::Limits;
 use futures_util::future::join_all;
 use tokio::time::Instant;

@@ -150,6 +150,26 @@ fn only_the_store_says_diesel_and_only_web_and_fakes_say_axum() {
 }
 
 #[test]
+fn top_level_modules_import_each_other_without_cycles() {
+    let found = |files: &[File]| {
+        let counted = files.iter().filter(|file| !matches!(file.path.as_str(), "src/lib.rs" | "src/main.rs"));
+        import_graph(counted).merged(1).cyclic_imports()
+    };
+    let counter_examples = [
+        [("src/alpha.rs", "use crate::beta::Beta;"), ("src/beta.rs", "fn f() { crate::alpha::g(); }")],
+        [("src/alpha.rs", "use super::beta;"), ("src/beta/mod.rs", "use super::alpha::Alpha;")],
+        [("src/alpha.rs", "use crate::{beta, gamma};"), ("src/beta.rs", "use crate::alpha;")],
+    ];
+    for example in counter_examples {
+        let tree = example.map(|(path, text)| file(path, text));
+        assert_eq!(found(&tree).len(), 2, "the rule accepts {example:?}");
+    }
+    let chain = [file("src/alpha.rs", "use crate::beta::Beta;"), file("src/beta.rs", "use crate::gamma;")];
+    assert_eq!(found(&chain), [""; 0]);
+    assert_eq!(found(&sources()), [""; 0]);
+}
+
+#[test]
 fn no_source_file_is_too_long_and_every_door_is_only_a_door() {
     let rule = |file: &File| {
         let code = without_tests(&file.text);
@@ -336,9 +356,7 @@ fn only_the_store_constructs_claimed_deletions() {
 #[test]
 fn conversation_has_no_import_cycles() {
     let found = |files: &[File]| {
-        let code: Vec<(&str, &str)> =
-            files.iter().map(|file| (file.path.as_str(), without_tests(&file.text))).collect();
-        let graph = ImportGraph::from_files(&code).within("conversation");
+        let graph = import_graph(files.iter()).within("conversation");
         [graph.cyclic_imports(), graph.merged(2).cyclic_imports()].concat()
     };
     let counter_examples = [
@@ -362,9 +380,7 @@ fn conversation_has_no_import_cycles() {
     let example = [("turn/mod.rs", "mod next;"), ("turn/next.rs", "use super::Turn;\n// See super::words.")];
     assert_eq!(found(&tree(&example)), [""; 0]);
 
-    let mut code = sources();
-    code.retain(|file| !file.path.ends_with("/tests.rs"));
-    assert_eq!(found(&code), [""; 0]);
+    assert_eq!(found(&sources()), [""; 0]);
 }
 
 /// Lines of files in these folders of `src` that say one of the words; comments count too.
@@ -383,6 +399,14 @@ fn findings_by_line(file: &File, is_wrong: impl Fn(&str) -> bool) -> Vec<String>
 /// In any case and as a part of a longer name too: `TwilioChannel` says Twilio.
 fn says(line: &str, word: &str) -> bool {
     line.to_lowercase().contains(&word.to_lowercase())
+}
+
+/// Imports of these files, tests not counted.
+fn import_graph<'f>(files: impl Iterator<Item = &'f File>) -> ImportGraph {
+    let counted = files.filter(|file| !file.path.ends_with("/tests.rs"));
+    let code: Vec<(&str, &str)> =
+        counted.map(|file| (file.path.as_str(), without_tests(&file.text))).collect();
+    ImportGraph::from_files(&code)
 }
 
 fn within(path: &str, folders: &[&str]) -> bool {

@@ -23,7 +23,7 @@ use anyhow::Context;
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::wiring;
+use crate::outbound_clients::build_model;
 use file::File;
 use measure::Verdict;
 use play::Brain;
@@ -66,7 +66,7 @@ pub(super) async fn run(options: &Eval, config: Option<&Config>) -> anyhow::Resu
                 llm.context("find a model to play with: set LLM_MODEL, and LLM_API_KEY or LLM_BASE_URL")?;
             head.model = Some(llm.model.clone());
             head.prices = llm.prices;
-            (Brain::Live { model: wiring::model(llm)?, prices: llm.prices }, llm.max_concurrent)
+            (Brain::Live { model: build_model(llm)?, prices: llm.prices }, llm.max_concurrent)
         }
     };
     let mut rounds = Vec::new();

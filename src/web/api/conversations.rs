@@ -15,7 +15,7 @@ use crate::engine::console::Reopened;
 use crate::store::console::listing::{self as stored, Wanted};
 use crate::store::stream::snapshot;
 use crate::web::auth::Caller;
-use crate::web::console::Console;
+use crate::web::console_state::ConsoleState;
 use crate::web::problem::Problem;
 use crate::web::sse_wire::{Asides, Question, Turn, asides, iso, question, turn};
 
@@ -95,7 +95,7 @@ pub(super) struct Filter {
     )
 )]
 pub(super) async fn list(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     _caller: Caller,
     Params(filter): Params<Filter>,
 ) -> Result<Json<Page<Conversation>>, Problem> {
@@ -127,7 +127,7 @@ pub(super) async fn list(
     )
 )]
 pub(super) async fn show(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     _caller: Caller,
     Id(id): Id,
     Params(paging): Params<Paging>,
@@ -166,7 +166,7 @@ pub(super) async fn show(
     )
 )]
 pub(super) async fn reopen(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     caller: Caller,
     Id(id): Id,
 ) -> Result<Json<Conversation>, Problem> {

@@ -5,16 +5,16 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use crate::web::console::Console;
+use crate::web::console_state::ConsoleState;
 use crate::web::problem::Problem;
 
 /// A body of JSON.
 pub(super) struct Body<T>(pub(super) T);
 
-impl<T: DeserializeOwned> FromRequest<Console> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<ConsoleState> for Body<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, console: &Console) -> Result<Self, Problem> {
+    async fn from_request(request: Request, console: &ConsoleState) -> Result<Self, Problem> {
         let read = axum::Json::<T>::from_request(request, console).await;
         read.map(|axum::Json(body)| Self(body))
             .map_err(|rejection| Problem::new(rejection.status(), rejection.body_text()))
@@ -24,10 +24,10 @@ impl<T: DeserializeOwned> FromRequest<Console> for Body<T> {
 /// What stands behind the `?`.
 pub(in crate::web) struct Params<T>(pub(in crate::web) T);
 
-impl<T: DeserializeOwned> FromRequestParts<Console> for Params<T> {
+impl<T: DeserializeOwned> FromRequestParts<ConsoleState> for Params<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, Problem> {
         let read = Query::<T>::from_request_parts(parts, console).await;
         read.map(|Query(params)| Self(params))
             .map_err(|rejection| Problem::new(StatusCode::BAD_REQUEST, rejection.body_text()))
@@ -38,10 +38,10 @@ impl<T: DeserializeOwned> FromRequestParts<Console> for Params<T> {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::web) struct Id(pub(in crate::web) i64);
 
-impl FromRequestParts<Console> for Id {
+impl FromRequestParts<ConsoleState> for Id {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, Problem> {
         match Path::<i64>::from_request_parts(parts, console).await {
             Ok(Path(id)) => Ok(Self(id)),
             Err(_) => Err(Problem::new(StatusCode::NOT_FOUND, "an id is a whole number")),

@@ -15,7 +15,7 @@ use crate::engine::learning::{AddedFor, Addition, Progress};
 use crate::store::memory::everyone::Settled;
 use crate::store::memory::stats::{self, stats};
 use crate::web::auth::Caller;
-use crate::web::console::Console;
+use crate::web::console_state::ConsoleState;
 use crate::web::problem::Problem;
 use crate::web::sse_wire::iso;
 
@@ -118,7 +118,7 @@ fn type_word(kind: ResponseType) -> &'static str {
     )
 )]
 pub(super) async fn context(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     _caller: Caller,
     Params(asked): Params<Asked>,
 ) -> Result<Json<MemoryContext>, Problem> {
@@ -168,7 +168,7 @@ pub(super) struct Count {
     responses((status = 200, description = "Counts", body = MemoryStats))
 )]
 pub(super) async fn count(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     _caller: Caller,
 ) -> Result<Json<MemoryStats>, Problem> {
     let counted: stats::Stats = console.db.read(stats).await.map_err(unavailable)?;
@@ -225,7 +225,7 @@ pub(super) struct AddedResponse {
     )
 )]
 pub(super) async fn add(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     caller: Caller,
     Body(new): Body<NewResponse>,
 ) -> Result<(StatusCode, Json<AddedResponse>), Problem> {
@@ -255,7 +255,7 @@ pub(super) async fn add(
     )
 )]
 pub(super) async fn forget(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     caller: Caller,
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
@@ -287,7 +287,7 @@ pub(super) struct Processed {
     responses((status = 200, description = "All that was due was worked on, each answer once", body = Processed))
 )]
 pub(super) async fn process_pending(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     _caller: Caller,
 ) -> Result<Json<Processed>, Problem> {
     let Progress { learned, skipped, failed, embedded } =

@@ -26,7 +26,7 @@ use crate::conversation::verification::FieldAuthority;
 use crate::store::answers::{self, Answer, Did, Progress};
 use crate::store::ledger::Admission;
 use crate::web::auth::Caller;
-use crate::web::console::Console;
+use crate::web::console_state::ConsoleState;
 use crate::web::problem::Problem;
 use crate::web::sse_wire::iso;
 
@@ -166,7 +166,7 @@ pub(super) struct Pending {
     )
 )]
 pub(super) async fn send(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     caller: Caller,
     headers: HeaderMap,
     Body(message): Body<NewMessage>,
@@ -207,14 +207,14 @@ pub(super) async fn send(
     )
 )]
 pub(super) async fn show(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     _caller: Caller,
     Id(id): Id,
 ) -> Result<Response, Problem> {
     told(&console, EventId(id)).await
 }
 
-async fn told(console: &Console, event: EventId) -> Result<Response, Problem> {
+async fn told(console: &ConsoleState, event: EventId) -> Result<Response, Problem> {
     let answer = console.db.read(move |conn| answers::of(conn, event)).await.map_err(unavailable)?;
     let answer = answer.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "no text has this id"))?;
     Ok(match answer.progress {
@@ -235,7 +235,7 @@ struct New {
 }
 
 /// Stores the text, or finds the one that was stored by the same key.
-async fn take_in(console: &Console, caller: Caller, user: &User, new: New) -> Result<EventId, Problem> {
+async fn take_in(console: &ConsoleState, caller: Caller, user: &User, new: New) -> Result<EventId, Problem> {
     let external_id = caller.origin().id(&match &new.key {
         // A key is a caller's own word, and only what tells it from others is kept of it. It names a request whoever the
         // user is: with another user or text it is refused.

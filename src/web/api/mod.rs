@@ -18,7 +18,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::auth::Caller;
-use super::console::Console;
+use super::console_state::ConsoleState;
 use super::problem::Problem;
 use super::sse;
 use crate::store::db::DbError;
@@ -27,7 +27,7 @@ use crate::store::db::DbError;
 const MAX_BODY_BYTES: usize = 64 << 10;
 const PREFIX: &str = "/api/v1";
 
-pub(super) fn router() -> Router<Console> {
+pub(super) fn router() -> Router<ConsoleState> {
     let api = OpenApiRouter::new()
         .routes(routes!(conversations::list))
         .routes(routes!(conversations::show))

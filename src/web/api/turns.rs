@@ -12,7 +12,7 @@ use crate::conversation::transcript::TurnId;
 use crate::engine::intervening::{Cancellation, Resumption};
 use crate::store::resuming::Hindrance;
 use crate::web::auth::Caller;
-use crate::web::console::Console;
+use crate::web::console_state::ConsoleState;
 use crate::web::problem::Problem;
 
 /// The turn that goes on, or that ends.
@@ -37,7 +37,7 @@ pub(super) struct Intervention {
     )
 )]
 pub(super) async fn resume(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     caller: Caller,
     Id(id): Id,
 ) -> Result<(StatusCode, Json<Intervention>), Problem> {
@@ -64,7 +64,7 @@ pub(super) async fn resume(
     )
 )]
 pub(super) async fn cancel(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     caller: Caller,
     Id(id): Id,
 ) -> Result<(StatusCode, Json<Intervention>), Problem> {

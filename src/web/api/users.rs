@@ -15,7 +15,7 @@ use crate::store::console::Listed;
 use crate::store::roster;
 use crate::store::spend::Day;
 use crate::web::auth::Caller;
-use crate::web::console::Console;
+use crate::web::console_state::ConsoleState;
 use crate::web::problem::Problem;
 use crate::web::sse_wire::iso;
 
@@ -93,7 +93,7 @@ impl Person {
 }
 
 /// Somebody who is known and not forgotten.
-pub(super) async fn find(console: &Console, person: Person) -> Result<transcript::User, Problem> {
+pub(super) async fn find(console: &ConsoleState, person: Person) -> Result<transcript::User, Problem> {
     let find = move |conn: &mut _| match person {
         Person::Id(id) => roster::known(conn, id),
         Person::Phone(phone) => match roster::by_phone(conn, &phone)? {
@@ -118,7 +118,7 @@ pub(super) fn nobody() -> Problem {
     responses((status = 200, description = "A page of users", body = Page<User>))
 )]
 pub(super) async fn list(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     _caller: Caller,
     Params(paging): Params<Paging>,
 ) -> Result<Json<Page<User>>, Problem> {
@@ -146,7 +146,7 @@ pub(super) async fn list(
     )
 )]
 pub(super) async fn approve(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     caller: Caller,
     Id(id): Id,
 ) -> Result<Json<User>, Problem> {
@@ -168,7 +168,7 @@ pub(super) async fn approve(
     )
 )]
 pub(super) async fn block(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     caller: Caller,
     Id(id): Id,
 ) -> Result<Json<User>, Problem> {
@@ -176,7 +176,7 @@ pub(super) async fn block(
     changed(&console, id, joining).await
 }
 
-async fn changed(console: &Console, id: i64, joining: Joining) -> Result<Json<User>, Problem> {
+async fn changed(console: &ConsoleState, id: i64, joining: Joining) -> Result<Json<User>, Problem> {
     match joining {
         Joining::Done => {
             let person = console.db.read(move |conn| roster::person(conn, UserId(id))).await;
@@ -189,7 +189,7 @@ async fn changed(console: &Console, id: i64, joining: Joining) -> Result<Json<Us
     }
 }
 
-fn today(console: &Console) -> Day {
+fn today(console: &ConsoleState) -> Day {
     Day::of(console.clock.now(), &console.zone)
 }
 
@@ -218,7 +218,7 @@ pub(super) struct Cleared {
     )
 )]
 pub(super) async fn clear(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     caller: Caller,
     Id(id): Id,
 ) -> Result<Json<Cleared>, Problem> {

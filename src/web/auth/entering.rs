@@ -15,7 +15,7 @@ use crate::store::access::{self, LinkUse};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::db::DbError;
 use crate::store::{Conn, QueryResult};
-use crate::web::console::Console;
+use crate::web::console_state::ConsoleState;
 use crate::web::places::{Follower, Places};
 
 /// How long a session lasts after it was last used.
@@ -32,7 +32,7 @@ pub(in crate::web) enum Entering {
 }
 
 pub(in crate::web) async fn by_password(
-    console: &Console,
+    console: &ConsoleState,
     headers: &HeaderMap,
     typed: SecretString,
 ) -> Result<Entering, PasswordError> {
@@ -76,7 +76,7 @@ pub(in crate::web) async fn by_password(
 }
 
 pub(in crate::web) async fn by_link(
-    console: &Console,
+    console: &ConsoleState,
     headers: &HeaderMap,
     link: &str,
 ) -> Result<Entering, DbError> {
@@ -103,14 +103,17 @@ pub(in crate::web) async fn by_link(
 }
 
 /// Whether a link would open the console; it still does afterwards.
-pub(in crate::web) async fn link_stands(console: &Console, link: &str) -> Result<bool, DbError> {
+pub(in crate::web) async fn link_stands(console: &ConsoleState, link: &str) -> Result<bool, DbError> {
     let Some(link) = Token::read(link) else { return Ok(false) };
     let (link, now) = (link.hash(), console.clock.now());
     console.db.read(move |conn| access::link_stands(conn, link, now)).await
 }
 
 /// Ends the session that a request comes with, and returns what makes the browser forget it.
-pub(in crate::web) async fn leave(console: &Console, headers: &HeaderMap) -> Result<[String; 2], DbError> {
+pub(in crate::web) async fn leave(
+    console: &ConsoleState,
+    headers: &HeaderMap,
+) -> Result<[String; 2], DbError> {
     if let Some((token, _)) = cookie::held(headers) {
         let (streams, now) = (console.streams.clone(), console.clock.now());
         let leave = move |conn: &mut Conn| {

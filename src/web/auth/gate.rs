@@ -12,10 +12,11 @@ use url::form_urlencoded;
 use super::cookie::{self, Care};
 use super::entering::SESSION;
 use super::token::Token;
-use super::{SignIn, keys, origin};
+use super::{keys, origin};
+use crate::access_rules::SignIn;
 use crate::store::access;
 use crate::store::db::DbError;
-use crate::web::console::Console;
+use crate::web::console_state::ConsoleState;
 use crate::web::problem::Problem;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -66,11 +67,11 @@ impl Area {
 }
 
 pub(in crate::web) async fn pass(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    if !console.access.rules.hosts.know(&request) {
+    if !console.access.rules.hosts.allows_request(&request) {
         return unknown_host();
     }
     let area = Area::of(request.uri().path());
@@ -115,7 +116,7 @@ pub(in crate::web) async fn pass(
 
 /// With the visitor comes the cookie that lets the browser keep the session for longer, once in a while.
 async fn recognise(
-    console: &Console,
+    console: &ConsoleState,
     area: Area,
     version: Version,
     headers: &HeaderMap,
@@ -141,7 +142,7 @@ async fn recognise(
 }
 
 async fn by_session(
-    console: &Console,
+    console: &ConsoleState,
     token: &Token,
     care: Care,
 ) -> Result<(Visitor, Option<String>), DbError> {
@@ -164,7 +165,7 @@ async fn by_session(
     }
 }
 
-async fn by_key(console: &Console, presented: &str) -> Result<Visitor, DbError> {
+async fn by_key(console: &ConsoleState, presented: &str) -> Result<Visitor, DbError> {
     let Some(token) = presented.strip_prefix(keys::PREFIX).and_then(Token::read) else {
         return Ok(Visitor::Stranger);
     };

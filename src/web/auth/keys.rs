@@ -7,7 +7,7 @@ use super::token::Token;
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::db::{Db, DbError};
 use crate::store::{Conn, access};
-use crate::web::console::Console;
+use crate::web::console_state::ConsoleState;
 use crate::web::places::Follower;
 
 /// By which a key is known for one where it should not be, as in a repository.
@@ -31,7 +31,7 @@ pub(in crate::web) async fn make(db: &Db, name: String, now: Timestamp) -> Resul
 }
 
 /// From here on the key opens nothing, and nothing that it opened is told on.
-pub(in crate::web) async fn revoke(console: &Console, id: i64) -> Result<(), DbError> {
+pub(in crate::web) async fn revoke(console: &ConsoleState, id: i64) -> Result<(), DbError> {
     let (streams, now) = (console.streams.clone(), console.clock.now());
     let revoke = move |conn: &mut Conn| {
         let Some(name) = access::revoke_key(conn, id, now)? else { return Ok(()) };

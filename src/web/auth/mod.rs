@@ -4,7 +4,6 @@ mod cookie;
 pub(super) mod entering;
 pub(super) mod gate;
 pub(super) mod headers;
-mod hosts;
 pub(super) mod keys;
 mod links;
 mod origin;
@@ -23,41 +22,23 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::console::Console;
+use super::console_state::ConsoleState;
 use super::problem::Problem;
+use crate::access_rules::{AccessRules, SignIn};
 use crate::conversation::origin::Origin;
 use crate::store::audit::By;
 use crate::store::db::Db;
 use gate::Visitor;
-pub use hosts::{Hosts, host};
 pub use links::{LINK_PATH, offer};
 use password::Hashing;
-pub use password::{Password, PasswordError};
+pub use password::PasswordError;
 use throttle::Throttle;
 use token::Token;
-
-/// Who is let in to the console, as configured.
-#[derive(Debug, Clone)]
-pub struct Rules {
-    pub sign_in: SignIn,
-    pub hosts: Hosts,
-}
-
-/// How the operator signs in.
-#[derive(Debug, Clone)]
-pub enum SignIn {
-    /// Not at all: whoever reaches the console is the operator.
-    Open,
-    /// By links from the shell alone.
-    Links,
-    /// By password, or by a link.
-    Password(Password),
-}
 
 /// The door to the console, as long as the program runs.
 #[derive(Debug)]
 pub struct Access {
-    rules: Rules,
+    rules: AccessRules,
     hashing: Hashing,
     throttle: Mutex<Throttle>,
     /// What forms carry where nobody signs in.
@@ -66,7 +47,7 @@ pub struct Access {
 
 impl Access {
     /// The stored password becomes the configured one.
-    pub(crate) async fn prepare(rules: Rules, db: &Db, now: Timestamp) -> Result<Self, PasswordError> {
+    pub(crate) async fn prepare(rules: AccessRules, db: &Db, now: Timestamp) -> Result<Self, PasswordError> {
         let hashing = Hashing::default();
         password::adopt(db, &hashing, &rules.sign_in, now).await?;
         Ok(Self { rules, hashing, throttle: Mutex::default(), seed: Token::random() })
@@ -106,10 +87,10 @@ impl Operator {
     }
 }
 
-impl FromRequestParts<Console> for Operator {
+impl FromRequestParts<ConsoleState> for Operator {
     type Rejection = Redirect;
 
-    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Redirect> {
+    async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, Redirect> {
         let leaving = match console.access.rules.sign_in {
             SignIn::Open => Leaving::Pointless,
             SignIn::Links | SignIn::Password(_) => Leaving::Possible,
@@ -132,10 +113,10 @@ struct Signature {
     token: String,
 }
 
-impl<T: DeserializeOwned> FromRequest<Console> for SignedForm<T> {
+impl<T: DeserializeOwned> FromRequest<ConsoleState> for SignedForm<T> {
     type Rejection = Response;
 
-    async fn from_request(request: Request, console: &Console) -> Result<Self, Response> {
+    async fn from_request(request: Request, console: &ConsoleState) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
         let operator = Operator::from_request_parts(&mut parts, console).await;
         let operator = operator.map_err(IntoResponse::into_response)?;
@@ -182,10 +163,10 @@ impl Caller {
     }
 }
 
-impl FromRequestParts<Console> for Caller {
+impl FromRequestParts<ConsoleState> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _console: &Console) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _console: &ConsoleState) -> Result<Self, Problem> {
         match parts.extensions.get::<Visitor>() {
             Some(Visitor::Operator { .. }) => Ok(Self::Operator),
             Some(Visitor::Program(key)) => Ok(Self::Program(*key)),

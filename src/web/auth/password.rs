@@ -1,33 +1,19 @@
-//! The console's password: only an argon2id hash of it is kept, and one hash is computed at a time, since each takes
-//! 19 MiB.
+//! Comparison and storage of the console's password: only an argon2id hash of it is stored, and one hash is computed at
+//! a time, since each takes 19 MiB.
 
 use std::sync::Arc;
 
-use argon2::password_hash::phc::PasswordHash;
+use argon2::Argon2;
 use argon2::password_hash::{self, PasswordHasher, PasswordVerifier};
-use argon2::{Argon2, Params};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use super::SignIn;
+use crate::access_rules::{LONGEST_PASSWORD, Password, SignIn};
 use crate::store::access;
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::db::{Db, DbError};
-
-/// Longest password that is checked, in bytes.
-const LONGEST: usize = 1024;
-/// Shortest password, in characters.
-const SHORTEST: usize = 10;
-
-/// The configured password. Its debug output shows neither it nor its hash.
-#[derive(Debug, Clone)]
-pub enum Password {
-    Plain(SecretString),
-    /// An argon2id hash in PHC form.
-    Hash(SecretString),
-}
 
 /// What somebody typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,37 +33,6 @@ pub enum PasswordError {
     Store(#[from] DbError),
 }
 
-impl Password {
-    /// The error is a fragment that fits after the variable's name and a colon.
-    pub fn read(text: &str) -> Result<Self, &'static str> {
-        if text.len() > LONGEST {
-            return Err("longer than 1024 bytes");
-        }
-        if !text.starts_with("$argon2") {
-            return Self::plain(text);
-        }
-        let hash = PasswordHash::new(text).ok().filter(|hash| {
-            hash.algorithm.as_str() == "argon2id"
-                && hash.salt.is_some()
-                && hash.hash.is_some()
-                && Params::try_from(hash).is_ok()
-        });
-        hash.map(|_| Self::Hash(text.into())).ok_or("not a whole argon2id hash")
-    }
-
-    fn plain(text: &str) -> Result<Self, &'static str> {
-        // Where `$` and the word behind it are replaced, the same rest is left of everybody's hash.
-        let is_of_a_hash = text.contains("argon2i") || text.contains("argon2d");
-        if is_of_a_hash || (text.contains(",t=") && text.contains(",p=")) {
-            return Err("a part of an argon2id hash; put the whole hash in single quotes");
-        }
-        if text.chars().count() < SHORTEST {
-            return Err("shorter than 10 characters, and so too easy to guess");
-        }
-        Ok(Self::Plain(text.into()))
-    }
-}
-
 /// Computes hashes, one at a time.
 #[derive(Debug, Clone)]
 pub(super) struct Hashing(Arc<Semaphore>);
@@ -90,7 +45,7 @@ impl Default for Hashing {
 
 impl Hashing {
     pub(super) async fn compare(&self, typed: SecretString, hash: String) -> Result<Typed, PasswordError> {
-        if typed.expose_secret().len() > LONGEST {
+        if typed.expose_secret().len() > LONGEST_PASSWORD {
             return Ok(Typed::Wrong);
         }
         let compared = self
@@ -173,47 +128,7 @@ mod tests {
     use futures_util::future::join_all;
     use secrecy::SecretString;
 
-    use super::{Hashing, Password, Typed};
-
-    #[test]
-    fn a_password_is_plain_or_a_whole_argon2id_hash() {
-        let hash =
-            "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzYWx0$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
-        let kind = |text: &str| {
-            Password::read(text).map(|password| match password {
-                Password::Plain(_) => "plain",
-                Password::Hash(_) => "hash",
-            })
-        };
-        assert_eq!(kind("correct horse"), Ok("plain"));
-        assert_eq!(kind("$ecret horse"), Ok("plain"));
-        assert_eq!(kind(hash), Ok("hash"));
-        assert_eq!(kind(&hash.replace("argon2id", "argon2i")), Err("not a whole argon2id hash"));
-        assert_eq!(kind("$argon2id$v=19$m=19456,t=2,p=1"), Err("not a whole argon2id hash"));
-        assert_eq!(kind(&"a".repeat(1025)), Err("longer than 1024 bytes"));
-    }
-
-    #[test]
-    fn what_is_left_of_a_hash_is_no_password() {
-        let hash =
-            "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzYWx0$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
-        let left = "a part of an argon2id hash; put the whole hash in single quotes";
-        for cut in ["=19=19456,t=2,p=1", "=19=65536,t=3,p=4+salt/hash", &hash[1..], &hash[9..]] {
-            assert_eq!(Password::read(cut).unwrap_err(), left, "{cut}");
-        }
-        let before_the_last_part = hash.rfind('$').unwrap();
-        for end in 7..=before_the_last_part {
-            assert_eq!(Password::read(&hash[..end]).unwrap_err(), "not a whole argon2id hash", "{end}");
-        }
-    }
-
-    #[test]
-    fn a_password_has_ten_characters_and_a_hash_is_not_measured() {
-        let short = "shorter than 10 characters, and so too easy to guess";
-        assert_eq!(Password::read("nine char").unwrap_err(), short);
-        assert_eq!(Password::read("ääääääääa").unwrap_err(), short);
-        assert!(Password::read("ten chars!").is_ok());
-    }
+    use super::{Hashing, Typed};
 
     #[tokio::test]
     async fn however_many_sign_in_one_hash_is_computed_at_a_time() {

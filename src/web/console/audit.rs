@@ -5,7 +5,6 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Console;
 use super::answers::{Asked, Shown};
 use super::audit_labels::{KINDS, change_label};
 use super::frame::{Frame, Place, When, page};
@@ -15,6 +14,7 @@ use crate::store::console::NEWEST;
 use crate::store::console::audit::{self, Author, Line, Place as Stands, Subject};
 use crate::store::console::who::Who;
 use crate::web::auth::Operator;
+use crate::web::console_state::ConsoleState;
 
 const FITS: usize = 50;
 
@@ -58,7 +58,7 @@ struct Piece {
 }
 
 pub(in crate::web) async fn show(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     operator: Operator,
     Asked(query): Asked<Query>,
 ) -> Shown {
@@ -75,7 +75,7 @@ pub(in crate::web) async fn show(
 }
 
 impl Row {
-    fn of(line: &Line, console: &Console) -> Self {
+    fn of(line: &Line, console: &ConsoleState) -> Self {
         let known = KINDS.iter().find(|(word, _)| *word == line.kind);
         // What no page knows is told as it stands, with everything that was recorded.
         let told_elsewhere = if known.is_some() { &ELSEWHERE[..] } else { &ELSEWHERE[..1] };

@@ -6,7 +6,6 @@ use axum::response::IntoResponse;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Console;
 use super::answers::{Failure, Id, Shown, back};
 use super::home::Press;
 use super::said::Said;
@@ -21,6 +20,7 @@ use crate::store::privacy::forget::{self, Forgetting};
 use crate::store::roster::{self, Changed, Changes, Limit, Person};
 use crate::store::spend::Day;
 use crate::web::auth::SignedForm;
+use crate::web::console_state::ConsoleState;
 
 /// What has to be typed before somebody is forgotten.
 const WORD: &str = "FORGET";
@@ -50,7 +50,7 @@ impl Button {
 }
 
 pub(in crate::web) async fn approve(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(button): SignedForm<Button>,
 ) -> Shown {
@@ -59,7 +59,7 @@ pub(in crate::web) async fn approve(
 }
 
 pub(in crate::web) async fn block(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(button): SignedForm<Button>,
 ) -> Shown {
@@ -77,7 +77,7 @@ fn joined(joining: Joining, done: Said) -> Result<Said, Failure> {
 
 /// Allows deletions and approvals by text again after too many wrong codes.
 pub(in crate::web) async fn lift_suspension(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(Press {}): SignedForm<Press>,
 ) -> Shown {
@@ -115,7 +115,7 @@ enum Choice {
 }
 
 pub(in crate::web) async fn change(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(wanted): SignedForm<Wanted>,
 ) -> Shown {
@@ -180,7 +180,7 @@ pub(in crate::web) struct Typed {
 }
 
 pub(in crate::web) async fn forget(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(typed): SignedForm<Typed>,
 ) -> Shown {
@@ -202,7 +202,7 @@ pub(in crate::web) async fn forget(
 
 /// Everything that is kept of a person, for them to read.
 pub(in crate::web) async fn export(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(Press {}): SignedForm<Press>,
 ) -> Shown {

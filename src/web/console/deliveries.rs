@@ -4,7 +4,6 @@ use askama::Template;
 use axum::extract::State;
 use serde::Deserialize;
 
-use super::Console;
 use super::answers::{Asked, Failure, Id, Shown, back};
 use super::fates::{self, Mark};
 use super::frame::{Frame, Place, When, page};
@@ -18,6 +17,7 @@ use crate::store::console::{NEWEST, who};
 use crate::store::resending::Again;
 use crate::store::roster;
 use crate::web::auth::{Operator, SignedForm};
+use crate::web::console_state::ConsoleState;
 
 const FITS: usize = 50;
 
@@ -66,7 +66,7 @@ struct Text {
 }
 
 pub(in crate::web) async fn show(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     operator: Operator,
     Asked(query): Asked<Query>,
 ) -> Shown {
@@ -112,7 +112,7 @@ pub(in crate::web) async fn show(
 }
 
 impl Text {
-    fn of(text: &Delivery, console: &Console) -> Self {
+    fn of(text: &Delivery, console: &ConsoleState) -> Self {
         Self {
             id: text.id,
             may_be_sent_again: text.may_be_sent_again,
@@ -130,7 +130,7 @@ impl Text {
 }
 
 pub(in crate::web) async fn send_again(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(Press {}): SignedForm<Press>,
 ) -> Shown {

@@ -5,7 +5,6 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Console;
 use super::answers::{Failure, Id, Shown, back};
 use super::frame::When;
 use super::said::Said;
@@ -15,6 +14,7 @@ use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::memory::facts::{self, Noting, Source, Suggestion, Which};
 use crate::store::{Conn, QueryResult, roster};
 use crate::web::auth::SignedForm;
+use crate::web::console_state::ConsoleState;
 
 /// A fact as its row on the page shows it.
 pub(super) struct FactLine {
@@ -31,7 +31,7 @@ pub(super) struct SuggestionLine {
     pub(super) at: When,
 }
 
-pub(super) fn lines(facts: &Facts, console: &Console) -> Vec<FactLine> {
+pub(super) fn lines(facts: &Facts, console: &ConsoleState) -> Vec<FactLine> {
     let line = |known: &Known| FactLine {
         number: known.number,
         told: known.fact.told(),
@@ -41,7 +41,7 @@ pub(super) fn lines(facts: &Facts, console: &Console) -> Vec<FactLine> {
     facts.0.iter().map(line).collect()
 }
 
-pub(super) fn suggested(suggestions: &[Suggestion], console: &Console) -> Vec<SuggestionLine> {
+pub(super) fn suggested(suggestions: &[Suggestion], console: &ConsoleState) -> Vec<SuggestionLine> {
     let line =
         |one: &Suggestion| SuggestionLine { id: one.id, told: one.fact.told(), at: console.when(one.at) };
     suggestions.iter().map(line).collect()
@@ -66,7 +66,7 @@ pub(in crate::web) struct Suggested {
 }
 
 pub(in crate::web) async fn note(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(typed): SignedForm<Typed>,
 ) -> Shown {
@@ -88,7 +88,7 @@ pub(in crate::web) async fn note(
 }
 
 pub(in crate::web) async fn forget(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(shown): SignedForm<Shows>,
 ) -> Shown {
@@ -106,7 +106,7 @@ pub(in crate::web) async fn forget(
 }
 
 pub(in crate::web) async fn keep(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(Suggested { suggestion }): SignedForm<Suggested>,
 ) -> Shown {
@@ -124,7 +124,7 @@ pub(in crate::web) async fn keep(
 }
 
 pub(in crate::web) async fn dismiss(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(Suggested { suggestion }): SignedForm<Suggested>,
 ) -> Shown {
@@ -140,7 +140,7 @@ pub(in crate::web) async fn dismiss(
 
 /// Changes what is known of somebody who is known, and leads back to their page.
 async fn change(
-    console: &Console,
+    console: &ConsoleState,
     id: i64,
     work: impl FnOnce(&mut Conn, UserId, Timestamp) -> QueryResult<Said> + Send + 'static,
 ) -> Shown {

@@ -6,9 +6,9 @@ use axum::response::{Html, IntoResponse, Response};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::Console;
 use super::said::Said;
 use crate::web::auth::{Leaving, Operator};
+use crate::web::console_state::ConsoleState;
 
 /// The part of the console that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl When {
     }
 }
 
-impl Console {
+impl ConsoleState {
     /// As pages show this time now.
     pub(in crate::web) fn when(&self, at: Timestamp) -> When {
         When::of(at, self.clock.now(), &self.zone)

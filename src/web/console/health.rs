@@ -8,13 +8,13 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::Console;
 use super::answers::{Failure, Shown};
 use super::frame::{Frame, Place, page};
 use crate::doctor::checkup::{Connection, Tested};
 use crate::doctor::{Finding, Grade, house, size};
 use crate::store::file;
 use crate::web::auth::{Operator, SignedForm};
+use crate::web::console_state::ConsoleState;
 use crate::web::health::Check;
 
 #[derive(Template)]
@@ -60,12 +60,12 @@ pub(in crate::web) struct Wanted {
     connection: String,
 }
 
-pub(in crate::web) async fn show(State(console): State<Console>, operator: Operator) -> Shown {
+pub(in crate::web) async fn show(State(console): State<ConsoleState>, operator: Operator) -> Shown {
     Ok(page(&health(&console, &operator, None).await?))
 }
 
 pub(in crate::web) async fn test(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     operator: Operator,
     SignedForm(wanted): SignedForm<Wanted>,
 ) -> Shown {
@@ -87,7 +87,7 @@ pub(in crate::web) async fn test(
 }
 
 async fn health(
-    console: &Console,
+    console: &ConsoleState,
     operator: &Operator,
     result: Option<TestResult>,
 ) -> Result<Health, Failure> {

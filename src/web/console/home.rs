@@ -5,7 +5,6 @@ use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
-use super::Console;
 use super::answers::{Asked, Id, Shown, back};
 use super::fates;
 use super::frame::{Frame, Place, When, page};
@@ -24,6 +23,7 @@ use crate::store::console::{NEWEST, deliveries};
 use crate::store::household::Change;
 use crate::store::spend::Day;
 use crate::web::auth::{Operator, SignedForm};
+use crate::web::console_state::ConsoleState;
 use crate::web::health::{Check, Report};
 
 /// How long failures are told of here.
@@ -104,7 +104,7 @@ struct Read {
 }
 
 pub(in crate::web) async fn show(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     operator: Operator,
     Asked(query): Asked<Query>,
 ) -> Shown {
@@ -153,7 +153,7 @@ fn ill_health(report: &Report) -> impl Iterator<Item = Trouble> {
     report.checks.iter().filter(|check| !check.ok).map(trouble)
 }
 
-fn beginning_of_day(now: Timestamp, console: &Console) -> Timestamp {
+fn beginning_of_day(now: Timestamp, console: &ConsoleState) -> Timestamp {
     now.to_zoned(console.zone.clone()).start_of_day().map_or(now, |day| day.timestamp())
 }
 
@@ -189,7 +189,7 @@ impl Wish {
     }
 }
 
-fn troubles(needs: &Needs, failed: &[Delivery], console: &Console) -> Vec<Trouble> {
+fn troubles(needs: &Needs, failed: &[Delivery], console: &ConsoleState) -> Vec<Trouble> {
     let unknown = needs.unknown.iter().map(|unknown| Trouble::unknown(unknown, console));
     let failed = failed.iter().take(FAILED_TEXTS).map(|text| Trouble {
         what: "A text did not arrive",
@@ -228,7 +228,7 @@ fn troubles(needs: &Needs, failed: &[Delivery], console: &Console) -> Vec<Troubl
 }
 
 impl Trouble {
-    fn unknown(unknown: &Unknown, console: &Console) -> Self {
+    fn unknown(unknown: &Unknown, console: &ConsoleState) -> Self {
         let (what, about, elsewhere) = match &unknown.what {
             UnknownWhat::Text => {
                 ("It is not known whether a text was taken", String::new(), "/deliveries?which=waiting")
@@ -250,7 +250,7 @@ impl Trouble {
 }
 
 impl TalkLine {
-    pub(super) fn of(talk: &Talk, console: &Console) -> Self {
+    pub(super) fn of(talk: &Talk, console: &ConsoleState) -> Self {
         let last = talk.last.as_ref().map(|last| match last {
             LastWords::Theirs(words) => ("", words.clone()),
             LastWords::Ours(words) => ("Dialarr: ", words.clone()),
@@ -275,7 +275,7 @@ impl TalkLine {
 pub(in crate::web) struct Press {}
 
 pub(in crate::web) async fn approve_wish(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     id: Id,
     SignedForm(Press {}): SignedForm<Press>,
 ) -> Shown {
@@ -283,7 +283,7 @@ pub(in crate::web) async fn approve_wish(
 }
 
 pub(in crate::web) async fn deny_wish(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     id: Id,
     SignedForm(Press {}): SignedForm<Press>,
 ) -> Shown {
@@ -299,7 +299,7 @@ fn settled(word: Word, done: Said) -> Said {
 }
 
 pub(in crate::web) async fn resume(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     SignedForm(Press {}): SignedForm<Press>,
 ) -> Shown {
     Ok(match console.engine.resume_from_pause().await? {

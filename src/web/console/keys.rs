@@ -6,12 +6,12 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
-use super::Console;
 use super::frame::{Frame, Place, When, page};
 use super::trouble::trouble;
 use crate::store::access;
 use crate::store::db::DbError;
 use crate::web::auth::{Operator, SignedForm, keys};
+use crate::web::console_state::ConsoleState;
 
 /// Longest name, in characters.
 const NAME: usize = 60;
@@ -42,7 +42,7 @@ pub(in crate::web) struct Named {
 #[derive(Deserialize)]
 pub(in crate::web) struct Nothing {}
 
-pub(in crate::web) async fn show(State(console): State<Console>, operator: Operator) -> Response {
+pub(in crate::web) async fn show(State(console): State<ConsoleState>, operator: Operator) -> Response {
     match lines(&console).await {
         Ok(keys) => page(&Keys { frame: frame(&operator), keys, made: None, problem: None }),
         Err(error) => trouble(error),
@@ -50,7 +50,7 @@ pub(in crate::web) async fn show(State(console): State<Console>, operator: Opera
 }
 
 pub(in crate::web) async fn make(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     operator: Operator,
     SignedForm(Named { name }): SignedForm<Named>,
 ) -> Response {
@@ -75,7 +75,7 @@ pub(in crate::web) async fn make(
 }
 
 pub(in crate::web) async fn revoke(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Path(id): Path<i64>,
     SignedForm(Nothing {}): SignedForm<Nothing>,
 ) -> Response {
@@ -89,7 +89,7 @@ fn frame(operator: &Operator) -> Frame {
     Frame::new(operator, Place::Keys, "API keys")
 }
 
-async fn lines(console: &Console) -> Result<Vec<Line>, DbError> {
+async fn lines(console: &ConsoleState) -> Result<Vec<Line>, DbError> {
     let now = console.clock.now();
     let when = |at| When::of(at, now, &console.zone);
     let line = |key: access::Key| Line {

@@ -5,7 +5,6 @@ use axum::extract::State;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::Console;
 use super::answers::{Asked, Id, Shown, back};
 use super::frame::{Frame, Place, When, page};
 use super::said::{self, Said};
@@ -18,6 +17,7 @@ use crate::store::memory::everyone::{self, General, Settled};
 use crate::store::memory::stats::{Stats, stats};
 use crate::store::{Conn, QueryResult, roster};
 use crate::web::auth::{Operator, SignedForm};
+use crate::web::console_state::ConsoleState;
 
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(in crate::web) struct Query {
@@ -64,7 +64,7 @@ struct Line {
 }
 
 pub(in crate::web) async fn show(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     operator: Operator,
     Asked(query): Asked<Query>,
 ) -> Shown {
@@ -182,7 +182,7 @@ fn shelves(found: &Recalled, when: &impl Fn(Timestamp) -> When) -> Vec<Shelf> {
 
 /// Works on everything that waits.
 pub(in crate::web) async fn process(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     SignedForm(Nothing {}): SignedForm<Nothing>,
 ) -> Shown {
     console.engine.learn_for().await?;
@@ -190,7 +190,7 @@ pub(in crate::web) async fn process(
 }
 
 pub(in crate::web) async fn share(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(Nothing {}): SignedForm<Nothing>,
 ) -> Shown {
@@ -198,7 +198,7 @@ pub(in crate::web) async fn share(
 }
 
 pub(in crate::web) async fn keep(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(Nothing {}): SignedForm<Nothing>,
 ) -> Shown {
@@ -206,7 +206,7 @@ pub(in crate::web) async fn keep(
 }
 
 pub(in crate::web) async fn forget(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(Nothing {}): SignedForm<Nothing>,
 ) -> Shown {
@@ -217,7 +217,7 @@ pub(in crate::web) async fn forget(
     Ok(back("/memory", said))
 }
 
-async fn settle(console: &Console, id: i64, verdict: Verdict) -> Shown {
+async fn settle(console: &ConsoleState, id: i64, verdict: Verdict) -> Shown {
     let said = match (console.engine.settle_suggestion(id, verdict, By::Console).await?, verdict) {
         (Settled::TooLate, _) => Said::TooLate,
         (Settled::Done, Verdict::Share) => Said::Shared,

@@ -11,11 +11,12 @@ use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::Console;
 use super::frame::page;
 use super::trouble::trouble;
+use crate::access_rules::SignIn;
 use crate::web::auth::entering::{self, Entering};
-use crate::web::auth::{Operator, SignIn, SignedForm};
+use crate::web::auth::{Operator, SignedForm};
+use crate::web::console_state::ConsoleState;
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -54,7 +55,7 @@ pub(in crate::web) struct Link {
 pub(in crate::web) struct Nothing {}
 
 pub(in crate::web) async fn show(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     operator: Result<Operator, Redirect>,
     Query(wanted): Query<Wanted>,
 ) -> Response {
@@ -66,7 +67,7 @@ pub(in crate::web) async fn show(
 }
 
 pub(in crate::web) async fn submit(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     headers: HeaderMap,
     Form(typed): Form<Typed>,
 ) -> Response {
@@ -89,7 +90,10 @@ pub(in crate::web) async fn submit(
     }
 }
 
-pub(in crate::web) async fn show_link(State(console): State<Console>, Query(link): Query<Link>) -> Response {
+pub(in crate::web) async fn show_link(
+    State(console): State<ConsoleState>,
+    Query(link): Query<Link>,
+) -> Response {
     match entering::link_stands(&console, &link.token).await {
         Ok(true) => page(&LinkPage { token: Some(link.token) }),
         Ok(false) => dead(),
@@ -98,7 +102,7 @@ pub(in crate::web) async fn show_link(State(console): State<Console>, Query(link
 }
 
 pub(in crate::web) async fn use_link(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     headers: HeaderMap,
     Form(link): Form<Link>,
 ) -> Response {
@@ -110,7 +114,7 @@ pub(in crate::web) async fn use_link(
 }
 
 pub(in crate::web) async fn leave(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     headers: HeaderMap,
     SignedForm(Nothing {}): SignedForm<Nothing>,
 ) -> Response {
@@ -127,7 +131,7 @@ fn dead() -> Response {
     (StatusCode::GONE, page(&LinkPage { token: None })).into_response()
 }
 
-fn has_password(console: &Console) -> bool {
+fn has_password(console: &ConsoleState) -> bool {
     matches!(console.access.sign_in(), SignIn::Password(_))
 }
 

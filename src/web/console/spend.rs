@@ -7,7 +7,6 @@ use axum::extract::State;
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
 
-use super::Console;
 use super::answers::Shown;
 use super::chart::{Bars, Days, Shares};
 use super::fates;
@@ -16,6 +15,7 @@ use super::words::{Named, cost, count};
 use crate::store::console::figures::{self, Texts};
 use crate::store::console::spending::{self, Spending, Spent};
 use crate::web::auth::Operator;
+use crate::web::console_state::ConsoleState;
 
 const DAYS: i64 = 30;
 
@@ -56,12 +56,12 @@ impl From<Spent> for Row {
 }
 
 /// The day from which on thirty days with today are counted.
-pub(super) fn first_day(now: Timestamp, console: &Console) -> Date {
+pub(super) fn first_day(now: Timestamp, console: &ConsoleState) -> Date {
     let today = now.to_zoned(console.zone.clone()).date();
     today.checked_sub((DAYS - 1).days()).unwrap_or(today)
 }
 
-pub(in crate::web) async fn show(State(console): State<Console>, operator: Operator) -> Shown {
+pub(in crate::web) async fn show(State(console): State<ConsoleState>, operator: Operator) -> Shown {
     let now = console.clock.now();
     let first = first_day(now, &console);
     let from = first.to_zoned(console.zone.clone()).map_or(now, |day| day.timestamp());
@@ -83,7 +83,7 @@ pub(in crate::web) async fn show(State(console): State<Console>, operator: Opera
     }))
 }
 
-fn charts(days: &[Date], texts: &Texts, spending: &Spending, console: &Console) -> Vec<Bars> {
+fn charts(days: &[Date], texts: &Texts, spending: &Spending, console: &ConsoleState) -> Vec<Bars> {
     let per_day = |times: &mut dyn Iterator<Item = Timestamp>| {
         let mut counts: BTreeMap<Date, u64> = BTreeMap::new();
         for at in times {

@@ -4,7 +4,6 @@ use askama::Template;
 use axum::extract::State;
 use serde::Deserialize;
 
-use super::Console;
 use super::answers::{Asked, Failure, Id, Shown};
 use super::facts::{self, FactLine, SuggestionLine};
 use super::frame::{Frame, Place, When, page};
@@ -23,6 +22,7 @@ use crate::store::console::{Listed, NEWEST};
 use crate::store::memory::facts::{self as kept, Suggestion};
 use crate::store::spend::Day;
 use crate::web::auth::Operator;
+use crate::web::console_state::ConsoleState;
 
 const FITS: usize = 10;
 
@@ -102,7 +102,7 @@ struct Read {
 }
 
 pub(in crate::web) async fn show(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     operator: Operator,
     Id(id): Id,
     Asked(query): Asked<Query>,
@@ -132,7 +132,7 @@ impl Page {
         frame: Frame,
         read: &Read,
         (movies, seasons): (Option<Rate>, Option<Rate>),
-        console: &Console,
+        console: &ConsoleState,
     ) -> Self {
         let Read { known, facts, suggestions, titles, talks, spent } = read;
         let user = &known.person.user;
@@ -209,7 +209,7 @@ fn notices(known: &Known) -> String {
 }
 
 impl Title {
-    fn of(wanted: &Wanted, console: &Console) -> Self {
+    fn of(wanted: &Wanted, console: &ConsoleState) -> Self {
         let year = if wanted.year == 0 { String::new() } else { format!(" ({})", wanted.year) };
         let seasons = wanted.seasons.as_ref().map(|seasons| {
             let numbers: Vec<String> = seasons.iter().map(u32::to_string).collect();

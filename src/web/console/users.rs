@@ -4,7 +4,6 @@ use askama::Template;
 use axum::extract::State;
 use serde::Deserialize;
 
-use super::Console;
 use super::answers::{Asked, Shown};
 use super::frame::{Frame, Place, When, page};
 use super::said::{self, Said};
@@ -13,6 +12,7 @@ use crate::conversation::transcript::{Rights, Role, Status, User};
 use crate::store::console::people::{self, Listing};
 use crate::store::roster::Limit;
 use crate::web::auth::Operator;
+use crate::web::console_state::ConsoleState;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(in crate::web) struct Query {
@@ -66,7 +66,7 @@ impl Used {
 }
 
 pub(in crate::web) async fn list(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     operator: Operator,
     Asked(query): Asked<Query>,
 ) -> Shown {
@@ -81,7 +81,11 @@ pub(in crate::web) async fn list(
 }
 
 impl Row {
-    fn of(listing: &Listing, (movies, seasons): (Option<Rate>, Option<Rate>), console: &Console) -> Self {
+    fn of(
+        listing: &Listing,
+        (movies, seasons): (Option<Rate>, Option<Rate>),
+        console: &ConsoleState,
+    ) -> Self {
         let person = &listing.person;
         let user = &person.user;
         let role = user.rights.role;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dialarr::access_rules::{AccessRules, Hosts, Password, SignIn, parse_host};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
@@ -11,7 +12,6 @@ use dialarr::llm::Model;
 use dialarr::llm::embeddings::Embedder;
 use dialarr::llm::scripted::Scripted;
 use dialarr::simulation::{self, Peers};
-use dialarr::web::auth::{Hosts, Password, Rules, SignIn, host};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use secrecy::SecretString;
@@ -30,7 +30,7 @@ pub(crate) struct Setup {
     /// What Sonarr and Radarr are to present.
     pub(super) report_secret: Option<SecretString>,
     /// Who is let in to the console.
-    pub(super) console: Rules,
+    pub(super) console: AccessRules,
     /// Whether texts are turned into vectors.
     pub(super) embeddings: Embeddings,
     /// A second Radarr, for 4K.
@@ -63,7 +63,7 @@ impl Default for Setup {
             admin: None,
             members: Vec::new(),
             report_secret: Some(SecretString::from(reports::SECRET)),
-            console: Rules { sign_in: SignIn::Links, hosts: Hosts::local() },
+            console: AccessRules { sign_in: SignIn::Links, hosts: Hosts::local() },
             embeddings: Embeddings::Letters,
             four_k: None,
         }
@@ -109,7 +109,7 @@ impl Setup {
 
     /// `CONSOLE_PASSWORD`, plain or hashed.
     pub(crate) fn console_password(mut self, password: &str) -> Self {
-        self.console.sign_in = SignIn::Password(Password::read(password).unwrap());
+        self.console.sign_in = SignIn::Password(Password::parse(password).unwrap());
         self
     }
 
@@ -121,7 +121,7 @@ impl Setup {
 
     /// `CONSOLE_HOSTS`.
     pub(crate) fn console_hosts(mut self, names: &[&str]) -> Self {
-        self.console.hosts = self.console.hosts.and(names.iter().map(|name| host(name).unwrap()));
+        self.console.hosts = self.console.hosts.and(names.iter().map(|name| parse_host(name).unwrap()));
         self
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use dialarr::access_rules::SignIn;
 use dialarr::app::App;
 use dialarr::arr::fake::item::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
@@ -32,8 +33,7 @@ use dialarr::store::privacy::forget::{Forgetting, forget};
 use dialarr::store::privacy::sweep::{Swept, sweep};
 use dialarr::store::users::{self, Newcomer};
 use dialarr::store::{Conn, QueryResult};
-use dialarr::web::auth::SignIn;
-use dialarr::web::console::Console;
+use dialarr::web::console_state::ConsoleState;
 use dialarr::web::{self, Webhooks};
 use http::Request;
 use jiff::tz::TimeZone;
@@ -164,7 +164,7 @@ impl World {
         &self.app.as_ref().unwrap().engine
     }
 
-    pub(crate) fn console(&self) -> Console {
+    pub(crate) fn console(&self) -> ConsoleState {
         self.app.as_ref().unwrap().console.clone()
     }
 

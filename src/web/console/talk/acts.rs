@@ -13,10 +13,10 @@ use crate::store::db::DbError;
 use crate::store::stream::snapshot;
 use crate::store::turns;
 use crate::web::auth::{Operator, SignedForm};
-use crate::web::console::Console;
 use crate::web::console::answers::{Failure, Id, Shown, back};
 use crate::web::console::home::Press;
 use crate::web::console::said::Said;
+use crate::web::console_state::ConsoleState;
 
 /// Characters that a text may have, as one over the API.
 pub(super) const LONGEST: usize = 1600;
@@ -27,7 +27,7 @@ fn tail(id: ConversationId) -> String {
     format!("/conversations/{id}#tail")
 }
 
-pub(in crate::web) async fn begin(State(console): State<Console>, _form: SignedForm<Press>) -> Shown {
+pub(in crate::web) async fn begin(State(console): State<ConsoleState>, _form: SignedForm<Press>) -> Shown {
     Ok(match console.engine.begin_trial().await? {
         Trial::Begun(id) => Redirect::to(&format!("/conversations/{id}#box")).into_response(),
         Trial::NoNumberFree => back("/conversations", Said::NoNumber),
@@ -41,7 +41,7 @@ pub(in crate::web) struct TypedText {
 }
 
 pub(in crate::web) async fn text(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     operator: Operator,
     Id(id): Id,
     SignedForm(form): SignedForm<TypedText>,
@@ -66,7 +66,7 @@ pub(in crate::web) async fn text(
 }
 
 pub(in crate::web) async fn reopen(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     _form: SignedForm<Press>,
 ) -> Shown {
@@ -94,7 +94,7 @@ enum YesOrNo {
 }
 
 pub(in crate::web) async fn answer(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(id): Id,
     SignedForm(form): SignedForm<Answer>,
 ) -> Shown {
@@ -112,7 +112,7 @@ pub(in crate::web) async fn answer(
 }
 
 pub(in crate::web) async fn cancel(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(turn): Id,
     _form: SignedForm<Press>,
 ) -> Shown {
@@ -125,7 +125,7 @@ pub(in crate::web) async fn cancel(
 }
 
 pub(in crate::web) async fn resume(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     Id(turn): Id,
     _form: SignedForm<Press>,
 ) -> Shown {
@@ -137,12 +137,12 @@ pub(in crate::web) async fn resume(
     in_conversation_of(&console, TurnId(turn), outcome).await
 }
 
-async fn in_conversation_of(console: &Console, turn: TurnId, outcome: Said) -> Shown {
+async fn in_conversation_of(console: &ConsoleState, turn: TurnId, outcome: Said) -> Shown {
     let id = console.db.read(move |conn| turns::conversation(conn, turn)).await?;
     Ok(back(&tail(id), outcome))
 }
 
-async fn known(console: &Console, id: i64) -> Result<ConversationId, Failure> {
+async fn known(console: &ConsoleState, id: i64) -> Result<ConversationId, Failure> {
     let id = ConversationId(id);
     let exists: Result<bool, DbError> = console.db.read(move |conn| snapshot::exists(conn, id)).await;
     if exists? { Ok(id) } else { Err(Failure::Missing) }

@@ -8,12 +8,12 @@ use crate::store::console::conversations::{self, Which};
 use crate::store::console::search::{self, Below, Found, Piece, Speaker, Stands, Wanted};
 use crate::store::console::{Listed, NEWEST};
 use crate::web::auth::Operator;
-use crate::web::console::Console;
 use crate::web::console::answers::{Asked, Shown};
 use crate::web::console::frame::{Frame, Place, When, page};
 use crate::web::console::home::TalkLine;
 use crate::web::console::said::{self, Said};
 use crate::web::console::words::{Named, turn_path};
+use crate::web::console_state::ConsoleState;
 
 #[derive(Template)]
 #[template(path = "conversations.html")]
@@ -70,7 +70,7 @@ const TABS: [(&str, &str, Which); 4] = [
 ];
 
 pub(in crate::web) async fn show(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     operator: Operator,
     Asked(asks): Asked<Asks>,
 ) -> Shown {
@@ -124,7 +124,7 @@ pub(in crate::web) async fn show(
     Ok(page(&content))
 }
 
-fn hit(console: &Console, found: Found) -> Hit {
+fn hit(console: &ConsoleState, found: Found) -> Hit {
     let with = Named::from(&found.with);
     let (path, name) = match (found.stands, found.by) {
         (Stands::InTurn(talk, turn), _) => (Some(turn_path(talk.id, turn)), talk.name),

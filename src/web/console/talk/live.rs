@@ -22,8 +22,8 @@ use crate::store::console::thread::{self, Entry, texts};
 use crate::store::stream::snapshot;
 use crate::store::{Conn, QueryResult, reactions};
 use crate::web::auth::Operator;
-use crate::web::console::Console;
 use crate::web::console::answers::{Failure, Id};
+use crate::web::console_state::ConsoleState;
 use crate::web::places::Follower;
 use crate::web::sse::{self, Cursor};
 
@@ -31,7 +31,7 @@ use crate::web::sse::{self, Cursor};
 const TOGETHER: Duration = Duration::from_millis(80);
 
 pub(in crate::web) async fn follow(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     operator: Operator,
     Id(id): Id,
     Query(cursor): Query<Cursor>,
@@ -58,7 +58,7 @@ pub(in crate::web) async fn follow(
 }
 
 struct Telling {
-    console: Console,
+    console: ConsoleState,
     reader: Reader<()>,
     token: String,
     waiting: VecDeque<Event>,

@@ -5,9 +5,9 @@ use askama::Template;
 use super::turns::{ReceivedView, Setting, received};
 use super::wording;
 use crate::store::console::thread::head::{Head, Standing, Tail};
-use crate::web::console::Console;
 use crate::web::console::frame::When;
 use crate::web::console::words::{Named, count};
+use crate::web::console_state::ConsoleState;
 
 #[derive(Template)]
 #[template(path = "head.html")]
@@ -41,7 +41,7 @@ struct QuestionView {
     until: Option<When>,
 }
 
-pub(super) fn head(console: &Console, head: &Head, setting: &Setting) -> askama::Result<String> {
+pub(super) fn head(console: &ConsoleState, head: &Head, setting: &Setting) -> askama::Result<String> {
     let view = HeadView {
         id: head.id.0,
         name: &head.name,
@@ -53,7 +53,12 @@ pub(super) fn head(console: &Console, head: &Head, setting: &Setting) -> askama:
     view.render()
 }
 
-pub(super) fn tail(console: &Console, head: &Head, tail: Tail, setting: &Setting) -> askama::Result<String> {
+pub(super) fn tail(
+    console: &ConsoleState,
+    head: &Head,
+    tail: Tail,
+    setting: &Setting,
+) -> askama::Result<String> {
     let question = tail.question.map(|question| QuestionView {
         id: question.id,
         words: question.words,

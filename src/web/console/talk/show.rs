@@ -13,11 +13,11 @@ use crate::conversation::transcript::ConversationId;
 use crate::store::console::thread::{self, Thread};
 use crate::store::stream::snapshot;
 use crate::web::auth::Operator;
-use crate::web::console::Console;
 use crate::web::console::answers::{Asked, Failure, Id, Shown};
 use crate::web::console::frame::{Frame, Place, page};
 use crate::web::console::said::{self, Said};
 use crate::web::console::words::Named;
+use crate::web::console_state::ConsoleState;
 
 #[derive(Template)]
 #[template(path = "conversation.html")]
@@ -55,7 +55,7 @@ pub(in crate::web) struct Asks {
 }
 
 pub(in crate::web) async fn show(
-    State(console): State<Console>,
+    State(console): State<ConsoleState>,
     operator: Operator,
     Id(id): Id,
     Asked(asks): Asked<Asks>,
@@ -65,7 +65,7 @@ pub(in crate::web) async fn show(
 
 /// The page once more, with what was typed still in its box and why it was not taken.
 pub(super) async fn returned(
-    console: &Console,
+    console: &ConsoleState,
     operator: &Operator,
     id: ConversationId,
     (typed, said): (String, Said),
@@ -74,7 +74,7 @@ pub(super) async fn returned(
     Ok((StatusCode::UNPROCESSABLE_ENTITY, answer(console, operator, id, asks).await?).into_response())
 }
 
-async fn answer(console: &Console, operator: &Operator, id: ConversationId, asks: Asks) -> Shown {
+async fn answer(console: &ConsoleState, operator: &Operator, id: ConversationId, asks: Asks) -> Shown {
     let before = asks.before.unwrap_or(i64::MAX);
     let read = move |conn: &mut _| match snapshot::exists(conn, id)? {
         true => thread::read(conn, id, before).map(Some),
@@ -87,7 +87,7 @@ async fn answer(console: &Console, operator: &Operator, id: ConversationId, asks
     }))
 }
 
-fn fill(console: &Console, operator: &Operator, thread: Thread, asks: Asks) -> askama::Result<Response> {
+fn fill(console: &ConsoleState, operator: &Operator, thread: Thread, asks: Asks) -> askama::Result<Response> {
     let Thread { head, tail, entries, older, seq } = thread;
     let Asks { before, said, typed } = asks;
     let with = Named::from(&head.with);

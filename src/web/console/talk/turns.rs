@@ -11,9 +11,9 @@ use crate::conversation::way::Way;
 use crate::store::console::thread::steps::{Attempt, AttemptState, Call};
 use crate::store::console::thread::texts::{Received, Sent};
 use crate::store::console::thread::{Entry, Turn};
-use crate::web::console::Console;
 use crate::web::console::fates::{self, Mark};
 use crate::web::console::frame::When;
+use crate::web::console_state::ConsoleState;
 
 /// What forms in an entry need.
 #[derive(Debug, Clone)]
@@ -97,7 +97,7 @@ struct SentView {
 }
 
 /// The HTML of one entry.
-pub(super) fn entry(console: &Console, entry: Entry, setting: &Setting) -> askama::Result<String> {
+pub(super) fn entry(console: &ConsoleState, entry: Entry, setting: &Setting) -> askama::Result<String> {
     let at_ms = entry.at().as_millisecond();
     let token = setting.token.clone();
     let article = match entry {
@@ -220,7 +220,7 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}")
 }
 
-pub(super) fn received(console: &Console, text: &Received) -> ReceivedView {
+pub(super) fn received(console: &ConsoleState, text: &Received) -> ReceivedView {
     ReceivedView {
         body: text.body.clone(),
         when: console.when(text.at),
@@ -231,7 +231,7 @@ pub(super) fn received(console: &Console, text: &Received) -> ReceivedView {
     }
 }
 
-fn sent(console: &Console, text: &Sent) -> SentView {
+fn sent(console: &ConsoleState, text: &Sent) -> SentView {
     SentView {
         body: text.body.clone(),
         when: console.when(text.at),

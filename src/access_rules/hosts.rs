@@ -1,9 +1,9 @@
 //! Under which names the console answers. A foreign page can have its own name point at our address and so read what we
 //! serve to a browser inside the network; the name in the Host header gives it away.
 
-use axum::extract::Request;
-use axum::http::header::{HOST, HeaderMap, HeaderValue};
-use axum::http::uri::{Authority, Uri};
+use http::Request;
+use http::header::{HOST, HeaderMap, HeaderValue};
+use http::uri::{Authority, Uri};
 use url::Host;
 
 /// The names that requests may be addressed to, whatever the port.
@@ -27,15 +27,15 @@ impl Hosts {
         self
     }
 
-    /// Every name that a request carries must be ours, and it must carry one.
-    pub(super) fn know(&self, request: &Request) -> bool {
+    /// Returns true if the request carries a name, and every name that it carries is ours.
+    pub(crate) fn allows_request<B>(&self, request: &Request<B>) -> bool {
         let names: Option<Vec<Host>> = names(request.uri(), request.headers()).collect();
         names.is_some_and(|names| !names.is_empty() && names.iter().all(|name| self.0.contains(name)))
     }
 }
 
 /// A name as people write it: with or without a port, in any case; `None` if it is none.
-pub fn host(text: &str) -> Option<Host> {
+pub fn parse_host(text: &str) -> Option<Host> {
     let authority: Authority = text.parse().ok()?;
     if text.contains('@') {
         return None;
@@ -44,24 +44,23 @@ pub fn host(text: &str) -> Option<Host> {
 }
 
 fn names(uri: &Uri, headers: &HeaderMap) -> impl Iterator<Item = Option<Host>> {
-    let target = uri.authority().map(|authority| host(authority.as_str()));
-    let header = |value: &HeaderValue| host(value.to_str().ok()?);
+    let target = uri.authority().map(|authority| parse_host(authority.as_str()));
+    let header = |value: &HeaderValue| parse_host(value.to_str().ok()?);
     target.into_iter().chain(headers.get_all(HOST).iter().map(header))
 }
 
 #[cfg(test)]
 mod tests {
-    use axum::body::Body;
-    use axum::extract::Request;
-    use axum::http::header::HOST;
+    use http::Request;
+    use http::header::HOST;
 
-    use super::{Hosts, host};
+    use super::{Hosts, parse_host};
 
     #[track_caller]
     fn check(hosts: &[&str], known: bool) {
-        let ours = Hosts::local().and(host("Dialarr.home.lan:8443"));
+        let ours = Hosts::local().and(parse_host("Dialarr.home.lan:8443"));
         let request = hosts.iter().fold(Request::get("/"), |request, name| request.header(HOST, *name));
-        assert_eq!(ours.know(&request.body(Body::empty()).unwrap()), known, "{hosts:?}");
+        assert_eq!(ours.allows_request(&request.body(()).unwrap()), known, "{hosts:?}");
     }
 
     #[test]
@@ -88,6 +87,6 @@ mod tests {
     #[test]
     fn a_name_in_the_first_line_of_the_request_counts_too() {
         let request = Request::get("http://evil.example/").header(HOST, "localhost");
-        assert!(!Hosts::local().know(&request.body(Body::empty()).unwrap()));
+        assert!(!Hosts::local().allows_request(&request.body(()).unwrap()));
     }
 }

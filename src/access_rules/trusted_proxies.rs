@@ -1,8 +1,8 @@
-//! The client address of a connection or request, by which its slots are counted.
+//! Trusted proxies of the webhooks, and the client address of a connection or request, by which its slots are counted.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use axum::http::HeaderMap;
+use http::HeaderMap;
 use ipnet::IpNet;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
@@ -36,14 +36,14 @@ impl TrustedProxies {
     }
 
     /// The client of a connection before any request; `None` where it is not known yet or has no share.
-    pub(super) fn connection_client(&self, peer: IpAddr) -> Option<ClientAddress> {
+    pub(crate) fn connection_client(&self, peer: IpAddr) -> Option<ClientAddress> {
         let peer = peer.to_canonical();
         (!self.contains(peer) && !is_local(peer)).then(|| ClientAddress::from_ip(peer))
     }
 
     /// The client of a request. `None` where the peer is local and not listed: it may be a proxy for everybody, so a
     /// share for it would be one for all clients together.
-    pub(super) fn request_client(&self, peer: IpAddr, headers: &HeaderMap) -> Option<ClientAddress> {
+    pub(crate) fn request_client(&self, peer: IpAddr, headers: &HeaderMap) -> Option<ClientAddress> {
         let peer = peer.to_canonical();
         if self.contains(peer) {
             return Some(ClientAddress::from_ip(self.forwarded_client(peer, headers)));
@@ -119,7 +119,7 @@ mod tests {
     fn headers(lines: &[&[u8]]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for line in lines {
-            headers.append(FORWARDED_FOR, axum::http::HeaderValue::from_bytes(line).unwrap());
+            headers.append(FORWARDED_FOR, http::HeaderValue::from_bytes(line).unwrap());
         }
         headers
     }

@@ -1,0 +1,102 @@
+//! Clients of Twilio, of the models, and of Sonarr and Radarr, built from the configuration.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+
+use crate::arr::radarr::Radarr;
+use crate::arr::sonarr::Sonarr;
+use crate::config;
+use crate::http::Http;
+use crate::llm::Model;
+use crate::llm::dialect::{Setting, TokenField};
+use crate::llm::embeddings::Embedder;
+use crate::llm::embeddings::openai::OpenAiEmbedder;
+use crate::llm::openai::{OpenAi, OpenAiSettings, Patience};
+use crate::messaging::twilio::{Credentials, Sender, Twilio, TwilioAccount};
+use crate::response_budget::ResponseBudget;
+use crate::tools::library::{Instance, Library};
+use crate::tools::shelf::freshness::Shelf;
+
+/// Builds the client of the configured Twilio account.
+pub(crate) fn build_twilio(twilio: &config::Twilio, http: &Http) -> Twilio {
+    let account = TwilioAccount {
+        api_url: twilio.api_url.as_str().to_owned(),
+        account_sid: twilio.account_sid.clone(),
+        credentials: if twilio.credentials.user == twilio.account_sid {
+            Credentials::AuthToken(twilio.credentials.password.clone())
+        } else {
+            Credentials::ApiKey {
+                sid: twilio.credentials.user.clone(),
+                secret: twilio.credentials.password.clone(),
+            }
+        },
+        sender: match &twilio.messaging_service_sid {
+            Some(sid) => Sender::MessagingService(sid.clone()),
+            None => Sender::Number,
+        },
+        public_url: twilio.public_url.as_str().to_owned(),
+    };
+    Twilio::new(account, http.clone())
+}
+
+/// Builds the client of the configured model.
+pub(crate) fn build_model(llm: &config::Llm) -> anyhow::Result<Arc<dyn Model>> {
+    let settings = OpenAiSettings {
+        base_url: llm.base_url.clone(),
+        key: llm.api_key.clone(),
+        model: llm.model.clone(),
+        reasoning_effort: llm.reasoning_effort.clone().map_or(Setting::Auto, Setting::Fixed),
+        token_field: match llm.token_field {
+            None => Setting::Auto,
+            Some(config::TokenField::MaxTokens) => Setting::Fixed(TokenField::MaxTokens),
+            Some(config::TokenField::MaxCompletionTokens) => Setting::Fixed(TokenField::MaxCompletionTokens),
+        },
+        patience: Patience::default(),
+    };
+    Ok(Arc::new(OpenAi::new(settings).context("set up the model")?))
+}
+
+/// Builds the client of the configured embeddings model.
+pub(crate) fn build_embedder(embeddings: &config::Embeddings) -> anyhow::Result<Arc<dyn Embedder>> {
+    let config::Embeddings { model, base_url, api_key, floor: _ } = embeddings;
+    let embedder = OpenAiEmbedder::new(base_url, api_key.clone(), model.clone());
+    Ok(Arc::new(embedder.context("set up the embeddings model")?))
+}
+
+/// Builds the clients of the configured instances of Sonarr and Radarr.
+pub(crate) fn build_library(libraries: &config::Libraries, http: &Http) -> Library {
+    let http = http.clone().with_budget(ResponseBudget::default());
+    let radarr = |found: &Option<config::Library>, name, four_k| {
+        found.as_ref().map(|library| Instance {
+            name,
+            four_k,
+            client: Radarr::new(http.clone(), library.url.clone(), library.api_key.clone()),
+            shelf: Shelf::default(),
+        })
+    };
+    let sonarr = |found: &Option<config::Library>, name, four_k| {
+        found.as_ref().map(|library| Instance {
+            name,
+            four_k,
+            client: Sonarr::new(http.clone(), library.url.clone(), library.api_key.clone()),
+            shelf: Shelf::default(),
+        })
+    };
+    Library {
+        movies: [
+            radarr(&libraries.radarr, "radarr", false),
+            radarr(&libraries.radarr_four_k, "radarr-4k", true),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        series: [
+            sonarr(&libraries.sonarr, "sonarr", false),
+            sonarr(&libraries.sonarr_four_k, "sonarr-4k", true),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+    }
+}

@@ -1,0 +1,39 @@
+//! Shared state of the handlers on the listener of the console and the API.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use jiff::tz::TimeZone;
+use tokio_util::sync::CancellationToken;
+
+use super::auth::Access;
+use super::health::Health;
+use super::places::Places;
+use crate::clock::Clock;
+use crate::doctor::checkup::Checkup;
+use crate::engine::Engine;
+use crate::metrics::Metrics;
+use crate::store::db::Db;
+
+/// Shared state of the handlers of the pages, the streams and the API.
+#[derive(Clone)]
+pub struct ConsoleState {
+    pub engine: Engine,
+    pub db: Db,
+    pub clock: Clock,
+    /// In which times are shown.
+    pub zone: TimeZone,
+    /// Who is let in.
+    pub access: Arc<Access>,
+    /// For how long the words of texts are kept.
+    pub retention: SignedDuration,
+    /// Ends the streams, so that the listener can close.
+    pub stop: CancellationToken,
+    pub streams: Places,
+    /// Tokens that the model can read at once, where somebody said.
+    pub context_window: Option<u64>,
+    pub metrics: Metrics,
+    pub health: Health,
+    /// What the health page can test.
+    pub checkup: Checkup,
+}
