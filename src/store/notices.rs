@@ -222,12 +222,12 @@ fn tell_in(conn: &mut Conn, text: OutboxId, ids: &[i64], phrase: &str) -> QueryR
 }
 
 /// Suppresses every waiting notification of a user, whatever it is about, but the codes and outcomes of requests that admins
-/// decide: they are still open.
+/// decide: they are still open. One of unknown delivery is neither looked up nor sent again.
 pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     let of_requests = texts::dedupe_key.ge("approval:").and(texts::dedupe_key.lt("approval;"));
     diesel::update(
         texts::table
-            .filter(outbox::OPEN.and(texts::user_id.eq(user.0)).and(texts::state.eq("queued")))
+            .filter(outbox::OPEN.and(texts::user_id.eq(user.0)))
             .filter(texts::kind.eq("notice").and(diesel::dsl::not(of_requests))),
     )
     .set((texts::state.eq("suppressed"), texts::updated_at.eq(ms(now))))
@@ -261,17 +261,19 @@ pub fn waiting(
 ) -> QueryResult<Vec<(OutboxId, UserId)>> {
     let mut waiting = texts::table
         .filter(outbox::OPEN.and(texts::kind.eq("notice")).and(texts::state.eq("queued")))
-        .filter(texts::not_before.gt(0))
+        .filter(texts::not_before.gt(0).and(lookups::NOT_LOOKED_UP))
         .filter(texts::attempts.eq(0).or(texts::not_before.gt(ms(now + RETRY_WITHIN))))
-        .select((texts::id, texts::user_id))
+        .select((texts::id, texts::user_id, texts::dedupe_key))
         .into_boxed();
     if let Some(user) = user {
         waiting = waiting.filter(texts::user_id.eq(user.0));
     }
-    let mut rows: Vec<(i64, i64)> = waiting.load(conn)?;
+    let mut rows: Vec<(i64, i64, String)> = waiting.load(conn)?;
     // Sorted here: by an order of theirs, SQLite would read every message instead of the open ones.
     rows.sort_unstable();
-    Ok(rows.into_iter().map(|(id, user)| (OutboxId(id), UserId(user))).collect())
+    // Others keep no quiet hours: their time is that of a retry.
+    rows.retain(|(.., key)| keeps_quiet_hours(key));
+    Ok(rows.into_iter().map(|(id, user, _)| (OutboxId(id), UserId(user))).collect())
 }
 
 /// Lets a notification wait until `at` instead. Its age counts from there.
@@ -286,6 +288,10 @@ pub fn reschedule(conn: &mut Conn, id: OutboxId, at: Timestamp, now: Timestamp) 
         .map(drop)
 }
 
+fn keeps_quiet_hours(key: &str) -> bool {
+    QUIET_KEYS.iter().any(|beginning| key.starts_with(beginning))
+}
+
 /// The end of the quiet hours in which a message with this key must not be sent now.
 pub(super) fn quiet_until(
     conn: &mut Conn,
@@ -294,7 +300,7 @@ pub(super) fn quiet_until(
     terms: &Terms,
     now: Timestamp,
 ) -> QueryResult<Option<Timestamp>> {
-    if !QUIET_KEYS.iter().any(|beginning| key.starts_with(beginning)) {
+    if !keeps_quiet_hours(key) {
         return Ok(None);
     }
     let hours = hours(conn, user)?.or(terms.quiet);
@@ -414,6 +420,32 @@ mod tests {
         assert_eq!(wants(&mut conn, ann), Ok(Wants::Nothing));
         let agenda = agenda::of(&mut conn, &[], minute(90)).unwrap();
         assert_eq!(agenda, agenda::Agenda::default());
+    }
+
+    #[test]
+    fn code_for_an_admin_never_waits_for_the_end_of_quiet_hours() {
+        let mut conn = scratch();
+        let ann = ann(&mut conn);
+        for key in ["approval:1:user:1", "ready:1", "request:1"] {
+            let text = NewText { key: key.into(), ..text(ann, 1, "Dune") };
+            outbox::queue_for(&mut conn, &text, minute(60), minute(1)).unwrap();
+        }
+        let moved = waiting(&mut conn, None, minute(2)).unwrap();
+        assert_eq!(moved, [(OutboxId(2), ann), (OutboxId(3), ann)]);
+    }
+
+    #[test]
+    fn forgotten_notification_of_unknown_delivery_is_not_sent_again() {
+        let mut conn = scratch();
+        let ann = ann(&mut conn);
+        let id = outbox::queue(&mut conn, &text(ann, 1, "Dune is ready."), NOW).unwrap();
+        let terms = Terms { confirm_for: SignedDuration::ZERO, zone: jiff::tz::TimeZone::UTC, quiet: None };
+        outbox::claim(&mut conn, id, &terms, NOW).unwrap();
+        outbox::unknown(&mut conn, id, "no answer", NOW).unwrap();
+        suppress_all(&mut conn, ann, minute(1)).unwrap();
+        let looks = lookups::Looks { before: 0, enough: 1 };
+        assert_eq!(lookups::not_found(&mut conn, id, looks, minute(2)), Ok(lookups::Missing::LookAgain));
+        assert_eq!(agenda::of(&mut conn, &[], minute(9)).unwrap(), agenda::Agenda::default());
     }
 
     #[test]

@@ -118,7 +118,8 @@ fn waiting(conn: &mut Conn, user: UserId, wanted: &Wanted) -> QueryResult<Vec<Op
         .order(requests::id)
         .select(Row::as_select())
         .load(conn)?;
-    rows.into_iter().filter_map(|row| row.open().transpose()).collect()
+    let open = |row: Row| if_readable(row.open()).map(Option::flatten);
+    rows.into_iter().filter_map(|row| open(row).transpose()).collect()
 }
 
 /// Whether a title that was given up may come all the same, or a season of it: somebody else waits for it, or has been
@@ -130,7 +131,9 @@ pub fn may_come(conn: &mut Conn, wanted: &Wanted) -> QueryResult<bool> {
         .select(Row::as_select())
         .load(conn)?;
     for other in others {
-        let other = other.wanted()?.seasons;
+        // One that cannot be read may be for any season.
+        let Some(other) = if_readable(other.wanted())? else { return Ok(true) };
+        let other = other.seasons;
         let (theirs, ours) = (other.as_deref(), wanted.seasons.as_deref());
         let shares = |ours: &[u32], theirs: &[u32]| ours.iter().any(|season| theirs.contains(season));
         if theirs.zip(ours).is_none_or(|(theirs, ours)| shares(ours, theirs)) {
