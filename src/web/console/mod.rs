@@ -1,4 +1,4 @@
-//! The console: what the operator watches and decides in a browser. A file per page, its template beside it.
+//! Console: the operator's view and decisions in a browser. Each page has one file, with its template next to it.
 
 mod answers;
 pub(super) mod assets;
@@ -38,25 +38,25 @@ use crate::web::auth::Access;
 use crate::web::health::Health;
 use crate::web::places::Places;
 
-/// What the pages, the streams and the API work with.
+/// Shared dependencies of the pages, the streams and the API.
 #[derive(Clone)]
 pub struct Console {
     pub engine: Engine,
     pub db: Db,
     pub clock: Clock,
-    /// In which times are shown.
+    /// Time zone in which times are shown.
     pub zone: TimeZone,
-    /// Who is let in.
+    /// Access control of the console.
     pub access: Arc<Access>,
-    /// For how long the words of texts are kept.
+    /// Retention period for the text of messages.
     pub retention: SignedDuration,
-    /// Ends the streams, so that the listener can close.
+    /// Token that ends the streams, so that the listener can close.
     pub stop: CancellationToken,
     pub streams: Places,
-    /// Tokens that the model can read at once, where somebody said.
+    /// Tokens that the model can read at once, if configured.
     pub context_window: Option<u64>,
     pub metrics: Metrics,
     pub health: Health,
-    /// What the health page can test.
+    /// Tests of the health page.
     pub checkup: Checkup,
 }

@@ -1,4 +1,4 @@
-//! An entry of a thread as HTML: the same for the page and for the stream, so that a repeat changes nothing.
+//! Entry of a conversation as HTML: the same for the page and for the stream, so that a repeat changes nothing.
 
 use askama::Template;
 use serde_json::Value;
@@ -14,19 +14,19 @@ use crate::web::console::Console;
 use crate::web::console::fates::{self, Mark};
 use crate::web::console::frame::When;
 
-/// What forms in an entry need.
+/// Values that forms in an entry need.
 #[derive(Debug, Clone)]
 pub(super) struct Setting {
-    /// What forms must send back.
+    /// Token that forms must send back.
     pub(super) token: String,
 }
 
 #[derive(Template)]
 #[template(path = "turn.html")]
 struct Article {
-    /// `turn-12`, by which the page and the stream know it.
+    /// Element id such as `turn-12`, by which the page and the stream identify the entry.
     id: String,
-    /// In milliseconds: entries stand in this order.
+    /// Time in milliseconds: entries are sorted by it.
     at_ms: i64,
     token: String,
     turn: Option<TurnView>,
@@ -44,7 +44,7 @@ struct TurnView {
     took: Option<String>,
     steps: Vec<StepView>,
     carries_out: Vec<CallView>,
-    /// What the running step has said so far.
+    /// Text that the running step has produced so far.
     partial: String,
 }
 
@@ -95,7 +95,7 @@ struct SentView {
     reactions: Vec<String>,
 }
 
-/// The HTML of one entry.
+/// Renders one entry as HTML.
 pub(super) fn entry(console: &Console, entry: Entry, setting: &Setting) -> askama::Result<String> {
     let at_ms = entry.at().as_millisecond();
     let token = setting.token.clone();
@@ -161,7 +161,7 @@ fn view(turn: Turn) -> TurnView {
     }
 }
 
-/// `2 steps: search_media, add_movie`.
+/// Summary of a turn, such as `2 steps: search_media, add_movie`.
 fn summary(steps: usize, calls: &[&str], carried_out: usize) -> String {
     let steps = match (steps, carried_out) {
         (0, 0) => "Answered by code".to_owned(),
