@@ -1,4 +1,4 @@
-//! What is asked of Sonarr and Radarr with an addition, and what came of it.
+//! Parameters and outcome of an addition to Sonarr or Radarr.
 
 use super::Availability;
 
@@ -15,7 +15,7 @@ pub struct NewMovie {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MovieScope {
     Movie,
-    /// The rest of its collection is wanted as well.
+    /// The rest of the movie's collection is wanted as well.
     Collection,
 }
 
@@ -31,9 +31,9 @@ pub struct NewSeries {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedEpisodes {
-    /// Every season the catalogue lists (specials included, as season 0), and whether it is wanted.
+    /// Every season in the catalog (including the specials, as season 0), and whether it is wanted.
     Seasons(Vec<(u32, bool)>),
-    /// Only what has not aired yet.
+    /// Only the episodes that have not aired yet.
     Future,
     /// Only the first episode.
     Pilot,
@@ -42,6 +42,6 @@ pub enum WantedEpisodes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Addition {
     Added,
-    /// The library had it: a success for whoever wanted it there.
+    /// The library already had the title: a success for a user who wanted it there.
     AlreadyThere,
 }

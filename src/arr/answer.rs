@@ -1,4 +1,4 @@
-//! What the status, the headers and the body of an answer mean, before anything is read from it.
+//! Interpretation of the status, the headers and the body of a response, before any data is read from it.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::{ArrError, remark};
 
-/// Tells a success from each kind of failure.
+/// Distinguishes a success from each kind of failure.
 pub(super) fn judge(response: &Response<Bytes>) -> Result<(), ArrError> {
     let status = response.status();
     let error = match status.as_u16() {
         200..=299 if is_page(response) => ArrError::WrongUrl("it answers with a web page".into()),
         200..=299 => return Ok(()),
         300..=399 => ArrError::WrongUrl(redirect(response)),
-        // A refused key has no such header: this is the sign-in for browsers, outside the API.
+        // The response to a refused key has no such header: this is the browser sign-in, outside the API.
         401 if response.headers().contains_key(WWW_AUTHENTICATE) => {
             ArrError::WrongUrl("it asks for a sign-in with name and password".into())
         }
@@ -38,21 +38,21 @@ fn is_page(response: &Response<Bytes>) -> bool {
 }
 
 fn redirect(response: &Response<Bytes>) -> String {
-    // A target that is no text tells a reader nothing.
+    // A target that is not text is of no use to a reader.
     let target = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
     match target {
-        // The query may repeat what was asked.
+        // The query of the target may repeat the query of the request.
         Some(target) => format!("it redirects to {}", target.split('?').next().unwrap_or(target)),
         None => "it redirects".into(),
     }
 }
 
-/// What the server says is wrong, in every form it uses; its `description` is a stack trace and stays unread.
+/// Error messages of the server, in every form that it uses; its `description` is a stack trace and is not read.
 fn complaints(response: &Response<Bytes>) -> Vec<String> {
     let said = match serde_json::from_slice(response.body()) {
         Ok(Value::Array(failures)) => failures.iter().filter_map(|it| text(it, "errorMessage")).collect(),
         Ok(body @ Value::Object(_)) => object_complaints(&body),
-        // A bare value or no JSON: the status is all there is.
+        // With a bare value or no JSON, the status is the only information.
         Ok(_) | Err(_) => Vec::new(),
     };
     if said.is_empty() { vec![reason(response.status())] } else { said }

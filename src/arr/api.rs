@@ -1,4 +1,4 @@
-//! One request to Sonarr or Radarr: the key, the URL base, the time it may take, and a second try for reads alone.
+//! Single requests to Sonarr or Radarr: the key, the URL base, the timeouts, and a second attempt for reads only.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,37 +18,37 @@ use super::{Addition, ArrError, answer};
 use crate::http::{Answer, Bounds, Http, HttpError};
 
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
-/// A catalogue search asks a metadata server on the way.
+/// Timeout of a catalog search, which queries a metadata server on the way.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(20);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Larger than the longest list that is read as a whole, such as all releases for a title.
+/// Size limit above the longest list that is read as a whole, such as all releases for a title.
 const MAX_BODY_BYTES: u64 = 32 << 20;
-/// One record and the room to collect it. It is also what a response to a write may have.
+/// Size of one record plus the room to collect it. The same limit applies to the response to a write.
 const MAX_ITEM_BYTES: u64 = 2 * MAX_RECORD_BYTES as u64;
 const READ_BOUNDS: Bounds = Bounds::whole(READ_TIMEOUT, MAX_BODY_BYTES);
 const ITEM_BOUNDS: Bounds = Bounds::whole(READ_TIMEOUT, MAX_ITEM_BYTES);
 const LOOKUP_BOUNDS: Bounds = Bounds::whole(LOOKUP_TIMEOUT, MAX_BODY_BYTES);
 const WRITE_BOUNDS: Bounds = Bounds::whole(WRITE_TIMEOUT, MAX_ITEM_BYTES);
-/// A list of everything: a server puts 20,000 movies together before it sends the first of them. One record of it is in
-/// memory at a time.
+/// Bounds of a list of everything: an instance assembles 20,000 movies before it sends the first of them. One record at
+/// a time is in memory.
 const LIST_BOUNDS: Bounds = Bounds { timeout: Duration::from_secs(60), bytes: 1 << 30, held: MAX_ITEM_BYTES };
-/// A list such as the episodes of a show, of which a part of each record is kept.
+/// Bounds of a list such as the episodes of a series, of which a part of each record is kept.
 const COLLECT_BOUNDS: Bounds = Bounds { timeout: READ_TIMEOUT, bytes: 64 << 20, held: MAX_ITEM_BYTES };
-/// A list of one, or of everything where the server ignores what it is asked for.
+/// Bounds of a list of one record, or of all records if the instance ignores the query.
 const FIND_BOUNDS: Bounds = Bounds { timeout: READ_TIMEOUT, ..LIST_BOUNDS };
-/// As much as is read of what a server says of a list that it refuses.
+/// Maximum size that is read of the error response to a list request.
 const MAX_COMPLAINT_BYTES: usize = 64 << 10;
 
-/// Names and values, not yet encoded.
+/// Query parameters as names and values, not yet encoded.
 pub(super) type Query<'a> = &'a [(&'a str, &'a str)];
 
-/// Version 3 of the API at one URL, with the key to it.
+/// Version 3 of the API at one URL, with its API key.
 #[derive(Debug, Clone)]
 pub(super) struct Api {
     base: Url,
     key: SecretString,
     http: Http,
-    /// How often something may have changed there; clones count together.
+    /// Number of possible changes in the instance; clones share the counter.
     changes: Arc<AtomicU64>,
 }
 
@@ -65,7 +65,8 @@ impl Api {
         Self { base, key, http, changes: Arc::default() }
     }
 
-    /// How often something may have changed there: with each of our own writes, and whenever somebody says so.
+    /// Returns the number of possible changes in the instance: each of our own writes counts, and so does each call of
+    /// `changed`.
     pub(super) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
@@ -77,13 +78,13 @@ impl Api {
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, query: Query<'_>) -> Result<T, ArrError> {
         let call = Call { method: Method::GET, path, query, body: None, bounds: READ_BOUNDS };
         match self.read(&call).await {
-            // These paths exist on every server of this API.
+            // These paths exist on every server with this API.
             Err(ArrError::NotFound) => Err(ArrError::WrongUrl("it knows no such API".into())),
             answer => parse(&answer?),
         }
     }
 
-    /// A list of wire records, each turned into what we make of it.
+    /// Reads a list of wire records and converts each into our own type.
     pub(super) async fn list<W, T>(&self, path: &str, query: Query<'_>) -> Result<Vec<T>, ArrError>
     where
         W: DeserializeOwned + Into<T>,
@@ -94,7 +95,7 @@ impl Api {
         Ok(records)
     }
 
-    /// A list of any length, its records handed over one by one as they come.
+    /// Reads a list of any length and passes its records to `visit` one by one as they arrive.
     pub(super) async fn each<W: DeserializeOwned>(
         &self,
         path: &str,
@@ -104,7 +105,8 @@ impl Api {
         self.visit(&Call { method: Method::GET, path, query, body: None, bounds: LIST_BOUNDS }, visit).await
     }
 
-    /// The first record that is wanted, of a list that may be the whole library where a server ignores the query.
+    /// Returns the first record that matches, from a list that may be the whole library if the instance ignores the
+    /// query.
     pub(super) async fn find<W, T>(
         &self,
         path: &str,
@@ -137,7 +139,7 @@ impl Api {
             Err(ArrError::Unreachable(_) | ArrError::Unavailable(_)) if !left.is_zero() => {
                 self.open(call, Bounds { timeout: left, ..call.bounds }).await
             }
-            // These paths exist on every server of this API.
+            // These paths exist on every server with this API.
             Err(ArrError::NotFound) => Err(ArrError::WrongUrl("it knows no such API".into())),
             opened => opened,
         };
@@ -150,7 +152,7 @@ impl Api {
         elements.end().map_err(ArrError::Unreadable)
     }
 
-    /// One record by its id; `None` where there is none.
+    /// Fetches one record by its id; `None` if there is none.
     pub(super) async fn item<W, T>(&self, path: &str) -> Result<Option<T>, ArrError>
     where
         W: DeserializeOwned + Into<T>,
@@ -162,14 +164,14 @@ impl Api {
         }
     }
 
-    /// Catalogue hits for `term`.
+    /// Fetches the catalog hits for `term`.
     pub(super) async fn lookup<W, T>(&self, path: &str, term: &str) -> Result<Vec<T>, ArrError>
     where
         W: DeserializeOwned + Into<T>,
     {
         let term = term.trim();
         if term.is_empty() {
-            // The servers answer an empty term as if their catalogue were down.
+            // For an empty term the instances return the same error as for a catalog that is down.
             return Ok(Vec::new());
         }
         let query = [("term", term)];
@@ -177,7 +179,7 @@ impl Api {
         Ok(parse::<Vec<W>>(&self.read(&call).await?)?.into_iter().map(Into::into).collect())
     }
 
-    /// Sent once; what is answered to a success does not matter.
+    /// Sends an addition once; the body of a successful response is ignored.
     pub(super) async fn add(&self, path: &str, body: &Value) -> Result<Addition, ArrError> {
         let call = Call { method: Method::POST, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
         match self.send(&call, call.bounds).await {
@@ -189,7 +191,7 @@ impl Api {
         }
     }
 
-    /// A list that the server has to ask others for.
+    /// Fetches a list that the instance has to request from other services.
     pub(super) async fn slow_list<W, T>(&self, path: &str, query: Query<'_>) -> Result<Vec<T>, ArrError>
     where
         W: DeserializeOwned + Into<T>,
@@ -198,31 +200,31 @@ impl Api {
         Ok(parse::<Vec<W>>(&self.read(&call).await?)?.into_iter().map(Into::into).collect())
     }
 
-    /// Sent once; what is answered to a success does not matter.
+    /// Sends a deletion once; the body of a successful response is ignored.
     pub(super) async fn delete(&self, path: &str, query: Query<'_>) -> Result<(), ArrError> {
         let call = Call { method: Method::DELETE, path, query, body: None, bounds: WRITE_BOUNDS };
         self.send(&call, call.bounds).await.map(drop)
     }
 
-    /// Sent once; what is answered to a success does not matter.
+    /// Sends a write once; the body of a successful response is ignored.
     pub(super) async fn write(&self, method: Method, path: &str, body: &Value) -> Result<(), ArrError> {
         let call = Call { method, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
         self.send(&call, call.bounds).await.map(drop)
     }
 
-    /// Sent once, without a body; what is answered to a success does not matter.
+    /// Sends a POST once, without a body; the body of a successful response is ignored.
     pub(super) async fn post(&self, path: &str) -> Result<(), ArrError> {
         let call = Call { method: Method::POST, path, query: &[], body: None, bounds: WRITE_BOUNDS };
         self.send(&call, call.bounds).await.map(drop)
     }
 
-    /// Sent once, for what it makes; an answer that cannot be read leaves open what that is.
+    /// Sends a creation once and returns the created record; an unreadable response leaves its content unknown.
     pub(super) async fn create<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, ArrError> {
         let call = Call { method: Method::POST, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
         parse(&self.send(&call, call.bounds).await?)
     }
 
-    /// Tries a second time where the first certainly did nothing, within the time of one.
+    /// Sends a read, and a second time if the first attempt certainly had no effect, within the timeout of one attempt.
     async fn read(&self, call: &Call<'_>) -> Result<Bytes, ArrError> {
         let deadline = Instant::now() + call.bounds.timeout;
         let first = self.send(call, call.bounds).await;
@@ -239,7 +241,7 @@ impl Api {
         let request = self.request(call)?;
         let writes = call.method != Method::GET;
         if writes {
-            // Also before: nobody may be left to count it afterwards.
+            // The counter also grows before the request: the caller may be dropped before it can count afterwards.
             self.changed();
         }
         let response = self.http.send_within(request, bounds).await;
@@ -251,7 +253,7 @@ impl Api {
         Ok(response.into_body())
     }
 
-    /// An answer that is no failure: the first piece of its body, and the rest of it.
+    /// Opens a successful response: returns the first piece of its body, and the rest of the response.
     async fn open(&self, call: &Call<'_>, bounds: Bounds) -> Result<(Bytes, Answer), ArrError> {
         let mut answer = self.http.open(self.request(call)?, bounds).await.map_err(unanswered)?;
         let mut begin = answer.piece().await.map_err(unanswered)?.unwrap_or_default();
@@ -319,7 +321,7 @@ mod tests {
     use super::*;
     use crate::arr::{Profile, wire};
 
-    /// Plays its answers in order and keeps what it was asked.
+    /// Peer that returns its responses in order and records the requests.
     struct Peer {
         asked: Mutex<Vec<String>>,
         answers: Mutex<Vec<Response<Bytes>>>,

@@ -1,4 +1,4 @@
-//! What can be changed about a title that a library has, and what can be searched for at once.
+//! Changes to a title of the library, and immediate searches.
 
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use super::server::gone_or_removed;
 use super::sonarr::Sonarr;
 use super::{ArrError, Availability, Removal};
 
-/// What is `None` stays as it is.
+/// Change of a movie; a field that is `None` stays unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MovieChange {
     pub monitored: Option<bool>,
@@ -16,18 +16,18 @@ pub struct MovieChange {
     pub availability: Option<Availability>,
 }
 
-/// What is `None` stays as it is. Episodes are never touched.
+/// Change of a series; a field that is `None` stays unchanged. Episodes are never touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SeriesChange {
     pub monitored: Option<bool>,
     pub profile: Option<i64>,
-    /// Whether seasons to come will be wanted.
+    /// True if future seasons will be monitored.
     pub new_seasons: Option<bool>,
-    /// `standard`, `daily` or `anime`.
+    /// Series type: `standard`, `daily` or `anime`.
     pub series_type: Option<&'static str>,
 }
 
-/// What Sonarr looks for at once. What is not wanted is only looked for where it is named as an episode.
+/// Immediate search by Sonarr. Unmonitored episodes are only searched for if they are listed as episodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeriesSearch {
     Season {
@@ -35,7 +35,7 @@ pub enum SeriesSearch {
         season: u32,
     },
     Episodes(Vec<i64>),
-    /// All that is wanted, has aired and is not on disk.
+    /// Every episode that is monitored, has aired and is not on disk.
     Missing(i64),
 }
 
@@ -57,7 +57,7 @@ impl Availability {
 }
 
 impl Radarr {
-    /// Fails as a server error where a movie is gone.
+    /// Edits a movie; returns a server error if the movie is gone.
     pub async fn edit(&self, movie: i64, change: MovieChange) -> Result<(), ArrError> {
         let MovieChange { monitored, profile, availability } = change;
         let body = given([
@@ -69,19 +69,20 @@ impl Radarr {
         self.api.write(Method::PUT, "movie/editor", &body).await
     }
 
-    /// Looks for a movie at once, whether it is wanted and out or not; gives the command's id.
+    /// Searches for a movie immediately, even if it is unmonitored or unreleased; returns the command's id.
     pub async fn search(&self, movie: i64) -> Result<i64, ArrError> {
         self.server().begin(&json!({ "name": "MoviesSearch", "movieIds": [movie] })).await
     }
 
-    /// Deletes a file from the disk; the movie stays in the library, and wanted unless Radarr is set otherwise.
+    /// Deletes a file from the disk; the movie stays in the library, and monitored unless Radarr is configured
+    /// otherwise.
     pub async fn delete_file(&self, file: i64) -> Result<Removal, ArrError> {
         gone_or_removed(self.api.delete(&format!("moviefile/{file}"), &[]).await)
     }
 }
 
 impl Sonarr {
-    /// Fails as a server error where the show is gone.
+    /// Edits a series; returns a server error if the series is gone.
     pub async fn edit(&self, series: i64, change: SeriesChange) -> Result<(), ArrError> {
         let SeriesChange { monitored, profile, new_seasons, series_type } = change;
         let body = given([
@@ -94,10 +95,11 @@ impl Sonarr {
         self.api.write(Method::PUT, "series/editor", &body).await
     }
 
-    /// Sets the flags of these seasons. One that changes sets all episodes of its season; one that stays does nothing.
+    /// Sets the flags of these seasons. A flag that changes sets all episodes of its season; an unchanged flag has no
+    /// effect.
     pub async fn monitor_seasons(&self, series: i64, flags: &[(u32, bool)]) -> Result<Edit, ArrError> {
         let path = format!("series/{series}");
-        // Whatever the request leaves out is wiped, so all that is there goes back as it came.
+        // Fields that are missing from the request are wiped, so the whole record is sent back as it was received.
         let Some(mut show) = self.api.item::<Value, Value>(&path).await? else { return Ok(Edit::Gone) };
         for season in show["seasons"].as_array_mut().into_iter().flatten() {
             let number = season["seasonNumber"].as_u64();
@@ -112,7 +114,7 @@ impl Sonarr {
         }
     }
 
-    /// Wants of a show exactly what has not aired yet.
+    /// Monitors exactly the episodes of a series that have not aired yet.
     pub async fn want_future_only(&self, series: i64) -> Result<(), ArrError> {
         let body = json!({
             "series": [{ "id": series, "monitored": true }],
@@ -121,7 +123,7 @@ impl Sonarr {
         self.api.write(Method::POST, "seasonpass", &body).await
     }
 
-    /// Gives the command's id.
+    /// Starts a search and returns the command's id.
     pub async fn search(&self, search: &SeriesSearch) -> Result<i64, ArrError> {
         let command = match search {
             SeriesSearch::Season { series, season } => {

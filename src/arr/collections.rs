@@ -1,4 +1,4 @@
-//! Films that belong together, and films that Radarr would suggest.
+//! Movies of a collection, and movies that Radarr would suggest.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use super::ArrError;
 use super::radarr::Radarr;
 use super::wire::{Ratings, whole};
 
-/// A film outside the library, or in it, that a list of Radarr's names.
+/// Movie that appears in one of Radarr's lists, either outside or inside the library.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suggestion {
     pub tmdb: i64,
@@ -14,23 +14,23 @@ pub struct Suggestion {
     pub year: u16,
     pub overview: String,
     pub genres: Vec<String>,
-    /// TMDB's, from 0 to 10.
+    /// TMDB rating, from 0 to 10.
     pub rating: Option<f64>,
     pub in_library: bool,
-    /// Somebody said that it shall never be added by a list.
+    /// True if a user excluded the movie from automatic addition by lists.
     pub excluded: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suggest {
-    /// Films like those of the library.
+    /// Movies similar to those of the library.
     Similar,
-    /// Those that many see at present.
+    /// Movies that are popular at present.
     Popular,
 }
 
 impl Radarr {
-    /// Slow, because Radarr asks others.
+    /// Fetches suggestions; slow, because Radarr queries other services.
     pub async fn suggestions(&self, what: Suggest) -> Result<Vec<Suggestion>, ArrError> {
         let (similar, popular) = match what {
             Suggest::Similar => ("true", "false"),
@@ -41,7 +41,8 @@ impl Radarr {
         self.api.slow_list::<WireSuggestion, _>("importlist/movie", &query).await
     }
 
-    /// The films of a collection that a movie of the library belongs to; none where Radarr knows no such collection.
+    /// Fetches the movies of a collection that a movie of the library belongs to; empty if Radarr does not know the
+    /// collection.
     pub async fn collection(&self, tmdb: i64) -> Result<Vec<Suggestion>, ArrError> {
         let id = tmdb.to_string();
         let is_named = |collection: &WireCollection| collection.tmdb_id == Some(tmdb);

@@ -1,4 +1,5 @@
-//! What the webhook entries of Connect send us: events as JSON, read into reports. What we do not know is no report.
+//! Parser for the events that the webhook entries of Connect send us: JSON, converted into reports. Unknown events give
+//! no report.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -7,17 +8,17 @@ use super::remark;
 use super::wire::whole;
 use crate::conversation::notices::{Copy, Report, Reported, Title, episodes_named, named};
 
-/// The body is no event.
+/// Error for a body that is not an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("read the event")]
 pub struct NoEvent;
 
-/// A trial of the connection names a title of this catalogue id, which no title has.
+/// Catalog id of the title in a test of the connection; no real title has this id.
 const NO_TITLE: i64 = 0;
-/// What a server says of its own updates is no trouble.
+/// Health check for available updates of the application itself, which is not reported as a problem.
 const UPDATE_CHECK: &str = "UpdateCheck";
 
-/// Everything that one event reports; nothing for events that concern nobody.
+/// Parses the reports of one event; empty for events that do not concern any user.
 pub fn read(body: &[u8], now: Timestamp) -> Result<Vec<Reported>, NoEvent> {
     let event: Event = serde_json::from_slice(body).map_err(|_| NoEvent)?;
     let download = event.download_id.clone().unwrap_or_default();
@@ -27,7 +28,7 @@ pub fn read(body: &[u8], now: Timestamp) -> Result<Vec<Reported>, NoEvent> {
         Some("ManualInteractionRequired") => event.named().map(Report::Stuck).into_iter().collect(),
         Some("Health") => event.ill().into_iter().collect(),
         Some("HealthRestored") => event.check().map(|check| Report::Well { check }).into_iter().collect(),
-        // Grab, Rename, Test, deletions, additions and what other versions may tell.
+        // Grab, Rename, Test, deletions, additions and the events of other versions.
         Some(_) => Vec::new(),
     };
     Ok(reports.into_iter().map(|report| Reported::new(report, &download, now)).collect())
@@ -80,10 +81,10 @@ struct DownloadInfo {
 }
 
 impl Event {
-    /// The event of one file and that of a complete import have the same name. Both name their episodes, and an episode
-    /// of a download is one matter, so whichever comes second reports nothing new.
+    /// Reports of an import. The event of one file and that of a complete import have the same name. Both list their
+    /// episodes, and an episode of a download is reported once, so the second of the two events reports nothing new.
     fn imported(self) -> Vec<Report> {
-        // A complete import does not say whether it replaced anything.
+        // A complete import does not indicate whether it replaced a file.
         let copy = if self.is_upgrade == Some(true) { Copy::Better } else { Copy::First };
         if let Some(movie) = self.movie.and_then(Movie::title) {
             return vec![Report::Movie(movie, copy)];
@@ -98,7 +99,7 @@ impl Event {
         self.episodes.unwrap_or_default().into_iter().map(report).collect()
     }
 
-    /// The title, or the name of the release where nothing matches it.
+    /// Name of the title, or of the release if no title matches it.
     fn named(self) -> Option<String> {
         if let Some(movie) = self.movie.and_then(Movie::title) {
             return Some(named(&movie));

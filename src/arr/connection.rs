@@ -1,5 +1,5 @@
-//! Settings, Connect: the entries of those whom a server tells of events, and setting one. What we do not know of an
-//! entry stays as it is.
+//! Connect settings: the entries for the targets that an instance notifies of events, and editing one of them. Unknown
+//! fields of an entry stay unchanged.
 
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -7,18 +7,18 @@ use serde_json::{Map, Value, json};
 use super::ArrError;
 use super::server::Server;
 
-/// What servers show in place of a secret, and take as "leave it as it is".
+/// Placeholder that the instances show instead of a secret, and accept as "leave the secret unchanged".
 const MASK: &str = "********";
 
-/// Has no debug output, since a header may hold a secret in clear.
+/// Connect entry. The type has no debug output, since a header may hold a secret in clear text.
 #[derive(Clone)]
 pub struct Connection(Map<String, Value>);
 
-/// A secret as far as it can be seen from outside.
+/// Secret as far as it is visible from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen<'a> {
     Nothing,
-    /// There is one, and nobody can read it.
+    /// A secret exists, but the API does not reveal it.
     Masked,
     Plain(&'a str),
 }
@@ -28,18 +28,19 @@ impl Server<'_> {
         self.0.list::<Map<String, Value>, _>("notification", &[]).await
     }
 
-    /// A webhook as this version of the server begins one; `None` where it knows no webhooks.
+    /// Fetches the webhook template of this version of the server; `None` if it does not support webhooks.
     pub async fn blank_webhook(self) -> Result<Option<Connection>, ArrError> {
         let kinds: Vec<Connection> = self.0.list::<Map<String, Value>, _>("notification/schema", &[]).await?;
         Ok(kinds.into_iter().find(Connection::is_webhook))
     }
 
-    /// Has the server send a test to the address of a stored entry, with its stored secret.
+    /// Requests that the server sends a test to the address of a stored entry, with its stored secret.
     pub async fn test(self, connection: &Connection) -> Result<(), ArrError> {
         self.0.write(Method::POST, "notification/test", &connection.body()).await
     }
 
-    /// Creates or replaces it. The server first sends a test to its address, and refuses what does not pass.
+    /// Creates or replaces an entry. The server first sends a test to its address, and refuses an entry that fails the
+    /// test.
     pub async fn save(self, connection: &Connection) -> Result<(), ArrError> {
         let body = connection.body();
         match connection.id() {
@@ -50,7 +51,7 @@ impl Server<'_> {
 }
 
 impl Connection {
-    /// `None` for one that was not saved yet.
+    /// Id of the entry; `None` for one that was not saved yet.
     pub fn id(&self) -> Option<i64> {
         self.0.get("id").and_then(Value::as_i64).filter(|&id| id > 0)
     }
@@ -63,21 +64,21 @@ impl Connection {
         self.0.get("implementation").and_then(Value::as_str) == Some("Webhook")
     }
 
-    /// The names of the events that it is told of, such as `onDownload`.
+    /// Names of the events that the entry is notified of, such as `onDownload`.
     pub fn events(&self) -> Vec<&str> {
         let told =
             self.0.iter().filter(|(name, value)| is_event(name, value) && value.as_bool() == Some(true));
         told.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// Whether this version of the server can tell it of the event.
+    /// Returns whether this version of the server can notify the entry of the event.
     pub fn can_be_told(&self, event: &str) -> bool {
         let supports = event.strip_prefix("on").map(|rest| format!("supportsOn{rest}"));
         let unsupported = supports.and_then(|name| self.0.get(&name)).and_then(Value::as_bool) == Some(false);
         self.0.get(event).is_some_and(Value::is_boolean) && !unsupported
     }
 
-    /// How many tags narrow down what it is told of.
+    /// Number of tags that restrict the notifications of the entry.
     pub fn tags(&self) -> usize {
         self.0.get("tags").and_then(Value::as_array).map_or(0, Vec::len)
     }
@@ -94,7 +95,7 @@ impl Connection {
         seen(self.text(field))
     }
 
-    /// The value of a header that goes along.
+    /// Value of a header that is sent with each event.
     pub fn header(&self, name: &str) -> Seen<'_> {
         let headers = self.field("headers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let named = headers
@@ -107,7 +108,7 @@ impl Connection {
         self.0.insert("name".to_owned(), json!(name));
     }
 
-    /// It is told of these events from here on, and of no other, for everything in the library.
+    /// Limits the notifications to these events and no others, for everything in the library.
     pub fn tell_only(&mut self, events: &[&str]) {
         for (name, value) in &mut self.0 {
             if is_event(name, value) {

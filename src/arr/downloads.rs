@@ -1,4 +1,4 @@
-//! What the queue's rows say about each download, for Sonarr and Radarr alike.
+//! Downloads, read from the rows of the queue, for both Sonarr and Radarr.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,26 +7,26 @@ use std::time::Duration;
 use super::wire::{Episode, Page, QueueRow, whole};
 use super::{remark, times};
 
-/// One download, however many queue rows it fills (a season pack has one per episode).
+/// One download, regardless of the number of its queue rows (a season pack has one per episode).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Download {
-    /// Any row removes the download as a whole; in the order of the queue.
+    /// Ids of the queue rows, in queue order; any of them removes the download as a whole.
     pub rows: Vec<i64>,
-    /// The id that the history knows it by; empty where it has none yet.
+    /// Id of the download in the history; empty if it has none yet.
     pub id: String,
-    /// The name of the release.
+    /// Name of the release.
     pub release: String,
     pub of: DownloadOf,
-    /// `Dune (2021)`, `The Bear S02E03`, `The Bear season 2`, or the release name where nothing matches.
+    /// `Dune (2021)`, `The Bear S02E03`, `The Bear season 2`, or the release name if no title matches.
     pub title: String,
     pub state: DownloadState,
     pub size_bytes: f64,
     pub left_bytes: f64,
-    /// `None` where the client does not know, or says zero while it still works.
+    /// Remaining time; `None` if the client does not know it, or reports zero while it is still working.
     pub time_left: Option<Duration>,
 }
 
-/// What a download brings, by the ids of the library.
+/// Content of a download, by library ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DownloadOf {
     Movie(i64),
@@ -34,7 +34,7 @@ pub enum DownloadOf {
         series: i64,
         episodes: Vec<QueuedEpisode>,
     },
-    /// Nothing that the library knows.
+    /// No title of the library matches.
     Nothing,
 }
 
@@ -50,19 +50,19 @@ pub enum DownloadState {
     Downloading,
     Queued,
     Paused,
-    /// Waits out a delay profile.
+    /// The download waits for a delay profile.
     Delayed,
     Importing,
-    /// Downloaded, and stuck: what Sonarr or Radarr says first.
+    /// Downloaded, and stuck: the first message from Sonarr or Radarr.
     Stuck(String),
     Failed(String),
     ClientDown,
 }
 
-/// Rows of the queue that are read: a season pack has one for each of its episodes.
+/// Maximum number of queue rows that are read: a season pack has one for each of its episodes.
 pub(super) const MOST_ROWS: &str = "1000";
 
-/// Downloads in the order of their first rows.
+/// Reads the downloads, in the order of their first rows.
 pub(super) fn read(page: Page<QueueRow>) -> Vec<Download> {
     let mut downloads: Vec<Vec<QueueRow>> = Vec::new();
     let mut place: HashMap<String, usize> = HashMap::new();
@@ -148,7 +148,7 @@ fn state(row: &QueueRow) -> DownloadState {
         (_, "importPending") if troubled => DownloadState::Stuck(reason(row)),
         (_, "importPending" | "importing" | "imported") | ("completed", _) => DownloadState::Importing,
         ("paused", _) => DownloadState::Paused,
-        // A client's warning, such as too few peers, leaves the download under way.
+        // After a warning from the client, such as too few peers, the download is still under way.
         ("downloading" | "warning", _) => DownloadState::Downloading,
         _ => DownloadState::Queued,
     }

@@ -1,16 +1,16 @@
-//! The records of a JSON list, taken one by one from its bytes as they arrive, so that a list of any length needs the
-//! memory of its longest record.
+//! Reader for the records of a JSON list, one by one from its bytes as they arrive, so that a list of any length needs
+//! the memory of its longest record.
 
 use serde::de::{DeserializeOwned, Error};
 
-/// Larger than any record that these servers write: what goes beyond it is no list of records.
+/// Size limit above that of any record that these servers write: anything larger is not a list of records.
 pub(super) const MAX_RECORD_BYTES: usize = 4 << 20;
 
-/// How far into a list the bytes have come.
+/// Progress of the reader through the bytes of a list.
 #[derive(Debug, Default)]
 pub(super) struct Elements {
     place: Place,
-    /// What came in earlier pieces of the record that is not complete yet.
+    /// Bytes from earlier pieces of the record that is not complete yet.
     begun: Vec<u8>,
 }
 
@@ -23,7 +23,7 @@ enum Place {
     AfterList,
 }
 
-/// Where in a record: how many brackets are open, and whether the byte is part of a text.
+/// Position in a record: the number of open brackets, and whether the byte is part of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Depth {
     open: u32,
@@ -34,12 +34,12 @@ struct Depth {
 enum Text {
     Outside,
     Inside,
-    /// Just behind a backslash.
+    /// The byte follows a backslash.
     Escaped,
 }
 
 impl Elements {
-    /// Takes in the next piece and hands over each record that it completes.
+    /// Reads the next piece and passes each record that it completes to `visit`.
     pub(super) fn take<W: DeserializeOwned>(
         &mut self,
         piece: &[u8],
@@ -68,7 +68,7 @@ impl Elements {
         Ok(())
     }
 
-    /// Whether the list was whole.
+    /// Checks that the list was complete.
     pub(super) fn end(self) -> Result<(), serde_json::Error> {
         match self.place {
             Place::AfterList => Ok(()),
@@ -78,7 +78,7 @@ impl Elements {
         }
     }
 
-    /// Goes on with a record and gives what lies behind it, or nothing where the piece ends first.
+    /// Continues a record and returns the rest of the piece after it, or nothing if the piece ends first.
     fn record<'a, W: DeserializeOwned>(
         &mut self,
         depth: Depth,
@@ -111,7 +111,7 @@ impl Elements {
 }
 
 enum Closing {
-    /// The record ends just before this place of the piece.
+    /// The record ends just before this position of the piece.
     At(usize),
     Later(Depth),
 }
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// What is read when the list comes in pieces of so many bytes.
+    /// Records of a list that arrives in pieces of this many bytes.
     fn read(list: &str, piece: usize) -> Result<Vec<Value>, String> {
         let (mut elements, mut records) = (Elements::default(), Vec::new());
         for piece in list.as_bytes().chunks(piece) {

@@ -1,4 +1,4 @@
-//! The episodes of a show in Sonarr, one by one, and their files.
+//! Individual episodes of a series in Sonarr, and their files.
 
 use http::Method;
 use jiff::Timestamp;
@@ -14,22 +14,22 @@ use super::{ArrError, MediaFile};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Episode {
     pub id: i64,
-    /// 0 for a special.
+    /// Season number; 0 for a special.
     pub season: u32,
     pub number: u32,
     pub title: String,
-    /// `None` where that is not known yet.
+    /// Air time; `None` if it is not known yet.
     pub airs: Option<Timestamp>,
     pub monitored: bool,
-    /// `None` where it is not on disk. A file may hold more than one episode.
+    /// File of the episode; `None` if the episode is not on disk. A file may hold more than one episode.
     pub file: Option<MediaFile>,
-    /// When it was last searched for.
+    /// Time of the last search for the episode.
     pub last_search: Option<Timestamp>,
-    /// Whether the catalogue marks it as the last one of its season or its show.
+    /// True if the catalog marks the episode as the last one of its season or its series.
     pub finale: bool,
 }
 
-/// An episode that is wanted, has aired and is not on disk.
+/// Episode that is monitored, has aired and is not on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingEpisode {
     pub series: i64,
@@ -37,7 +37,7 @@ pub struct MissingEpisode {
     pub episode: Episode,
 }
 
-/// The first of those that are missing, and how many there are.
+/// First missing episodes, and the total number of missing episodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     pub total: u32,
@@ -55,8 +55,8 @@ impl Episode {
 }
 
 impl Sonarr {
-    /// All episodes of a show, the specials included, in order. None until Sonarr has read up on a show that was just
-    /// added.
+    /// Fetches all episodes of a series, including the specials, in order. The list is empty until Sonarr has loaded
+    /// the metadata of a series that was just added.
     pub async fn episodes(&self, series: i64) -> Result<Vec<Episode>, ArrError> {
         let series = series.to_string();
         self.listed(&[("seriesId", &series), ("includeEpisodeFile", "true")]).await
@@ -67,7 +67,7 @@ impl Sonarr {
         let query =
             [("seriesId", series.as_str()), ("seasonNumber", &number), ("includeEpisodeFile", "true")];
         let mut episodes = self.listed(&query).await?;
-        // A server that ignores the filter answers with the whole show.
+        // A server that ignores the filter returns the whole series.
         episodes.retain(|episode| episode.season == season);
         Ok(episodes)
     }
@@ -78,7 +78,7 @@ impl Sonarr {
         Ok(episodes)
     }
 
-    /// Of all shows, newest first, at most `most`; the specials included.
+    /// Fetches the missing episodes of all series, newest first, at most `most`; including the specials.
     pub async fn missing(&self, most: u32) -> Result<Missing, ArrError> {
         let most = most.to_string();
         let query = [
@@ -95,7 +95,7 @@ impl Sonarr {
         Ok(Missing { total: u32::try_from(total).unwrap_or(u32::MAX), episodes })
     }
 
-    /// Whether these episodes are wanted; nothing is searched for.
+    /// Sets whether these episodes are monitored; no search is started.
     pub async fn monitor_episodes(&self, episodes: &[i64], monitored: bool) -> Result<(), ArrError> {
         if episodes.is_empty() {
             return Ok(());
@@ -104,11 +104,11 @@ impl Sonarr {
         self.api.write(Method::PUT, "episode/monitor", &body).await
     }
 
-    /// Deletes files from the disk. Their episodes stay wanted unless Sonarr is set otherwise, so what is to stay gone has
-    /// to be unmonitored first.
+    /// Deletes files from the disk. Their episodes stay monitored unless Sonarr is configured otherwise, so episodes
+    /// that are to stay deleted have to be unmonitored first.
     pub async fn delete_episode_files(&self, files: &[i64]) -> Result<(), ArrError> {
         if files.is_empty() {
-            // Sonarr fails over an empty list.
+            // Sonarr returns an error for an empty list.
             return Ok(());
         }
         self.api.write(Method::DELETE, "episodefile/bulk", &json!({ "episodeFileIds": files })).await
@@ -141,7 +141,7 @@ struct WireEpisode {
 impl From<WireEpisode> for Episode {
     fn from(wire: WireEpisode) -> Self {
         let id = wire.episode_file_id.filter(|&id| id > 0);
-        // Servers that do not know how to include the file tell its id all the same.
+        // Versions that cannot include the file still return its id.
         let bare = |id| MediaFile { id, size_bytes: 0, quality: String::new() };
         let file = wire.episode_file.map(MediaFile::from).or_else(|| id.map(bare));
         Self {
@@ -153,7 +153,7 @@ impl From<WireEpisode> for Episode {
             monitored: wire.monitored.unwrap_or_default(),
             file: file.filter(|_| wire.has_file != Some(false)),
             last_search: instant(wire.last_search_time.as_deref()),
-            // A show also has finales in the middle of a season.
+            // A series also has finales in the middle of a season.
             finale: matches!(wire.finale_type.as_deref(), Some("season" | "series")),
         }
     }

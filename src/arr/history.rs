@@ -1,4 +1,4 @@
-//! What happened to a title, from the history's rows: what was grabbed, imported, deleted, and what failed.
+//! Events of a title, read from the rows of the history: grabs, imports, deletions and failures.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
@@ -15,16 +15,16 @@ pub struct HistoryEntry {
     pub id: i64,
     pub at: Timestamp,
     pub event: HistoryEvent,
-    /// Of the movie or the show.
+    /// Library id of the movie or the series.
     pub of: i64,
-    /// The id that a download keeps from its grab to its import; empty where there was none.
+    /// Id of the download, which is the same from its grab to its import; empty if there was none.
     pub download: String,
-    /// The name of the release.
+    /// Name of the release.
     pub release: String,
     pub quality: String,
-    /// Of a show: the episode's id, season and number.
+    /// Episode id, season and number; only for a series.
     pub episode: Option<(i64, u32, u32)>,
-    /// Why it failed, or why a file was deleted; empty where nothing is said.
+    /// Reason why a download failed or a file was deleted; empty if none is given.
     pub reason: String,
 }
 
@@ -34,22 +34,22 @@ pub enum HistoryEvent {
     Imported,
     Failed,
     FileDeleted,
-    /// Taken out of the queue by hand.
+    /// Removed from the queue manually.
     Ignored,
     Other,
 }
 
-/// A file goes and its successor comes within this time.
+/// Maximum time between the deletion of a file and the import of its replacement.
 const REPLACED_WITHIN: SignedDuration = SignedDuration::from_mins(10);
 
 impl HistoryEntry {
-    /// Somebody has called it bad.
+    /// Returns whether a user marked the release as failed.
     pub fn is_by_hand(&self) -> bool {
         self.reason.starts_with("Manually")
     }
 }
 
-/// Whether this import has replaced a file.
+/// Returns whether this import has replaced a file.
 pub fn is_upgrade(entries: &[HistoryEntry], import: &HistoryEntry) -> bool {
     entries.iter().any(|entry| {
         let of_same = entry.of == import.of && entry.episode == import.episode;
@@ -59,7 +59,8 @@ pub fn is_upgrade(entries: &[HistoryEntry], import: &HistoryEntry) -> bool {
     })
 }
 
-/// Whether the last import of an episode, by season and number, has replaced a file. `entries` are newest first.
+/// Returns whether the last import of an episode, by season and number, has replaced a file. `entries` are newest
+/// first.
 pub fn was_upgraded(entries: &[HistoryEntry], (season, number): (u32, u32)) -> bool {
     let last = entries.iter().find(|entry| {
         let numbers = entry.episode.map(|(_, season, number)| (season, number));
@@ -69,13 +70,13 @@ pub fn was_upgraded(entries: &[HistoryEntry], (season, number): (u32, u32)) -> b
 }
 
 impl Radarr {
-    /// Newest first.
+    /// Fetches the history of a movie, newest first.
     pub async fn history(&self, movie: i64) -> Result<Vec<HistoryEntry>, ArrError> {
         let movie = movie.to_string();
         Ok(read(self.api.get("history/movie", &[("movieId", &movie), ("includeMovie", "false")]).await?))
     }
 
-    /// Of all movies, newest first.
+    /// Fetches the history of all movies since an instant, newest first.
     pub async fn history_since(&self, since: Timestamp) -> Result<Vec<HistoryEntry>, ArrError> {
         let since = since.to_string();
         Ok(read(self.api.get("history/since", &[("date", &since), ("includeMovie", "false")]).await?))
@@ -83,14 +84,14 @@ impl Radarr {
 }
 
 impl Sonarr {
-    /// Of all seasons, newest first.
+    /// Fetches the history of all seasons of a series, newest first.
     pub async fn history(&self, series: i64) -> Result<Vec<HistoryEntry>, ArrError> {
         let series = series.to_string();
         let query = [("seriesId", series.as_str()), ("includeSeries", "false"), ("includeEpisode", "true")];
         Ok(read(self.api.get("history/series", &query).await?))
     }
 
-    /// Of all shows, newest first.
+    /// Fetches the history of all series since an instant, newest first.
     pub async fn history_since(&self, since: Timestamp) -> Result<Vec<HistoryEntry>, ArrError> {
         let since = since.to_string();
         let query = [("date", since.as_str()), ("includeSeries", "false"), ("includeEpisode", "true")];
@@ -98,7 +99,7 @@ impl Sonarr {
     }
 }
 
-/// Rows without a date are left out, since they cannot be told from old ones.
+/// Reads the entries. Rows without a date are left out, since they cannot be distinguished from old ones.
 fn read(rows: Vec<Row>) -> Vec<HistoryEntry> {
     let mut entries: Vec<HistoryEntry> = rows.into_iter().filter_map(Row::entry).collect();
     entries.sort_by_key(|entry| std::cmp::Reverse((entry.at, entry.id)));
@@ -118,7 +119,7 @@ struct Row {
     download_id: Option<String>,
     event_type: Option<String>,
     episode: Option<Episode>,
-    /// A dictionary whose values may be null or of any kind.
+    /// Dictionary whose values may be null or of any type.
     data: Option<Value>,
 }
 

@@ -1,4 +1,5 @@
-//! What a library holds, as a list of all of it tells it: of each title no more than a question about many needs.
+//! Titles of a library as returned by a list of the whole library: for each title, only the fields that a query about
+//! many titles needs.
 
 use jiff::civil::Date;
 use serde::Deserialize;
@@ -7,41 +8,41 @@ use super::Collection;
 use super::times::day;
 use super::wire::{bytes, total, whole};
 
-/// One title of a library.
+/// Title of a library.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Holding {
     pub id: i64,
-    /// TMDB for a movie, TVDB for a show.
+    /// Catalog id: TMDB for a movie, TVDB for a series.
     pub catalog: i64,
     pub title: String,
-    /// What else it is called, in other languages and countries.
+    /// Other names of the title, in other languages and countries.
     pub other_titles: Vec<String>,
-    /// 0 where unknown.
+    /// Release year; 0 if unknown.
     pub year: u16,
     pub monitored: bool,
     pub size_bytes: u64,
     pub profile: i64,
     pub genres: Vec<String>,
     pub added: Option<Date>,
-    /// Of 10; 0 where there is none.
+    /// Rating out of 10; 0 if there is none.
     pub rating: f32,
     pub detail: Detail,
 }
 
-/// What movies and shows have each for themselves.
+/// Fields that only movies or only series have.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Detail {
     Movie { has_file: bool, available: bool, collection: Option<Collection> },
     Series(Episodes),
 }
 
-/// The regular seasons of a show and their episodes, without the specials.
+/// Number of regular seasons of a series and of their episodes, without the specials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Episodes {
     pub seasons: u32,
     pub on_disk: u32,
     pub all: u32,
-    /// Aired, looked for and not on disk.
+    /// Number of episodes that have aired, are monitored and are not on disk.
     pub missing: u32,
 }
 
@@ -119,7 +120,7 @@ struct SeasonRecord {
 #[serde(rename_all = "camelCase", default)]
 struct Statistics {
     episode_file_count: Option<i64>,
-    /// Those that aired and are wanted, and those that are on disk.
+    /// Number of episodes that have aired and are monitored, plus those that are on disk.
     episode_count: Option<i64>,
     total_episode_count: Option<i64>,
     size_on_disk: Option<i64>,
@@ -162,7 +163,7 @@ impl From<SeriesRecord> for Holding {
             .filter(|season| season.season_number > Some(0))
             .map(|season| season.statistics.unwrap_or_default())
             .collect();
-        // Summed up here, because the server's sums count the specials as well.
+        // The total is summed up here, because the server's totals include the specials.
         let sum =
             |count: fn(&Statistics) -> Option<i64>| total(seasons.iter().map(|season| whole(count(season))));
         let missing = |season: &Statistics| {

@@ -1,4 +1,4 @@
-//! What finished downloading, from the history's rows: one entry per film or season, newest first.
+//! Imported downloads, read from the rows of the history: one entry per movie or season, newest first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,11 +13,11 @@ use super::wire::{Episode, HistoryRow, Movie};
 enum Whole {
     Movie(i64),
     Season(i64, Option<i64>),
-    /// Belongs to nothing the server knows: stands alone by its release.
+    /// Matches no title of the library: the release is an entry of its own.
     Release(String),
 }
 
-/// Rows without a date are left out, since they cannot be told from old ones.
+/// Reads the imports. Rows without a date are left out, since they cannot be distinguished from old ones.
 pub(super) fn read(rows: Vec<HistoryRow>) -> Vec<Imported> {
     let mut wholes: BTreeMap<Whole, Vec<(Timestamp, HistoryRow)>> = BTreeMap::new();
     for row in rows {
@@ -52,7 +52,7 @@ fn title(row: &HistoryRow) -> String {
 }
 
 fn detail(rows: &[(Timestamp, HistoryRow)]) -> String {
-    // A better copy of an episode that was there is a row of its own.
+    // A better copy of an existing episode has a row of its own.
     let mut episodes: Vec<i64> = rows.iter().filter_map(|(_, row)| row.episode_id).collect();
     episodes.sort_unstable();
     episodes.dedup();

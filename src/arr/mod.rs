@@ -1,4 +1,4 @@
-//! Sonarr and Radarr (API v3) as far as we use them: thin clients that tell their failures apart.
+//! Clients for the parts of the Sonarr and Radarr APIs (v3) that we use: thin, with one error kind per type of failure.
 
 mod additions;
 mod answer;
@@ -33,39 +33,40 @@ pub use series::{SPECIALS, Season, Series};
 pub use crate::conversation::transcript::MediaKind;
 use crate::conversation::trouble::{Effect, Trouble};
 
-/// A movie as Radarr holds it or finds it in its catalogue.
+/// Movie from the library or the catalog of Radarr.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Movie {
-    /// Radarr's own id; `None` for a catalogue hit that is not in the library.
+    /// Radarr's own id; `None` for a catalog hit that is not in the library.
     pub id: Option<i64>,
     pub tmdb: i64,
     pub title: String,
-    /// 0 where the catalogue knows none.
+    /// Release year; 0 if the catalog has none.
     pub year: u16,
     pub overview: String,
     pub has_file: bool,
     pub monitored: bool,
-    /// Whether it is out, by the availability that the library asks for; an unreleased film is not searched for.
+    /// True if the movie is released by the minimum availability set in the library; an unreleased movie is not
+    /// searched for.
     pub available: bool,
     pub size_bytes: u64,
     pub path: String,
     pub profile: i64,
-    /// TMDB popularity or votes, for ranking; 0 where unknown.
+    /// TMDB popularity or number of votes, for ranking; 0 if unknown.
     pub popularity: f64,
     pub cinema: Option<Date>,
     pub digital: Option<Date>,
     pub physical: Option<Date>,
-    /// How far its release has come, as the catalogue says.
+    /// Release progress according to the catalog.
     pub status: ReleaseStatus,
-    /// From when on the library looks for it.
+    /// Minimum availability: the release from which on the library searches for the movie.
     pub availability: Availability,
     pub file: Option<MediaFile>,
     pub genres: Vec<String>,
-    /// TMDB's, from 0 to 10.
+    /// TMDB rating, from 0 to 10.
     pub rating: Option<f64>,
-    /// When the library got it; `None` for a catalogue hit.
+    /// Time of the addition to the library; `None` for a catalog hit.
     pub added: Option<Timestamp>,
-    /// When it was last searched for.
+    /// Time of the last search for the movie.
     pub last_search: Option<Timestamp>,
     pub collection: Option<Collection>,
 }
@@ -75,11 +76,11 @@ pub enum ReleaseStatus {
     Announced,
     InCinemas,
     Released,
-    /// To be announced, withdrawn, or a word we do not know.
+    /// To be announced, withdrawn, or an unknown status.
     Unclear,
 }
 
-/// The release that has to be past before a film is searched for.
+/// Release that has to be past before the library searches for a movie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Availability {
     Announced,
@@ -87,26 +88,26 @@ pub enum Availability {
     Released,
 }
 
-/// The films that one belongs with.
+/// Collection that a movie belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collection {
     pub tmdb: i64,
     pub title: String,
 }
 
-/// A file of a movie or of one or more episodes.
+/// File of a movie or of one or more episodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaFile {
     pub id: i64,
     pub size_bytes: u64,
-    /// `WEBDL-1080p`; empty where unknown.
+    /// Quality name such as `WEBDL-1080p`; empty if unknown.
     pub quality: String,
 }
 
-/// One dated entry of a calendar.
+/// Dated calendar entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upcoming {
-    /// `Dune: Part Three (2026)` or `The Bear S04E03`.
+    /// Title such as `Dune: Part Three (2026)` or `The Bear S04E03`.
     pub title: String,
     pub when: UpcomingWhen,
     pub on_disk: bool,
@@ -114,9 +115,9 @@ pub struct Upcoming {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpcomingWhen {
-    /// An episode airs at an instant.
+    /// Air time of an episode, an instant.
     Airs(Timestamp),
-    /// A film comes out on a day; how it comes out.
+    /// Release day of a movie, and the kind of release.
     Released(Date, Release),
 }
 
@@ -127,12 +128,12 @@ pub enum Release {
     Physical,
 }
 
-/// Something that finished downloading.
+/// Finished download that was imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
-    /// `Dune (2021)` or the show's title; episodes of one season are one entry.
+    /// `Dune (2021)` or the title of the series; the episodes of one season share an entry.
     pub title: String,
-    /// `S02E03`, or `season 2 (8 episodes)`; empty for a film.
+    /// `S02E03`, or `season 2 (8 episodes)`; empty for a movie.
     pub detail: String,
     pub at: Timestamp,
 }
@@ -141,25 +142,25 @@ pub struct Imported {
 pub struct Profile {
     pub id: i64,
     pub name: String,
-    /// Whether it allows a quality of 2160 lines, whatever its name is.
+    /// True if the profile allows a quality of 2160 lines, regardless of the profile's name.
     pub four_k: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootFolder {
     pub path: String,
-    /// `None` where it is not accessible.
+    /// Free space; `None` if the folder is not accessible.
     pub free_bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
     Removed,
-    /// It was gone before.
+    /// The title or file was already gone.
     AlreadyGone,
 }
 
-/// What `GET system/status` says.
+/// Response of `GET system/status`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemStatus {
     pub app_name: String,
@@ -167,38 +168,39 @@ pub struct SystemStatus {
     pub url_base: String,
 }
 
-/// Why a request to Sonarr or Radarr has no usable answer, by what the caller does next.
+/// Reason why a request to Sonarr or Radarr has no usable response, grouped by the caller's next action.
 #[derive(Debug, thiserror::Error)]
 pub enum ArrError {
-    /// Not reached at all; nothing happened there.
+    /// The instance was not reached at all, so the request had no effect.
     #[error("reach it")]
     Unreachable(#[source] crate::http::HttpError),
-    /// No answer, or a broken one: a write may have happened.
+    /// The response is missing or broken: a write may have happened.
     #[error("get its answer")]
     NoAnswer(#[source] crate::http::HttpError),
-    /// 503 while it starts, or its catalogue is down.
+    /// The instance returned 503 while it starts, or its catalog is down.
     #[error("use it: {0}")]
     Unavailable(String),
     #[error("sign in: the API key is refused")]
     Unauthorized,
-    /// A redirect or a page in place of JSON: the URL is wrong, often its base.
+    /// The response is a redirect or a page in place of JSON: the URL is wrong, often its base.
     #[error("find the API at this URL: {0}")]
     WrongUrl(String),
-    /// What it says of a request it refuses.
+    /// The instance refused the request with these messages.
     #[error("have it accept the request: {}", .0.join("; "))]
     Refused(Vec<String>),
     #[error("find the item")]
     NotFound,
-    /// 5xx other than 503: a write may have happened.
+    /// The instance returned 5xx other than 503: a write may have happened.
     #[error("have it work: status {status}: {message}")]
     Server { status: u16, message: String },
-    /// JSON of a shape we do not know.
+    /// The JSON has an unknown shape.
     #[error("read its answer")]
     Unreadable(#[source] serde_json::Error),
 }
 
 impl ArrError {
-    /// Whether every other request of this moment would end like this, rather than those for one title.
+    /// Returns whether every other request at this moment would fail in the same way, rather than only those for one
+    /// title.
     pub fn is_of_the_server(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::NoAnswer(_) | Self::Unavailable(_) => true,
@@ -210,7 +212,7 @@ impl ArrError {
     pub fn trouble(&self) -> Trouble {
         match self {
             Self::Unreachable(_) => Trouble::PASSING,
-            // A proxy may say 503 for a server that had carried it out before it went away.
+            // A proxy may return 503 for an instance that carried out the request before it went away.
             Self::NoAnswer(_) | Self::Unavailable(_) | Self::Server { .. } | Self::Unreadable(_) => {
                 Trouble::UNKNOWN
             }
@@ -218,7 +220,7 @@ impl ArrError {
         }
     }
 
-    /// Whether a write that ended like this may have happened all the same.
+    /// Returns whether a write that failed with this error may have happened anyway.
     pub fn outcome_unknown(&self) -> bool {
         self.trouble().effect == Effect::Unknown
     }

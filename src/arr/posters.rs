@@ -1,29 +1,29 @@
-//! The picture of a movie or show, as the catalogue names it.
+//! Poster address of a movie or series, according to the catalog.
 
 use serde::Deserialize;
 
 use super::ArrError;
 use super::server::Server;
 
-/// What a catalogue shows of a title.
+/// Title, year and poster of a catalog entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pictured {
     pub title: String,
-    /// 0 where the catalogue knows none.
+    /// Release year; 0 if the catalog has none.
     pub year: u16,
-    /// An address outside, as the server tells it; `None` where there is no picture.
+    /// External address of the poster, as returned by the server; `None` if there is no poster.
     pub poster: Option<String>,
     catalog_id: i64,
 }
 
 impl Server<'_> {
-    /// Of a Radarr: by its number at TMDB.
+    /// Fetches the poster of a movie from Radarr, by its TMDB id.
     pub async fn movie_poster(self, tmdb: i64) -> Result<Option<Pictured>, ArrError> {
         let hits: Vec<Pictured> = self.0.lookup::<Hit, _>("movie/lookup", &format!("tmdb:{tmdb}")).await?;
         Ok(hits.into_iter().find(|hit| hit.catalog_id == tmdb))
     }
 
-    /// Of a Sonarr: by its number at TheTVDB.
+    /// Fetches the poster of a series from Sonarr, by its TheTVDB id.
     pub async fn series_poster(self, tvdb: i64) -> Result<Option<Pictured>, ArrError> {
         let hits: Vec<Pictured> = self.0.lookup::<Hit, _>("series/lookup", &format!("tvdb:{tvdb}")).await?;
         Ok(hits.into_iter().find(|hit| hit.catalog_id == tvdb))
@@ -56,7 +56,7 @@ impl From<Hit> for Pictured {
             title: wire.title.unwrap_or_default(),
             year: wire.year.and_then(|year| u16::try_from(year).ok()).unwrap_or_default(),
             poster: wire.remote_poster.or(poster.and_then(|image| image.remote_url)),
-            // A show of Sonarr carries its number at TMDB as well.
+            // A series in Sonarr has a TMDB id as well.
             catalog_id: wire.tvdb_id.or(wire.tmdb_id).unwrap_or_default(),
         }
     }

@@ -1,4 +1,4 @@
-//! Radarr's API as far as we use it.
+//! Client for the part of Radarr's API that we use.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -31,7 +31,7 @@ impl Radarr {
         Server(&self.api)
     }
 
-    /// Catalogue search; `term` may be `tmdb:603`. An empty term finds nothing.
+    /// Searches the catalog; `term` may be `tmdb:603`. An empty term finds nothing.
     pub async fn lookup(&self, term: &str) -> Result<Vec<Movie>, ArrError> {
         self.api.lookup::<wire::Movie, _>("movie/lookup", term).await
     }
@@ -40,13 +40,13 @@ impl Radarr {
         self.api.list::<wire::Movie, _>("movie", &[("excludeLocalCovers", "true")]).await
     }
 
-    /// Everything the library holds, one title at a time as they come.
+    /// Reads the whole library and passes its titles to `visit` one at a time as they arrive.
     pub async fn each_holding(&self, mut visit: impl FnMut(Holding)) -> Result<(), ArrError> {
         let visit = |record: MovieRecord| visit(record.into());
         self.api.each("movie", &[("excludeLocalCovers", "true")], visit).await
     }
 
-    /// One title of the library as it is at this moment.
+    /// Fetches the current state of one title of the library.
     pub async fn holding(&self, id: i64) -> Result<Option<Holding>, ArrError> {
         self.api.item::<MovieRecord, _>(&format!("movie/{id}")).await
     }
@@ -61,7 +61,7 @@ impl Radarr {
         self.api.find::<wire::Movie, Movie>("movie", &query, |movie| movie.tmdb == tmdb).await
     }
 
-    /// Adds it monitored and searches for it at once.
+    /// Adds a movie as monitored and searches for it immediately.
     pub async fn add(&self, movie: &NewMovie) -> Result<Addition, ArrError> {
         let monitor = match movie.scope {
             MovieScope::Movie => "movieOnly",
@@ -98,7 +98,7 @@ impl Radarr {
         Ok(downloads::read(self.api.get::<Page<QueueRow>>("queue", &query).await?))
     }
 
-    /// Releases from `start` to `end`, both included, soonest first, one entry per film.
+    /// Fetches the releases from `start` to `end`, both included, soonest first, one entry per movie.
     pub async fn upcoming(&self, start: Date, end: Date) -> Result<Vec<Upcoming>, ArrError> {
         let (first, last) = (format!("{start}T00:00:00Z"), format!("{end}T23:59:59Z"));
         let query = [("start", first.as_str()), ("end", last.as_str()), ("unmonitored", "false")];
@@ -109,7 +109,7 @@ impl Radarr {
         Ok(dated.into_iter().map(|(_, upcoming)| upcoming).collect())
     }
 
-    /// Newest first.
+    /// Fetches the imports since an instant, newest first.
     pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<Imported>, ArrError> {
         let since = since.to_string();
         let query =
@@ -130,7 +130,8 @@ impl Radarr {
     }
 }
 
-/// The first way a film comes out in the window; the calendar lists it for any of three dates and does not say which.
+/// First release of a movie within the window; the calendar lists a movie for any of three dates without naming the one
+/// that matched.
 fn release_within(movie: &wire::Movie, start: Date, end: Date) -> Option<(Date, Upcoming)> {
     let releases = [
         (&movie.digital_release, Release::Digital),
@@ -161,7 +162,7 @@ mod tests {
 
     type Asked = Arc<Mutex<Vec<(String, Value)>>>;
 
-    /// A Radarr that answers everything alike, and what it is asked.
+    /// Radarr client whose peer returns the same response to every request, with a record of the requests.
     fn radarr(status: u16, body: &Value) -> (Radarr, Asked) {
         let asked = Asked::default();
         let (log, body) = (Arc::clone(&asked), Bytes::from(body.to_string()));

@@ -1,6 +1,6 @@
-//! A sentence of the server made fit to pass on: its first line, without the paths of its disks.
+//! Cleanup of a message of the server so that it can be passed on: its first line, without the file paths of its disks.
 
-/// The first line of `text` without absolute paths.
+/// Returns the first line of `text` without absolute paths.
 pub(super) fn plain(text: &str) -> String {
     let mut rest = text.split(['\n', '\r']).next().unwrap_or_default();
     let mut kept = String::new();
@@ -12,7 +12,7 @@ pub(super) fn plain(text: &str) -> String {
                 rest = &path[end..];
             }
             None => {
-                // A bare path may hold spaces, so its end cannot be told: all that follows is dropped.
+                // A bare path may contain spaces, so its end is unknown: the rest of the line is dropped.
                 kept.push_str(without_lead_in(before));
                 rest = "";
             }
@@ -22,7 +22,7 @@ pub(super) fn plain(text: &str) -> String {
     kept.trim().to_owned()
 }
 
-/// Where an absolute path begins: after a blank, a quote, a bracket or nothing.
+/// Start of an absolute path: after a blank, a quote, a bracket or at the start of the text.
 fn path_start(text: &str) -> Option<usize> {
     text.char_indices().map(|(at, _)| at).find(|&at| {
         let boundary =
@@ -44,7 +44,7 @@ fn is_path(text: &str) -> bool {
     }
 }
 
-/// Just after the quote or bracket that ends a path which one began.
+/// Position just after the quote or bracket that closes a path; `before` ends with the opening one.
 fn closing(before: &str, path: &str) -> Option<usize> {
     let close = match before.chars().next_back()? {
         '(' => ')',
@@ -52,7 +52,7 @@ fn closing(before: &str, path: &str) -> Option<usize> {
         _ => return None,
     };
     path.match_indices(close).map(|(at, _)| at + close.len_utf8()).find(|&end| {
-        // A quote within a name has a letter behind it.
+        // A quote within a name is followed by a letter or digit.
         path[end..].chars().next().is_none_or(|next| !next.is_alphanumeric())
     })
 }

@@ -1,14 +1,14 @@
-//! A show and its seasons, as Sonarr holds or finds them.
+//! Series and seasons, from the library or the catalog of Sonarr.
 
 use jiff::Timestamp;
 
-/// The number of the season that holds the specials of a show.
+/// Number of the season that holds the specials of a series.
 pub const SPECIALS: u32 = 0;
 
-/// A show as Sonarr holds it or finds it in its catalogue.
+/// Series from the library or the catalog of Sonarr.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Sonarr's own id; `None` for a catalogue hit that is not in the library.
+    /// Sonarr's own id; `None` for a catalog hit that is not in the library.
     pub id: Option<i64>,
     pub tvdb: i64,
     pub title: String,
@@ -16,35 +16,35 @@ pub struct Series {
     pub overview: String,
     pub monitored: bool,
     pub ended: bool,
-    /// `standard`, `daily` or `anime`, as the catalogue says.
+    /// Series type according to the catalog: `standard`, `daily` or `anime`.
     pub series_type: String,
-    /// The regular seasons: sums and lists go by these.
+    /// Regular seasons, on which sums and lists are based.
     pub seasons: Vec<Season>,
-    /// Season 0, of a show that has one.
+    /// Season 0, for a series that has one.
     pub specials: Option<Season>,
-    /// Regular episodes that are on disk, and those that exist.
+    /// Number of regular episodes on disk, followed by the number that exist.
     pub episodes_on_disk: u32,
     pub episodes: u32,
     pub size_bytes: u64,
     pub path: String,
     pub profile: i64,
     pub next_airing: Option<Timestamp>,
-    /// Whether seasons to come will be wanted too.
+    /// True if future seasons will be monitored too.
     pub new_seasons: bool,
     pub genres: Vec<String>,
-    /// From 0 to 10.
+    /// Rating from 0 to 10.
     pub rating: Option<f64>,
-    /// When the library got it; `None` for a catalogue hit.
+    /// Time of the addition to the library; `None` for a catalog hit.
     pub added: Option<Timestamp>,
 }
 
 impl Series {
-    /// Every season, the specials last.
+    /// Returns every season, the specials last.
     pub fn all_seasons(&self) -> impl Iterator<Item = &Season> {
         self.seasons.iter().chain(&self.specials)
     }
 
-    /// A season by its number; 0 for the specials.
+    /// Returns a season by its number; 0 for the specials.
     pub fn season(&self, number: u32) -> Option<&Season> {
         self.all_seasons().find(|season| season.number == number)
     }

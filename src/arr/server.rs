@@ -1,4 +1,4 @@
-//! What Sonarr and Radarr have in common besides their libraries: queue, grabs, commands, disks and health.
+//! Features that Sonarr and Radarr share besides their libraries: queue, grabs, commands, disks and health.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,18 +12,18 @@ pub enum App {
     Radarr,
 }
 
-/// One server, whichever of the two it is.
+/// One instance of either Sonarr or Radarr.
 #[derive(Debug, Clone, Copy)]
 pub struct Server<'a>(pub(super) &'a Api);
 
-/// What becomes of a download that is taken out of the queue, its data included.
+/// Treatment of the release when a download is removed from the queue, including its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Discard {
     /// The same release may be fetched again.
     Forget,
-    /// The same release is never fetched again, and nothing else is looked for.
+    /// The same release is never fetched again, and no other release is searched for.
     Block,
-    /// As `Block`, and the server looks for another one where `replaces_failed` says so.
+    /// As `Block`, and the instance searches for another release if `replaces_failed` returns true.
     BlockAndReplace,
 }
 
@@ -34,13 +34,13 @@ pub struct Disk {
     pub total_bytes: u64,
 }
 
-/// Something that the server itself finds wrong.
+/// Problem that the instance reports about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ailment {
     pub level: AilmentLevel,
-    /// The name of the check, such as `IndexerStatusCheck`.
+    /// Name of the check, such as `IndexerStatusCheck`.
     pub source: String,
-    /// Without paths.
+    /// Message without file paths.
     pub message: String,
 }
 
@@ -51,18 +51,18 @@ pub enum AilmentLevel {
     Error,
 }
 
-/// How far a command has come.
+/// Progress of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandState {
-    /// Waits or runs.
+    /// The command is waiting or running.
     Underway,
-    /// With its last words, such as "Completed search for 1 movies. 1 reports downloaded."
+    /// Last message of the command, such as "Completed search for 1 movies. 1 reports downloaded."
     Completed(String),
     Failed(String),
 }
 
 impl App {
-    /// As it calls itself.
+    /// Returns the name that the application uses for itself.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sonarr => "Sonarr",
@@ -84,18 +84,18 @@ impl Server<'_> {
         self.0.list::<wire::RootFolder, _>("rootfolder", &[]).await
     }
 
-    /// Grows whenever something may have changed there, as far as we know of it: what was read at a smaller number may be
-    /// outdated.
+    /// Returns a counter that grows whenever the instance may have changed, as far as we know: data that was read at a
+    /// smaller number may be outdated.
     pub fn changes(self) -> u64 {
         self.0.changes()
     }
 
-    /// Somebody says that something has changed there.
+    /// Records that the instance has changed according to another source.
     pub fn changed(self) {
         self.0.changed();
     }
 
-    /// Takes the whole download that `row` belongs to out of the queue and out of the download client.
+    /// Removes the whole download that `row` belongs to from the queue and from the download client.
     pub async fn discard(self, row: i64, how: Discard) -> Result<Removal, ArrError> {
         let (blocklist, skip_redownload) = match how {
             Discard::Forget => ("false", "false"),
@@ -111,43 +111,44 @@ impl Server<'_> {
         gone_or_removed(self.0.delete(&format!("queue/{row}"), &query).await)
     }
 
-    /// Says that a grab of the history was bad: its release is never fetched again, and another one is looked for where
-    /// `replaces_failed` says so. `NotFound` where the history does not have it.
+    /// Marks a grab of the history as failed: its release is never fetched again, and another one is searched for if
+    /// `replaces_failed` returns true. Returns `NotFound` if the history does not contain the grab.
     pub async fn fail_grab(self, history: i64) -> Result<(), ArrError> {
         self.0.post(&format!("history/failed/{history}")).await
     }
 
-    /// Whether the server looks for another release by itself after one has failed, however that one was picked.
+    /// Returns whether the instance automatically searches for another release after one has failed, regardless of how
+    /// that one was picked.
     pub async fn replaces_failed(self) -> Result<bool, ArrError> {
         let config: ClientConfig = self.0.get("config/downloadclient", &[]).await?;
-        // Older servers know no difference between what they picked and what was picked by hand.
+        // Older versions make no difference between their own picks and manual picks.
         let by_hand_too = config.auto_redownload_failed_from_interactive_search != Some(false);
         Ok(config.auto_redownload_failed == Some(true) && by_hand_too)
     }
 
-    /// Every mount of the server, which may show one disk more than once.
+    /// Fetches every mount of the instance; the same disk may appear more than once.
     pub async fn disks(self) -> Result<Vec<Disk>, ArrError> {
         self.0.list::<WireDisk, _>("diskspace", &[]).await
     }
 
-    /// Empty when all is well.
+    /// Fetches the health problems; empty if there are none.
     pub async fn health(self) -> Result<Vec<Ailment>, ArrError> {
         let checks: Vec<Check> = self.0.get("health", &[]).await?;
         Ok(checks.into_iter().filter_map(Check::ailment).collect())
     }
 
-    /// `None` for a command that the server has forgotten.
+    /// Fetches the state of a command; `None` if the instance no longer lists it.
     pub async fn command(self, id: i64) -> Result<Option<CommandState>, ArrError> {
         self.0.item::<Command, _>(&format!("command/{id}")).await
     }
 
-    /// Gives the id of the command; one that is under way already is not begun a second time.
+    /// Starts a command and returns its id; a command that is already under way is not started a second time.
     pub(super) async fn begin(self, command: &Value) -> Result<i64, ArrError> {
         Ok(self.0.create::<Begun>("command", command).await?.id.unwrap_or_default())
     }
 }
 
-/// Deleting what is gone is no failure.
+/// Converts the outcome of a deletion; deleting a record that is already gone is not a failure.
 pub(super) fn gone_or_removed(outcome: Result<(), ArrError>) -> Result<Removal, ArrError> {
     match outcome {
         Ok(()) => Ok(Removal::Removed),
@@ -221,7 +222,7 @@ impl Check {
             Some("ok") => return None,
             Some("notice") => AilmentLevel::Notice,
             Some("error") => AilmentLevel::Error,
-            // What we do not know is worth a look, and no alarm.
+            // An unknown level deserves a check, but is no alarm.
             Some(_) | None => AilmentLevel::Warning,
         };
         let message = self.message.as_deref().map(remark::plain).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Sonarr's API as far as we use it.
+//! Client for the part of Sonarr's API that we use.
 
 use jiff::Timestamp;
 use secrecy::SecretString;
@@ -30,7 +30,7 @@ impl Sonarr {
         Server(&self.api)
     }
 
-    /// Catalogue search; `term` may be `tvdb:78107`. An empty term finds nothing.
+    /// Searches the catalog; `term` may be `tvdb:78107`. An empty term finds nothing.
     pub async fn lookup(&self, term: &str) -> Result<Vec<Series>, ArrError> {
         self.api.lookup::<wire::Series, _>("series/lookup", term).await
     }
@@ -39,13 +39,13 @@ impl Sonarr {
         self.api.list::<wire::Series, _>("series", &[]).await
     }
 
-    /// Everything the library holds, one title at a time as they come.
+    /// Reads the whole library and passes its titles to `visit` one at a time as they arrive.
     pub async fn each_holding(&self, mut visit: impl FnMut(Holding)) -> Result<(), ArrError> {
         let visit = |record: SeriesRecord| visit(record.into());
         self.api.each("series", &[], visit).await
     }
 
-    /// One title of the library as it is at this moment.
+    /// Fetches the current state of one title of the library.
     pub async fn holding(&self, id: i64) -> Result<Option<Holding>, ArrError> {
         self.api.item::<SeriesRecord, _>(&format!("series/{id}")).await
     }
@@ -59,7 +59,7 @@ impl Sonarr {
         self.api.find::<wire::Series, Series>("series", &[("tvdbId", &id)], |show| show.tvdb == tvdb).await
     }
 
-    /// Adds it with exactly the wanted seasons and searches for what is missing.
+    /// Adds a series with exactly the wanted seasons and searches for the missing episodes.
     pub async fn add(&self, series: &NewSeries) -> Result<Addition, ArrError> {
         self.api.add("series", &addition(series)).await
     }
@@ -70,7 +70,8 @@ impl Sonarr {
         match self.api.delete(&format!("series/{id}"), &query).await {
             Ok(()) => Ok(Removal::Removed),
             Err(ArrError::NotFound) => Ok(Removal::AlreadyGone),
-            // Sonarr fails like this for a series it does not have; only a look tells that from trouble.
+            // Sonarr returns this error for a series that does not exist; only a lookup distinguishes it from a real
+            // failure.
             Err(error @ ArrError::Server { .. }) => match self.series(id).await {
                 Ok(None) => Ok(Removal::AlreadyGone),
                 Ok(Some(_)) | Err(_) => Err(error),
@@ -92,7 +93,7 @@ impl Sonarr {
         Ok(downloads::read(self.api.get::<Page<QueueRow>>("queue", &query).await?))
     }
 
-    /// Episodes that air from `start` to `end`, soonest first.
+    /// Fetches the episodes that air from `start` to `end`, soonest first.
     pub async fn upcoming(&self, start: Timestamp, end: Timestamp) -> Result<Vec<Upcoming>, ArrError> {
         let (start, end) = (start.to_string(), end.to_string());
         let query = [
@@ -107,7 +108,7 @@ impl Sonarr {
         Ok(dated.into_iter().map(|(_, upcoming)| upcoming).collect())
     }
 
-    /// Newest first.
+    /// Fetches the imports since an instant, newest first.
     pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<Imported>, ArrError> {
         let since = since.to_string();
         let query = [
@@ -134,7 +135,7 @@ impl Sonarr {
 
 fn addition(series: &NewSeries) -> Value {
     let (monitor, to_come) = match &series.wanted {
-        // "skip" leaves the flags of the seasons as they are; any other value overwrites them.
+        // "skip" leaves the flags of the seasons unchanged; any other value overwrites them.
         WantedEpisodes::Seasons(seasons) => ("skip", wants_new_seasons(seasons)),
         WantedEpisodes::Future => ("future", true),
         WantedEpisodes::Pilot => ("pilot", false),
@@ -158,8 +159,9 @@ fn addition(series: &NewSeries) -> Value {
     body
 }
 
-/// Whether seasons that are listed later are fetched: after the latest season, not after older ones. The specials are
-/// never the latest season. A show without a regular season is wanted as a whole, unless only its specials are.
+/// Returns whether seasons that are listed later are fetched: yes after the latest season, no after older ones. The
+/// specials are never the latest season. A series without a regular season is wanted as a whole, unless only its
+/// specials are.
 fn wants_new_seasons(seasons: &[(u32, bool)]) -> bool {
     let regular = seasons.iter().filter(|(number, _)| *number != SPECIALS);
     match regular.max_by_key(|(number, _)| *number) {
@@ -168,7 +170,7 @@ fn wants_new_seasons(seasons: &[(u32, bool)]) -> bool {
     }
 }
 
-/// An episode without an air time has no place in a calendar.
+/// Calendar entry of an episode; an episode without an air time has none.
 fn airing(episode: &wire::Episode) -> Option<(Timestamp, Upcoming)> {
     let at = instant(episode.air_date_utc.as_deref())?;
     let series = episode.series.as_ref().and_then(|series| series.title.as_deref());
@@ -196,7 +198,7 @@ mod tests {
 
     type Asked = Arc<Mutex<Vec<(String, Value)>>>;
 
-    /// A Sonarr that gives one answer to reads and one to writes, and what it is asked.
+    /// Sonarr client whose peer returns one response to reads and one to writes, with a record of the requests.
     fn sonarr(reads: (u16, &Value), writes: (u16, &Value)) -> (Sonarr, Asked) {
         let asked = Asked::default();
         let log = Arc::clone(&asked);

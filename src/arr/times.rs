@@ -1,4 +1,4 @@
-//! How Sonarr and Radarr write instants, days and spans of time.
+//! Formats of instants, days and time spans in Sonarr and Radarr.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// An instant; `None` for their "no date", which is the year 1, and for what is no date.
+/// Parses an instant; `None` for their "no date", which is the year 1, and for text that is not a date.
 pub(super) fn instant(text: Option<&str>) -> Option<Timestamp> {
     let parsed = text?.parse::<Timestamp>();
-    // A date that cannot be read is worth as little as none, and must not cost the record it stands in.
+    // An unreadable date is worth as little as none, and must not discard the record that contains it.
     parsed.ok().filter(|at| at.to_zoned(TimeZone::UTC).year() > 1)
 }
 
-/// The day of an instant, in UTC as releases are dated.
+/// Day of an instant, in UTC because releases are dated in UTC.
 pub(super) fn day(text: Option<&str>) -> Option<Date> {
     instant(text).map(|at| at.to_zoned(TimeZone::UTC).date())
 }
 
-/// A span as .NET writes it: `[d.]hh:mm:ss[.fraction]`; the fraction is dropped.
+/// Parses a time span in .NET format: `[d.]hh:mm:ss[.fraction]`; the fraction is dropped.
 pub(super) fn span(text: &str) -> Option<Duration> {
     let mut parts = text.splitn(3, ':');
     let (hours, minutes, seconds) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,5 +1,5 @@
-//! The JSON of Sonarr and Radarr, and what we make of it. They leave out what is null or zero, so every field is
-//! optional; states are texts, because unknown ones do occur.
+//! JSON of Sonarr and Radarr, and its conversion into our types. They omit values that are null or zero, so every field
+//! is optional; states are strings, because unknown ones do occur.
 
 use serde::Deserialize;
 
@@ -66,7 +66,7 @@ impl Collection {
     }
 }
 
-/// Of a movie or of episodes.
+/// File of a movie or of episodes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct MediaFile {
@@ -104,7 +104,7 @@ impl Quality {
 }
 
 impl Movie {
-    /// `Dune (2021)`; `None` without a title.
+    /// Formats title and year as `Dune (2021)`; `None` without a title.
     pub(super) fn named(&self) -> Option<String> {
         let title = self.title.as_deref()?;
         Some(match self.year {
@@ -130,7 +130,7 @@ impl From<Movie> for super::Movie {
             monitored: wire.monitored.unwrap_or_default(),
             available: match id {
                 Some(_) => wire.is_available.unwrap_or_default(),
-                // A catalogue hit says it is available by the loosest rule; we add by the rule "released".
+                // A catalog hit counts as available by the loosest rule; we add titles with the rule "released".
                 None => wire.status.as_deref() == Some("released"),
             },
             size_bytes: bytes(wire.size_on_disk),
@@ -226,7 +226,7 @@ impl From<Series> for super::Series {
             monitored: wire.monitored.unwrap_or_default(),
             ended: wire.ended.unwrap_or(wire.status.as_deref() == Some("ended")),
             series_type: wire.series_type.unwrap_or_else(|| "standard".into()),
-            // Summed up here, because the server's sums count the specials as well.
+            // The total is summed up here, because the server's totals include the specials.
             episodes_on_disk: total(seasons.iter().map(|season| season.episodes_on_disk)),
             episodes: total(seasons.iter().map(|season| season.episodes)),
             seasons,
@@ -255,13 +255,13 @@ pub(super) struct Episode {
 }
 
 impl Episode {
-    /// `S02E03`; `None` where it has no number.
+    /// Formats the number of an episode as `S02E03`; `None` if it has no number.
     pub(super) fn code(&self) -> Option<String> {
         Some(format!("S{:02}E{:02}", self.season_number?, self.episode_number?))
     }
 }
 
-/// A page of a list that pages.
+/// Page of a list that is split into pages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Page<T> {
@@ -269,7 +269,7 @@ pub(super) struct Page<T> {
     pub(super) records: Vec<T>,
 }
 
-/// One row of the queue, of either server.
+/// Row of the queue, for both Sonarr and Radarr.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct QueueRow {
@@ -300,7 +300,7 @@ pub(super) struct StatusMessage {
     pub(super) messages: Option<Vec<String>>,
 }
 
-/// One row of the history, of either server.
+/// Row of the history, for both Sonarr and Radarr.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct HistoryRow {
@@ -322,7 +322,7 @@ pub(super) struct Profile {
     items: Option<Vec<ProfileItem>>,
 }
 
-/// A quality of a profile, or a group of them that is allowed as one.
+/// Quality of a profile, or a group of qualities that is allowed as one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ProfileItem {
@@ -337,7 +337,7 @@ struct Resolution {
     resolution: Option<i64>,
 }
 
-/// Lines of a 4K picture.
+/// Number of lines of a 4K picture.
 const FOUR_K: i64 = 2160;
 
 impl ProfileItem {
@@ -349,7 +349,7 @@ impl ProfileItem {
 
 impl From<Profile> for super::Profile {
     fn from(wire: Profile) -> Self {
-        // A profile that does not say what it allows may allow everything.
+        // A profile without a list of allowed qualities may allow everything.
         let four_k = wire
             .items
             .is_none_or(|items| items.iter().any(|item| item.allowed != Some(false) && item.has_four_k()));
@@ -390,20 +390,20 @@ impl From<SystemStatus> for super::SystemStatus {
     }
 }
 
-/// More than any title has on a disk: a petabyte.
+/// Size limit above that of any title on a disk: a petabyte.
 const LARGEST: i64 = 1 << 50;
 
-/// 0 where absent or larger than any disk, so that the sizes of thousands of files can be added up.
+/// Converts a size; 0 if absent or larger than any disk, so that the sizes of thousands of files can be added up.
 pub(super) fn bytes(number: Option<i64>) -> u64 {
     whole(number.filter(|&bytes| bytes <= LARGEST))
 }
 
-/// The sum of numbers that a server may have made up.
+/// Sum of numbers from an instance, which may be arbitrary; the sum saturates.
 pub(super) fn total(numbers: impl Iterator<Item = u32>) -> u32 {
     numbers.fold(0, u32::saturating_add)
 }
 
-/// 0 where absent or out of range.
+/// Converts an integer; 0 if absent or out of range.
 pub(super) fn whole<T: TryFrom<i64> + Default>(number: Option<i64>) -> T {
     number.and_then(|number| T::try_from(number).ok()).unwrap_or_default()
 }

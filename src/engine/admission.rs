@@ -1,4 +1,5 @@
-//! Taking a text in: it is stored for good, and what cannot wait for its turn happens with it.
+//! Admission of incoming messages: each message is stored permanently, and effects that cannot wait for its turn happen
+//! in the same transaction.
 
 use serde_json::json;
 
@@ -13,10 +14,10 @@ use crate::store::ledger::{self, Admission, Pace};
 use crate::store::users::{self, OptChange};
 use crate::store::{Conn, QueryResult, outbox, pending, turns};
 
-/// A text of a burst is waited for this long after the first, at most.
+/// Maximum wait after the first message of a burst for the messages that follow it.
 const LONGEST_WAIT_MS: i64 = 4_000;
 
-/// The text could not be stored, so it must not be acknowledged.
+/// The message could not be stored, so it must not be acknowledged.
 #[derive(Debug, thiserror::Error)]
 #[error("store the text")]
 pub struct AdmitError(#[from] pub(super) DbError);
@@ -28,7 +29,8 @@ impl From<AdmitError> for DbError {
 }
 
 impl Engine {
-    /// Stores a text and sees to it. When this returns, the text is on disk; nothing else was waited for.
+    /// Stores a message and wakes the task of its user. The message is on disk when this returns; nothing else was
+    /// waited for.
     pub async fn admit(&self, received: Received) -> Result<Admission, AdmitError> {
         let (channel, pressing) = (received.channel, self.pressing(&received));
         let admit = move |conn: &mut Conn| admit(conn, &received, pressing);
@@ -37,7 +39,7 @@ impl Engine {
         Ok(admission)
     }
 
-    /// The same with a text that `by` says in the name of somebody. One that wants no answer is only remembered.
+    /// Stores a message that `by` sends in the name of a user. A message that wants no answer is only remembered.
     pub async fn text_as(&self, received: Received, wants: Wants, by: By) -> Result<Admission, AdmitError> {
         let (channel, pressing) = (received.channel, self.pressing(&received));
         let admit = move |conn: &mut Conn| {
@@ -60,7 +62,7 @@ impl Engine {
     fn pressing(&self, received: &Received) -> Pressing {
         let settings = &self.0.parts.settings;
         let urgency = match route::urgency(received, &settings.languages) {
-            // Its fields are compared with the carrier's record first, in its turn.
+            // The message's fields are compared with the carrier's record first, in the message's own turn.
             Urgency::OptsOut if !received.authority.may_act() => Urgency::AtOnce,
             urgency => urgency,
         };
@@ -79,7 +81,7 @@ impl Engine {
     }
 }
 
-/// What a text does before its turn, and when that may be.
+/// Effect of a message before its turn, and the earliest time of that turn.
 #[derive(Debug, Clone, Copy)]
 struct Pressing {
     urgency: Urgency,
@@ -92,7 +94,7 @@ fn admit(conn: &mut Conn, received: &Received, pressing: Pressing) -> QueryResul
     let now = received.received_at;
     match pressing.urgency {
         Urgency::OptsOut => {
-            // At once, not in its turn: what a running turn still writes must not be sent.
+            // Applied now instead of in the message's turn: a reply that a running turn still writes must not be sent.
             if users::opt_out(conn, user, received.provider_at, now)? == OptChange::Done {
                 outbox::suppress_all(conn, user, now)?;
                 turns::request_cancel(conn, user, now)?;

@@ -1,4 +1,4 @@
-//! Texts that code answers by itself, in the transaction that takes them up.
+//! Answers that code gives without a model, in the transaction that claims the messages.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ use crate::store::turns::{self, End, Kind, Live, NewTurn, Plan};
 use crate::store::users::{self, OptChange};
 use crate::store::{QueryResult, history, outbox, privacy};
 
-/// Old texts that are ended together at most.
+/// Maximum number of outdated messages that are ended together.
 const OLD_TOGETHER: i64 = 5_000;
 
 const FORGOTTEN: &str = "OK, I forgot what we said. I still know your number and what you may do.";
@@ -33,12 +33,12 @@ impl Beginning<'_> {
         if users::opt_out(self.conn, user.id, event.sent_at, self.now)? == OptChange::Done {
             outbox::suppress_all(self.conn, user.id, self.now)?;
         }
-        // It is a no, however late it is heard.
+        // An opt-out denies the open confirmation prompt, however late it is processed.
         pending::close(self.conn, user.id, Closing::Denied, self.now)?;
         self.skip(event, "opt_out")
     }
 
-    /// A turn without an answer, so that later ones have the text before them.
+    /// Stores a turn without an answer, so that later turns include the message in their history.
     pub(super) fn remember(&mut self, user: &User, events: &[InboundEvent]) -> QueryResult<Begun> {
         let live = self.open_turn(user, Kind::Command, &Plan::by(Brain::Keyword), events)?;
         let end = End::without_a_text(live.id, Outcome::Remembered);
@@ -78,7 +78,7 @@ impl Beginning<'_> {
         Ok(Begun::Answered)
     }
 
-    /// Closes a question that was answered unclearly for the second time.
+    /// Closes a confirmation prompt that was answered unclearly for the second time.
     pub(super) fn close_unclear(
         &mut self,
         user: &User,
@@ -90,7 +90,7 @@ impl Beginning<'_> {
         self.answer(user, Kind::Deny, events, &text)
     }
 
-    /// One text for all that are too old for the same reason.
+    /// Sends one answer for all waiting messages that are too old for the same reason.
     pub(super) fn too_old(&mut self, user: &User, scene: &Scene, why: TooOld) -> QueryResult<Begun> {
         let same = |event: &&InboundEvent| route::too_old(event, scene.resumed_at) == Some(why);
         let waiting = ledger::due(self.conn, user.id, OLD_TOGETHER, self.now)?;
@@ -109,7 +109,7 @@ impl Beginning<'_> {
         self.answer(user, Kind::Command, &waiting[..count], &text)
     }
 
-    /// Texts beyond the limit are kept, and their sender hears of it once.
+    /// Skips the messages beyond the rate limit, which stay stored, and notifies their sender once.
     pub(super) fn too_fast(
         &mut self,
         user: &User,
@@ -148,7 +148,7 @@ impl Beginning<'_> {
         Ok(Begun::Answered)
     }
 
-    /// Erases what was said on both sides; the person stays known, with their rights and what they have added.
+    /// Erases the messages of both sides. The user's record stays, with their rights and the titles they have added.
     pub(super) fn forget_all(
         &mut self,
         user: &User,
@@ -158,13 +158,13 @@ impl Beginning<'_> {
         let by = By::User(user.id);
         let entry = Entry { by, kind: "forget_all", subject: Subject::User(user.id), detail: json!({}) };
         audit::record(self.conn, &entry, self.now)?;
-        // The answer first: its own text is erased with the others.
+        // The answer is stored first, so that its own text is erased with the others.
         self.answer_dropping(user, scene, events, FORGOTTEN)?;
         privacy::erase_talk(self.conn, user.id, self.now)?;
         Ok(Begun::Answered)
     }
 
-    /// Answers what has nothing to do with an open question, which it closes.
+    /// Answers messages that have nothing to do with an open confirmation prompt, and closes that prompt.
     pub(super) fn answer_dropping(
         &mut self,
         user: &User,
@@ -179,8 +179,8 @@ impl Beginning<'_> {
         self.answer(user, Kind::Command, events, &text)
     }
 
-    /// Closes an open question that its user has texted something else about, and returns what to tell of it. What the
-    /// operator says by a button leaves it open: its user has not turned away from it.
+    /// Closes an open confirmation prompt after its user sent an unrelated message, and returns the sentence that
+    /// reports it. A button press of the operator leaves the prompt open: the user has not changed the subject.
     pub(super) fn drop_question(
         &mut self,
         user: &User,
@@ -196,7 +196,7 @@ impl Beginning<'_> {
 
     pub(super) fn more(&mut self, user: &User, scene: &Scene, events: &[InboundEvent]) -> QueryResult<Begun> {
         let said = match conversations::open(self.conn, user.id)? {
-            // While a question is open, it was the last answer, and it was sent whole.
+            // An open confirmation prompt was the last answer, and it was sent whole.
             Some(open) if scene.pending.is_none() => history::last_answer(self.conn, open.id)?,
             Some(_) | None => None,
         };
@@ -238,7 +238,7 @@ impl Beginning<'_> {
         Ok(Live { id, kind, conversation })
     }
 
-    /// The open conversation, or a new one after a silence.
+    /// Returns the open conversation, or begins a new one after a period of silence.
     fn conversation(&mut self, user: UserId) -> QueryResult<ConversationId> {
         let open = conversations::open(self.conn, user)?;
         match lifecycle::place(open, self.settings.idle, self.now) {

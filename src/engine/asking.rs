@@ -1,5 +1,5 @@
-//! One model call of a turn: what it may come to is set aside and the attempt recorded, the answer streamed and
-//! recorded, a failure told apart, what it came to settled.
+//! One model call of a turn: its maximum cost is reserved and the attempt recorded, the response streamed and recorded,
+//! a failure classified, and the actual cost settled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +23,10 @@ use crate::store::turns;
 
 /// Longest time a model may take for one response.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
-/// What the admins are told once a day at most.
+/// Notification for the admins, sent at most once a day.
 const BUDGET_SPENT: &str = "Today's budget for the model is spent. Until midnight I only understand short commands such as ADD, STATUS and REMOVE.";
 
-/// A request and who is to answer it.
+/// Model request, and the model that is to answer it.
 struct Call {
     attempt: Attempt,
     brain: Brain,
@@ -35,14 +35,14 @@ struct Call {
     estimate: Estimate,
 }
 
-/// A call's answer, and what of it was streamed last and is not in the log yet.
+/// Response to a call, and the last streamed pieces of it that are not in the log yet.
 struct Answered {
     step: StepOut,
     charge: Charge,
     rest: Vec<Piece>,
 }
 
-/// A call without an answer.
+/// Call without a response.
 struct Failed {
     error: ModelError,
     charge: Charge,
@@ -102,8 +102,8 @@ impl Engine {
         Call { attempt, brain, model, request, estimate }
     }
 
-    /// Writes the attempt down; `None` where the turn was taken back since it was looked at. A call that the day's budget
-    /// has no room for ends here; the keyword brain costs nothing and is not counted.
+    /// Records the attempt. `None` if the turn was canceled after it was loaded. A call that does not fit into the
+    /// day's budget ends here; the keyword responder costs nothing and is not counted.
     async fn start(&self, scene: &Scene, call: &Call) -> anyhow::Result<Option<Reservation>> {
         let (now, settings) = (self.now(), &self.0.parts.settings);
         let (attempt, brain, name) = (call.attempt, call.brain, call.model.name().to_owned());
@@ -141,13 +141,13 @@ impl Engine {
         Ok(reservation)
     }
 
-    /// Returns once the user or the operator has taken the turn back. Both ring the bell.
+    /// Returns once the user or the operator has canceled the turn. Both ring the bell.
     pub(super) async fn taken_back(&self, scene: &Scene) {
         let Some(bell) = self.bell(scene.user.id) else { return std::future::pending().await };
         let turn = scene.live.id;
         loop {
             bell.notified().await;
-            // Where the database does not answer, the turn goes on to its next record and meets the error there.
+            // If the database does not answer, the turn continues to its next record and gets the error there.
             if self.0.parts.db.read(move |conn| turns::cancel_requested(conn, turn)).await.unwrap_or(false) {
                 return;
             }
@@ -194,7 +194,7 @@ impl Engine {
         Answered { step, charge, rest }: Answered,
     ) -> anyhow::Result<Progress> {
         let StepOut { text, thinking, calls, stop, usage, response_id } = step;
-        // A response that was cut off or stopped may hold half a call: none of it runs.
+        // A response that was cut off or stopped may hold half a call, so none of its calls run.
         let whole = matches!(stop, Stop::Done | Stop::Other(_));
         let calls = calls.into_iter().filter(|_| whole).map(|call| self.new_call(scene, call)).collect();
         let response = Response { text, thinking, stop, calls, tokens: usage, charge, response_id };
@@ -206,7 +206,8 @@ impl Engine {
         self.record_and_go_on(scene, record).await
     }
 
-    /// What the model asks for, as this user wants it. What is stored is what runs, also after a crash.
+    /// Builds a call from the model's request with this user's preferences applied. The stored call is exactly the one
+    /// that runs, also after a crash.
     fn new_call(&self, scene: &Scene, call: RawCall) -> NewCall {
         let tools = &self.0.parts.tools;
         let tool = tools.get(&call.name);

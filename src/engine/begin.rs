@@ -1,4 +1,4 @@
-//! The start of work on a user's next text: what it is and what it changes is decided and stored in one transaction.
+//! Start of work on a user's next message: its route and its effects are decided and stored in one transaction.
 
 use jiff::Timestamp;
 
@@ -26,24 +26,24 @@ use crate::store::{
     Conn, QueryResult, conversations, ended_question, history, household, joining, notices, turns,
 };
 
-/// Texts that one turn takes up at most.
+/// Maximum number of messages that one turn claims.
 const TEXTS_PER_TURN: i64 = 20;
 
 pub(super) enum Begun {
-    /// A turn has begun and is to be run.
+    /// A turn was created and has to be run.
     Turn(Live),
-    /// Code has dealt with it already.
+    /// Code has handled the message already.
     Answered,
-    /// The same, and everyone's waiting texts may be worked on again.
+    /// As `Answered`, and the waiting messages of all users may be processed again.
     Resumed,
-    /// The assistant is paused: the texts wait.
+    /// The assistant is paused: the messages wait.
     Held,
-    /// The text could have been signed as another: the carrier's record decides before it may act.
+    /// The message could have been signed as another one: the carrier's record decides before it may act.
     Unverified(EventId),
 }
 
 impl Engine {
-    /// Returns with it the turn that was made, if there is one.
+    /// Begins work on the user's next message. Also returns the turn that was created, if there is one.
     pub(super) async fn begin(&self, user: UserId) -> anyhow::Result<(Begun, Option<TurnId>)> {
         let now = self.now();
         let settings = self.0.parts.settings.clone();
@@ -59,7 +59,7 @@ impl Engine {
         Ok((begun, (newest > before).then_some(newest)))
     }
 
-    /// Who answers a turn that begins at this moment.
+    /// Responder of a turn that begins at this moment.
     fn brain(&self, now: Timestamp) -> Brain {
         let off = self.0.model_off_until.lock().is_ok_and(|until| until.is_some_and(|until| now < until));
         if self.0.parts.model.is_none() || off { Brain::Keyword } else { Brain::Model }
@@ -70,7 +70,7 @@ pub(super) struct Beginning<'a> {
     pub(super) conn: &'a mut Conn,
     pub(super) settings: &'a Settings,
     pub(super) now: Timestamp,
-    /// Who answers what the model is meant for.
+    /// Responder for messages that are meant for the model.
     pub(super) model: Brain,
 }
 
@@ -84,10 +84,11 @@ impl Beginning<'_> {
         }
         let mut user = users::get(self.conn, user)?;
         if waiting[1..].iter().any(route::opts_out) {
-            // Whatever it asks, nothing may be sent any more.
+            // Regardless of the first message's request, nothing may be sent any more.
             return self.skip(first, route::Skip::OptedOut.reason());
         }
-        // Also of someone who has not opted out, as far as we know: the word may have been overtaken.
+        // This also runs for a user who has not opted out according to our records: messages can overtake each other,
+        // and an earlier opt-out may still arrive.
         if route::lifts_opt_out(first) {
             let change = users::opt_in(self.conn, user.id, first.sent_at, self.now)?;
             user.opted_out &= change == OptChange::Overtaken;
@@ -107,7 +108,7 @@ impl Beginning<'_> {
         self.follow(route, &user, &scene, &waiting)
     }
 
-    /// Everything that decides what a text is.
+    /// Loads everything that decides the route of a message.
     fn scene(&mut self, user: &User, waiting: &[InboundEvent]) -> QueryResult<Scene> {
         let pending = pending::open(self.conn, user.id)?;
         let ended = match pending {
@@ -160,7 +161,7 @@ impl Beginning<'_> {
         })
     }
 
-    /// Which of the waiting texts are more than are worked on within the time. Buttons of the operator do not count.
+    /// Marks the waiting messages that exceed the rate limit. Button presses of the operator do not count.
     fn over_limit(&mut self, user: UserId, waiting: &[InboundEvent]) -> QueryResult<Vec<bool>> {
         let mut over = vec![false; waiting.len()];
         let (Some(rate), Some(first)) = (self.settings.rate, waiting.first()) else { return Ok(over) };
@@ -180,7 +181,7 @@ impl Beginning<'_> {
         Ok(over)
     }
 
-    /// A reaction is kept on the text that it quotes, whatever else comes of it.
+    /// Stores a reaction on the message that it quotes, independently of the route of the reaction.
     fn keep_reaction(
         &mut self,
         user: &User,
@@ -261,7 +262,7 @@ impl Beginning<'_> {
         }
     }
 
-    /// Answers the texts up to the last no that say yes or no. What else waits between them gets an answer of its own.
+    /// Answers the yes and no messages up to the last no. Other messages between them get an answer of their own.
     fn deny(&mut self, user: &User, scene: &Scene, waiting: &[InboundEvent]) -> QueryResult<Begun> {
         pending::close(self.conn, user.id, Closing::Denied, self.now)?;
         let denied_at = scene.denied_at.filter(|_| scene.pending.is_some()).unwrap_or(0);
@@ -280,7 +281,7 @@ impl Beginning<'_> {
         self.answer(user, Kind::Deny, &denied, &text)
     }
 
-    /// Begins a turn that adds what the user asked for before they were a member, by the keyword grammar.
+    /// Begins a turn that uses the keyword grammar to add the title the user requested before they became a member.
     fn accept_offer(&mut self, user: &User, scene: &Scene, events: &[InboundEvent]) -> QueryResult<Begun> {
         joining::erase_first_request(self.conn, user.id)?;
         let request = scene.first_request.as_ref().map(FirstRequest::as_text);
@@ -288,7 +289,7 @@ impl Beginning<'_> {
         Ok(Begun::Turn(self.open_turn(user, Kind::Chat, &plan, events)?))
     }
 
-    /// Begins a chat turn with every waiting text that belongs to it.
+    /// Begins a chat turn with every waiting message that belongs to it.
     fn turn(
         &mut self,
         user: &User,
@@ -329,19 +330,19 @@ pub(super) struct Scene {
     pub(super) pending: Option<pending::Open>,
     question: Option<OpenQuestion>,
     ended: Option<EndedQuestion>,
-    /// Which waiting text is a no, behind the first.
+    /// Index of the waiting message after the first that is a no.
     denied_at: Option<usize>,
     recent: Vec<Recent>,
     last_list: LastList,
     place: Place,
-    /// For each waiting text.
+    /// One flag for each waiting message.
     pub(super) over_limit: Vec<bool>,
     first_request: Option<FirstRequest>,
     pub(super) resumed_at: Option<Timestamp>,
 }
 
 impl Scene {
-    /// What is known about the waiting text at this place.
+    /// Routing context of the waiting message at index `at`.
     fn situation<'a>(&'a self, user: &'a User, settings: &'a Settings, at: usize) -> Situation<'a> {
         Situation {
             user,
@@ -358,12 +359,12 @@ impl Scene {
         }
     }
 
-    /// The sentence that tells that the open question is closed.
+    /// Sentence that reports that the open confirmation prompt is closed.
     pub(super) fn closing(&self) -> String {
         self.pending.as_ref().map(|open| deletion::closing(&open.names)).unwrap_or_default()
     }
 
-    /// What the open question was about stays.
+    /// Sentence that reports that the titles of the open confirmation prompt are kept.
     pub(super) fn kept(&self) -> String {
         self.pending.as_ref().map(|open| deletion::kept(&open.names)).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Tool calls of a turn: checked, cleared, run with the intent written first.
+//! Tool calls of a turn: each is checked, approved, and run after its intent is recorded.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use crate::store::{Conn, QueryResult};
 use crate::tools::approval::{self, Cleared, Decision, Words};
 use crate::tools::{Ran, Tool, ToolError, Uses};
 
-/// Longest report of a deletion that is put ahead of a question.
+/// Longest report of a deletion, in bytes, that is put ahead of a confirmation prompt.
 const MAX_BEFORE_QUESTION: usize = 600;
-/// Failure code of a write of which nobody knows whether it was made.
+/// Failure code of a write with an unknown outcome.
 pub(super) const OUTCOME_UNKNOWN: &str = "outcome_unknown";
-/// Starts of one write before it is reported as not done.
+/// Number of starts of one write before it is reported as not done.
 pub(super) const MAX_STARTS: i64 = 3;
 
 impl Engine {
@@ -41,7 +41,7 @@ impl Engine {
         let calls = try_join_all(rows.iter().map(|row| self.start_call(scene, *row, &shown)));
         let writes = rows.iter().filter_map(|row| find(scene, *row)).any(|call| call.tier == Tier::Write);
         let progress = if writes {
-            // What may have changed something is waited for until it is settled.
+            // A call that may have changed something is waited for until its outcome is recorded.
             calls.await?
         } else {
             tokio::select! {
@@ -54,12 +54,12 @@ impl Engine {
             Err(several) if several.iter().any(|progress| matches!(progress, Progress::Ended)) => {
                 Progress::Ended
             }
-            // None of several has seen what became of all.
+            // None of several calls has seen the outcome of all.
             Err(_) => Progress::GoesOn,
         })
     }
 
-    /// Whether any of the calls is about an id, which a result must have shown before.
+    /// Returns whether any of the calls refers to an id, which an earlier result must have shown.
     fn is_any_about_an_id(&self, scene: &Scene, rows: &[CallRow]) -> bool {
         let calls = rows.iter().filter_map(|row| find(scene, *row));
         let mut uses =
@@ -67,7 +67,7 @@ impl Engine {
         uses.any(|uses| !uses.refs.is_empty())
     }
 
-    /// Calls that only read, or fetch what a question will be about, were cut off. What has a result keeps it.
+    /// Cancels calls that only read, or that fetch the items of a confirmation prompt. A call with a result keeps it.
     async fn drop_calls(&self, rows: &[CallRow]) -> anyhow::Result<Progress> {
         let (rows, now) = (rows.to_vec(), self.now());
         let canceled = CallState::Canceled(CLEARED.to_owned());
@@ -143,7 +143,7 @@ impl Engine {
             Ok(Err(ToolError::Unknown(_))) | Err(_) if call.tier == Tier::Read => {
                 CallState::Failed(too_slow())
             }
-            // The intent stands; the next step finds out what became of it.
+            // The intent is stored; the next step checks the outcome.
             Ok(Err(ToolError::Unknown(reason))) => {
                 tracing::warn!(tool = call.name, reason, "outcome unknown");
                 return Ok(Progress::GoesOn);
@@ -157,7 +157,7 @@ impl Engine {
         self.record_noted(scene, row, state, note).await
     }
 
-    /// A deletion is previewed fresh, and held for the user's yes: asking ends the turn.
+    /// Previews a deletion with fresh data and holds it for the user's yes: the confirmation prompt ends the turn.
     async fn ask_user(
         &self,
         scene: &Scene,
@@ -190,7 +190,8 @@ impl Engine {
         self.hold(scene, call.row, items, &before).await
     }
 
-    /// Titles of the deletions that are asked for beside `call`: this turn ends before they are asked about.
+    /// Number of titles in the deletions that are requested beside `call`: this turn ends before their confirmation
+    /// prompts.
     fn other_items(&self, scene: &Scene, call: &ToolCall) -> usize {
         let others = scene.turn.other_deletions(call);
         let uses =
@@ -198,7 +199,7 @@ impl Engine {
         uses.map(|uses| uses.refs.len().max(1)).sum()
     }
 
-    /// Stores the question and ends the turn with it, unless the turn was taken back.
+    /// Stores the confirmation prompt and ends the turn with it, unless the turn was canceled.
     async fn hold(
         &self,
         scene: &Scene,
@@ -219,12 +220,12 @@ impl Engine {
         }
     }
 
-    /// The question about `items`, word for word. `before` is said ahead of it.
+    /// Builds the exact confirmation prompt about `items`. `before` is sent ahead of it.
     pub(super) fn question(&self, scene: &Scene, items: Vec<FrozenItem>, before: &str) -> Question {
         let settings = &self.0.parts.settings;
         let code = settings.code_policy.needs_code(&items).then(|| settings.codes.draw());
         let words = deletion::question(&items, code.as_deref());
-        // The question is what must be read whole; what was done before it stands in the conversation.
+        // The prompt must be read whole; a report of earlier actions is in the conversation anyway.
         let said = match before.len() {
             1..=MAX_BEFORE_QUESTION => format!("{before} {words}"),
             _ => words.clone(),
@@ -249,7 +250,7 @@ impl Engine {
         self.record_noted(scene, row, state, None).await
     }
 
-    /// A call that ended well, with what it does to our own records.
+    /// Records a call that succeeded, with its effects on our own records.
     pub(super) async fn record_ran(
         &self,
         scene: &Scene,
@@ -292,7 +293,7 @@ impl Engine {
         self.record_call(scene, record).await
     }
 
-    /// Where other calls are open beside it, how the turn stands is read once all of them are recorded.
+    /// Records a call. If other calls are open beside it, the turn is loaded again only after all of them are recorded.
     async fn record_call(
         &self,
         scene: &Scene,
@@ -317,7 +318,7 @@ impl Engine {
     }
 }
 
-/// A line of the audit log about a call of the scene's user.
+/// Audit log entry about a call of the scene's user.
 pub(super) fn entry(scene: &Scene, kind: &'static str, call: CallRow, detail: Value) -> Entry {
     Entry { by: By::User(scene.user.id), kind, subject: Subject::Call(call), detail }
 }
@@ -346,7 +347,7 @@ pub(super) fn outcome_unknown() -> CallFailure {
     )
 }
 
-/// The word for what a deletion came to, such as `deleted`.
+/// Status word of a deletion's outcome, such as `deleted`.
 pub(super) fn status(result: &CallResult) -> Option<&str> {
     result.for_model.get("status").and_then(|status| status.as_str())
 }

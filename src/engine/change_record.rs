@@ -1,4 +1,4 @@
-//! Rows of the audit log about tool calls: the outcome of a change, with what really changed and nothing about others.
+//! Audit log rows about tool calls: the outcome of a change, with its actual effects and nothing about other users.
 
 use serde_json::{Map, Value, json};
 
@@ -11,16 +11,16 @@ use crate::conversation::requests::QUEUED;
 use crate::conversation::transcript::{Arguments, CallResult, CallRow, CallState, Tier, ToolCall};
 use crate::store::audit::Entry;
 
-/// Fields of a tool's result that the log keeps besides the title. Who asked for a title is not among them.
+/// Fields of a tool's result that the log stores besides the title. The requester of a title is not among them.
 const KEPT: [&str; 6] = ["status", "seasons_wanted", "quality", "now", "of", "missing"];
 /// Statuses of calls that had nothing to change.
 const UNCHANGED: [&str; 4] = ["already_exists", "unchanged", "already_asked", "ready"];
 
-/// How the outcome of a write is known.
+/// Source of the known outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutcomeSource {
     Response,
-    /// The response was lost, and the library showed it.
+    /// The response was lost, and the library showed the outcome.
     Lookup,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn failure(scene: &Scene, call: &ToolCall, state: &CallState) -> Opti
     }
 }
 
-/// Row of a write that was not made, or of which nobody knows whether it was.
+/// Row of a write that was not made, or that has an unknown outcome.
 pub(super) fn failed_write(scene: &Scene, call: CallRow, tool: &str, reason: &str) -> Entry {
     let kind = if reason == OUTCOME_UNKNOWN { "write_unknown" } else { "write_failed" };
     entry(scene, kind, call, json!({ "tool": tool, "reason": reason }))
@@ -95,7 +95,7 @@ pub(super) fn deletion(
     entry(scene, kind, call, detail)
 }
 
-/// A fact about a person is theirs: the log has only that one was noted or forgotten.
+/// True for tools about facts. A fact belongs to its user: the log records only that one was stored or erased.
 fn is_about_facts(tool: &str) -> bool {
     tool == REMEMBER || tool == FORGET
 }

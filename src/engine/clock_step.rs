@@ -1,4 +1,4 @@
-//! A step of the wall clock: waits go along with it, and what the clock can no longer vouch for ends.
+//! Step of the wall clock: stored waits are shifted by it, and waits that the clock can no longer guarantee end.
 
 use std::sync::PoisonError;
 
@@ -12,8 +12,8 @@ use crate::store::spend::Day;
 use crate::store::{Conn, QueryResult, approvals, boot, clock_step, code_misses};
 
 impl Engine {
-    /// Adopts a step of the wall clock and moves along everything that waits, then wakes the workers. Writes that were
-    /// asked for before the step have run by then. If the commit fails, the step is pending again.
+    /// Adopts a step of the wall clock, shifts everything that waits by it, then wakes the workers. Writes that were
+    /// requested before the step have run by then. If the commit fails, the step is pending again.
     pub(crate) async fn adopt_clock_step(&self) -> Result<SignedDuration, DbError> {
         let (clock, settings) = (&self.0.parts.clock, self.0.parts.settings.clone());
         let mut adopted = None;
@@ -45,8 +45,8 @@ impl Engine {
     }
 }
 
-/// What a step does to everything stored. A notice that waits for an hour of the day does not wait for time to pass: when
-/// it leaves is decided by the clock as it is.
+/// Applies a step to everything stored. A notification that waits for an hour of the day does not wait for time to
+/// pass: its send time is decided by the clock as it is.
 fn follow_clock_step(
     conn: &mut Conn,
     settings: &Settings,
@@ -57,7 +57,7 @@ fn follow_clock_step(
     end_uncertain_waits(conn, settings, step, now)
 }
 
-/// Ends what must not last longer than it was given, where the clock went back, and schedules notifications anew.
+/// Ends waits that must not outlast their limit if the clock was set back, and reschedules notifications.
 pub(crate) fn end_uncertain_waits(
     conn: &mut Conn,
     settings: &Settings,

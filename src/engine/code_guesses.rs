@@ -1,4 +1,5 @@
-//! Wrong codes by text: they are counted, and after five in a day their sender deletes and approves nothing by text.
+//! Wrong codes in messages: they are counted, and after five in a day their sender can neither delete nor approve by
+//! message.
 
 use super::begin::{Beginning, Begun, Scene};
 use super::ending::WayBack;
@@ -13,12 +14,12 @@ use crate::store::{QueryResult, outbox, users};
 /// Answer to the wrong code that suspends its sender.
 pub(super) const SUSPENDED_NOW: &str = "Too many wrong codes: I delete and approve nothing by text until tomorrow. The \
                                         console still can. If this was not you, someone may be using your number.";
-/// Answer to a yes and to every command with a code while they are suspended.
+/// Answer to a yes and to every command with a code while the sender is suspended.
 pub(super) const SUSPENDED: &str = "Too many wrong codes: I delete and approve nothing by text until tomorrow. The \
                                     console still can.";
 
 impl Beginning<'_> {
-    /// Whether this text may neither confirm nor approve.
+    /// Returns whether this message may neither confirm nor approve.
     pub(super) fn is_suspended(&mut self, user: &User, event: &InboundEvent) -> QueryResult<bool> {
         if !event.can_guess_codes() {
             return Ok(false);
@@ -27,12 +28,13 @@ impl Beginning<'_> {
         Ok(misses.suspend_on(&Day::of(self.now, &self.settings.zone)))
     }
 
-    /// Answers a yes while confirming is suspended. The question stays open: the operator can confirm it in the console.
+    /// Answers a yes while confirming is suspended. The confirmation prompt stays open: the operator can confirm it in
+    /// the console.
     pub(super) fn refuse_suspended(&mut self, user: &User, events: &[InboundEvent]) -> QueryResult<Begun> {
         self.answer(user, Kind::Deny, events, SUSPENDED)
     }
 
-    /// A yes with a wrong code: the question is repeated once and then closed.
+    /// Handles a yes with a wrong code: the confirmation prompt is repeated once and then closed.
     pub(super) fn wrong_code(
         &mut self,
         user: &User,
@@ -47,7 +49,7 @@ impl Beginning<'_> {
         }
     }
 
-    /// Counts a wrong code. The other admins hear of the one that suspends its sender.
+    /// Counts a wrong code. The other admins are notified of the one that suspends its sender.
     pub(super) fn count_guess(&mut self, user: &User, event: &InboundEvent) -> QueryResult<MissOutcome> {
         if !event.can_guess_codes() {
             return Ok(MissOutcome::Counted);

@@ -1,9 +1,9 @@
-//! The codes by which admins answer what waits for them, drawn until one is free.
+//! Codes by which admins answer open approvals, drawn until one is free.
 
 use super::Codes;
 use crate::conversation::orders::FourDigits;
 
-/// One code after the other.
+/// Generator of one four-digit code after another.
 pub(super) struct FourDigitCodes {
     codes: Codes,
     drawn: u16,

@@ -1,5 +1,5 @@
-//! What the operator does in conversations: begins one to try things out, opens an ended one again, and answers a
-//! question in its user's place.
+//! Operator actions in conversations: beginning a test conversation, reopening an ended one, and answering a
+//! confirmation prompt in its user's name.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -20,10 +20,10 @@ use crate::store::ledger::{self, Admission, Pace};
 use crate::store::pending::{self, Closing};
 use crate::store::{Conn, QueryResult, testing, turns, users};
 
-/// An answer of the operator's is taken up at once.
+/// An answer of the operator is processed at once.
 const AT_ONCE: Pace = Pace { quiet_ms: 0, at_most_ms: 0 };
 
-/// Whether a test conversation has begun.
+/// Outcome of beginning a test conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trial {
     Begun(ConversationId),
@@ -31,11 +31,11 @@ pub enum Trial {
     NoNumberFree,
 }
 
-/// What came of a text typed in the console.
+/// Outcome of a message typed in the console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Typed {
     Admitted,
-    /// It is not the open conversation of a test user, so nobody may be texted for in it.
+    /// The conversation is not the open one of a test user, so no message may be sent in it.
     NotHere,
 }
 
@@ -43,13 +43,13 @@ pub enum Typed {
 pub enum Reopened {
     Open,
     WasOpen,
-    /// A text of the user is being answered in another one.
+    /// A message of the user is being answered in another conversation.
     Busy,
-    /// The user is blocked or not let in.
+    /// The user is blocked or not approved.
     NotActive,
 }
 
-/// What the operator answers a question with.
+/// Operator's answer to a confirmation prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Approve,
@@ -58,11 +58,11 @@ pub enum Verdict {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answered {
-    /// The answer is stored as the user's own, and counts as that.
+    /// The answer is stored as the user's own, and counts as such.
     Taken,
-    /// The question is closed, or another one is open.
+    /// The prompt is closed, or another one is open.
     Closed,
-    /// The question has not left yet.
+    /// The prompt was not sent yet.
     NotAskedYet,
 }
 
@@ -84,7 +84,8 @@ impl Engine {
         self.0.parts.db.write(begin).await
     }
 
-    /// Texts as the test user of a conversation, by the way of every text. `key` makes a repeat harmless.
+    /// Sends a message as the test user of a conversation, on the same path as every message. `key` makes a repeat
+    /// harmless.
     pub async fn type_in(&self, id: ConversationId, body: &str, key: &str) -> Result<Typed, DbError> {
         let now = self.now();
         let open = move |conn: &mut Conn| {
@@ -93,7 +94,7 @@ impl Engine {
             if !user.test || stretch.is_ended {
                 return Ok(None);
             }
-            // Whoever types here means this conversation, however long it was silent.
+            // A message typed here is meant for this conversation, however long it was silent.
             conversations::touch(conn, id, now)?;
             Ok(Some(user.phone))
         };
@@ -106,14 +107,14 @@ impl Engine {
         })
     }
 
-    /// Opens a conversation again; another one that the user has open ends.
+    /// Reopens a conversation; another one that the user has open ends.
     pub async fn reopen(&self, id: ConversationId, by: By) -> Result<Reopened, DbError> {
         let now = self.now();
         self.0.parts.db.write(move |conn| reopen(conn, id, by, now)).await
     }
 
-    /// Answers the open question `asked` as if its user had texted it: it is claimed, checked and carried out by the
-    /// same way, and the user hears of it.
+    /// Answers the open confirmation prompt `asked` as if its user had texted the answer: it is claimed, checked and
+    /// carried out in the same way, and the user gets the result.
     pub async fn answer_question(&self, asked: i64, verdict: Verdict) -> Result<Answered, DbError> {
         let now = self.now();
         let answer = move |conn: &mut Conn| answer(conn, asked, verdict, now);
@@ -140,7 +141,7 @@ fn reopen(conn: &mut Conn, id: ConversationId, by: By, now: Timestamp) -> QueryR
         Entry { by, kind: "reopen", subject: Subject::User(user), detail: json!({ "conversation": id.0 }) };
     audit::record(conn, &entry, now)?;
     if let Some(other) = conversations::open(conn, user)? {
-        // As with every end that somebody wants: what was asked there is not answered elsewhere.
+        // As with every requested end of a conversation, its confirmation prompt is not answered elsewhere.
         pending::close(conn, user, Closing::Dropped, now)?;
         conversations::end(conn, other.id, EndReason::Operator, now)?;
     }
@@ -148,8 +149,8 @@ fn reopen(conn: &mut Conn, id: ConversationId, by: By, now: Timestamp) -> QueryR
     Ok(Reopened::Open)
 }
 
-/// The check and the admission are one transaction. Should the question be replaced before the answer is taken up,
-/// the answer does not count: it came before the other question was asked.
+/// Checks and admits the answer in one transaction. If the prompt is replaced before the answer is processed, the
+/// answer does not count: it came before the other prompt was sent.
 fn answer(
     conn: &mut Conn,
     question: i64,
@@ -168,7 +169,7 @@ fn answer(
     };
     let User { id: user, phone, .. } = users::get(conn, user)?;
     let text = Received {
-        // Of a button that is pressed twice only the first counts.
+        // If a button is pressed twice, only the first press counts.
         external_id: Origin::Button.id(&format!("answer-{question}-{repeats}")),
         ..typed(phone, from, &body, now)
     };

@@ -1,4 +1,4 @@
-//! What tools do to our own records, in the transaction that stores the result of their call.
+//! Tool effects on our own records, in the transaction that stores the result of their call.
 
 use jiff::Timestamp;
 
@@ -18,11 +18,11 @@ use crate::store::requests::{self, NewQueued};
 use crate::store::{Conn, QueryResult, calls, outbox, quotas, reactions, turns, undone_if_failed};
 use crate::tools::Deed;
 
-/// Whose deed it is.
+/// User and call that cause a tool effect.
 #[derive(Debug, Clone)]
 pub(super) struct Doer {
     pub(super) user: User,
-    /// The last text of the turn.
+    /// The last message of the turn.
     pub(super) last: Option<InboundEvent>,
     pub(super) call: CallRow,
 }
@@ -55,7 +55,7 @@ pub(super) fn perform(
         Deed::Remember(fact) => {
             let said = Source::Said(doer.last.as_ref().map(|event| event.id));
             if facts::note(conn, doer.user.id, fact, said, now)? == Noting::Full {
-                // The tool had looked, so somebody noted another at the same moment.
+                // The tool had checked the limit, so another fact was stored at the same moment.
                 tracing::warn!(call = %doer.call, "a fact was not noted: there are too many of this person");
             }
             Ok(())
@@ -64,7 +64,7 @@ pub(super) fn perform(
     }
 }
 
-/// Each season that is wanted, or all of the title.
+/// Follows each requested season, or the whole title if no seasons are given.
 fn follow(
     conn: &mut Conn,
     user: UserId,
@@ -75,7 +75,7 @@ fn follow(
     followed(wanted).iter().try_for_each(|what| follows::follow(conn, user, what, reason, now))
 }
 
-/// The whole of a title, with every season of it that was followed by itself.
+/// Stops following the given seasons, or the whole title with every season of it that was followed separately.
 fn stop_following(conn: &mut Conn, user: UserId, wanted: &Wanted, now: Timestamp) -> QueryResult<()> {
     followed(wanted).iter().try_for_each(|what| follows::stop(conn, user, what, now))
 }
@@ -92,7 +92,7 @@ pub(super) fn followed(wanted: &Wanted) -> Vec<Followed> {
     seasons.into_iter().map(follow).collect()
 }
 
-/// The library cannot be asked what the title is called, but the person was shown it.
+/// Queues an addition. The library cannot be asked for the title's name, but a result has shown the name to the user.
 fn queue(
     conn: &mut Conn,
     doer: &Doer,
@@ -109,7 +109,7 @@ fn queue(
     requests::queue(conn, &new, now)
 }
 
-/// An action that fails must not keep the answer from going out.
+/// Performs an action. An action that fails must not prevent the answer from being sent.
 fn act(conn: &mut Conn, doer: &Doer, action: &Action, settings: &Settings, now: Timestamp) {
     let done = undone_if_failed(conn, |conn| match (action, &doer.last) {
         (Action::React(emoji), Some(on)) => reactions::react(conn, doer.user.id, on.id, emoji, now),
@@ -141,7 +141,7 @@ fn ask_admins(
     let mut codes = settings.codes.four_digits();
     let approval = approvals::ask(conn, &new, &mut || codes.draw(), now)?;
     if doer.user.test {
-        // It waits in the console: nobody's phone rings because somebody tries things out.
+        // The approval waits in the console: no real phone is notified because of a test.
         return Ok(());
     }
     let question = deletion::wish(&naming::called(&doer.user), item, approval.code.as_str());

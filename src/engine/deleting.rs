@@ -1,4 +1,5 @@
-//! A confirmed deletion, item by item: each is re-checked, started once, and its outcome known before the report.
+//! Confirmed deletion, item by item: each item is re-checked and started once, and its outcome is known before the
+//! report.
 
 use std::sync::Arc;
 
@@ -23,11 +24,11 @@ use crate::telemetry;
 use crate::tools::approval::{self, NotPermitted};
 use crate::tools::{Interrupted, STILL_THERE, Settled, Tool, ToolError};
 
-/// What happens next to an item that has no outcome.
+/// Next step of an item that has no outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemStep {
     Start,
-    /// It was started: whether it is gone is looked up.
+    /// The item was started: the library is checked for whether it is gone.
     Check,
     End(ItemOutcome),
 }
@@ -46,7 +47,7 @@ fn next_step(item: &DeletionItem, turn: &Turn, limits: &Limits) -> ItemStep {
     }
 }
 
-/// Of a turn that was taken back, or that keeps failing under us, nothing more is started.
+/// True if the turn was canceled or failed too often on our side: nothing more is started.
 fn starts_nothing(turn: &Turn, limits: &Limits) -> bool {
     turn.cancel_requested || turn.is_given_up(limits)
 }
@@ -99,7 +100,7 @@ impl Engine {
         Ok((scene, claimed))
     }
 
-    /// Runs one item. `None`: its outcome has to be looked into.
+    /// Runs the deletion of one item. `None` if its outcome has to be checked.
     async fn delete(
         &self,
         scene: &Scene,
@@ -130,7 +131,7 @@ impl Engine {
         failpoint::reached("item.ran");
         let tried_before = item.attempts > 0;
         Ok(match ended {
-            // Where an earlier start had no answer, it is that start which has done it.
+            // If an earlier start had no response, that start has deleted the item.
             Ok(Ok(ran)) if status(&ran.result) == Some("already_gone") && !tried_before => {
                 Some(ItemOutcome::AlreadyGone)
             }
@@ -140,7 +141,7 @@ impl Engine {
                 tracing::warn!(call = %call, code = failure.code, "a deletion failed");
                 let is_there = failure.code == STILL_THERE;
                 let outcome = if is_there { ItemOutcome::StillThere } else { ItemOutcome::Failed };
-                // An earlier start may still have taken effect, so that the item is checked once more.
+                // An earlier start may still have taken effect, so the item is checked once more.
                 Some(outcome).filter(|_| !tried_before)
             }
             Ok(Err(ToolError::Fatal(error))) => {
@@ -151,7 +152,7 @@ impl Engine {
         })
     }
 
-    /// The item was started and nothing is known: look, and only if it is surely still there, try again.
+    /// Checks a started item with an unknown outcome, and only if it is certainly still there, lets it start again.
     async fn settle_item(
         &self,
         scene: &Scene,
@@ -207,7 +208,7 @@ impl Engine {
             .filter(|(_, outcome)| *outcome == ItemOutcome::Changed)
             .map(|(item, _)| item.clone())
             .collect();
-        // What a member wished for is theirs to ask for again.
+        // A removal request of a member has to be made again by that member.
         let fresh = match wish {
             None if !starts_nothing(&scene.turn, &self.0.parts.settings.limits) => {
                 self.previewed(scene, &claimed, &changed).await?
@@ -227,7 +228,8 @@ impl Engine {
                 let way = WayBack::to_user(conn, &member, number.as_ref())?;
                 outbox::queue_once(conn, &way.notice(&key, words), now)?;
             }
-            // Taken back since it was looked at: what is deleted is told, and nothing more is asked.
+            // If the turn was canceled after it was loaded, the deleted items are reported and no further prompt is
+            // sent.
             if let Some(question) = &again
                 && !turns::cancel_requested(conn, turn)?
             {
@@ -242,7 +244,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The changed items as they are at this moment; none where they cannot be fetched.
+    /// Current state of the changed items; empty if they cannot be fetched.
     async fn previewed(
         &self,
         scene: &Scene,

@@ -1,4 +1,4 @@
-//! How turns end: the words, made fit for a text message, and the rows that carry them.
+//! Ends of turns: the answer's text, made fit for SMS, and the rows that carry it.
 
 use jiff::Timestamp;
 
@@ -12,11 +12,11 @@ use crate::store::outbox::{self, NewText, TextKind};
 use crate::store::turns::End;
 use crate::store::{Conn, QueryResult, users};
 
-/// Where an answer goes: back the way the text came.
+/// Reply address of an answer: the same transport on which the message came.
 #[derive(Debug, Clone)]
 pub(super) struct WayBack {
     pub(super) user: User,
-    /// What the text comes of, as in its key: `turn:42`.
+    /// Origin of the message, as in its key: `turn:42`.
     source: String,
     turn: Option<TurnId>,
     to: Address,
@@ -25,12 +25,12 @@ pub(super) struct WayBack {
 }
 
 impl WayBack {
-    /// The way back to the sender of `events`, which are the texts of one turn.
+    /// Reply address of the sender of `events`, which are the messages of one turn.
     pub(super) fn back(user: User, turn: TurnId, events: &[InboundEvent]) -> Self {
         Self { source: format!("turn:{turn}"), turn: Some(turn), ..Self::to_sender(user, events) }
     }
 
-    /// The same in a later run of the turn, whose texts go out beside those of the runs before.
+    /// The same address in a later run of the turn, whose messages are sent in addition to those of the earlier runs.
     pub(super) fn in_run(self, turn: TurnId, run: u32) -> Self {
         if run <= 1 { self } else { Self { source: format!("turn:{turn}:run:{run}"), ..self } }
     }
@@ -45,13 +45,13 @@ impl WayBack {
         Self { user, source: String::new(), turn: None, to, from, emoji: Emoji::as_used_in(&said) }
     }
 
-    /// The way back to the sender of `event`, for a text that no turn stands behind.
+    /// Reply address of the sender of `event`, for a message that belongs to no turn.
     pub(super) fn without_turn(user: &User, event: &InboundEvent) -> Self {
         let back = Self::to_sender(user.clone(), std::slice::from_ref(event));
         Self { source: format!("event:{}", event.id), ..back }
     }
 
-    /// The way back to a text that cannot be read. `to` is the address of ours that it came to.
+    /// Reply address for a message that cannot be read. `to` is the address of ours that received it.
     pub(super) fn to_failed_text(user: &User, event: EventId, to: Address) -> Self {
         let from = if user.test { Address::console() } else { to };
         let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
@@ -65,17 +65,18 @@ impl WayBack {
         }
     }
 
-    /// The same for the answer of a turn.
+    /// The same address for the answer of a turn.
     pub(super) fn of_turn(self, turn: TurnId) -> Self {
         Self { source: format!("turn:{turn}"), turn: Some(turn), ..self }
     }
 
-    /// For words that were made fit before: what they kept, they keep.
+    /// The same address for text that was made fit before: emoji that are left in it are kept.
     pub(super) fn keeping_emoji(self) -> Self {
         Self { emoji: Emoji::Keep, ..self }
     }
 
-    /// The first page of an answer, as it will be sent, and the rest for MORE. Never empty: carriers refuse that.
+    /// First page of an answer, as it will be sent, and the rest for MORE. The page is never empty: carriers refuse
+    /// that.
     pub(super) fn page(&self, answer: &str) -> (String, Page) {
         let fit = |emoji| Some(text::for_sms(answer, emoji)).filter(|text| !text.is_empty());
         let whole = fit(self.emoji).or_else(|| fit(Emoji::Keep));
@@ -84,7 +85,7 @@ impl WayBack {
         (whole, page)
     }
 
-    /// The end of a turn with an answer.
+    /// End of a turn with an answer.
     pub(super) fn end(&self, turn: TurnId, outcome: Outcome, answer: &str) -> End {
         let (whole, page) = self.page(answer);
         End { turn, outcome, answer: Some(whole), texts: vec![self.reply(page.text)] }
@@ -94,12 +95,12 @@ impl WayBack {
         self.text("reply", TextKind::Reply, body)
     }
 
-    /// A question is sent as one text, however long: a person must see all of what they agree to.
+    /// Confirmation prompt as one message, however long: users must see everything that they agree to.
     pub(super) fn question(&self, body: &str) -> NewText {
         self.text("question", TextKind::ConfirmPrompt, text::for_sms(body, Emoji::Remove))
     }
 
-    /// The way to someone who is told something that no text of theirs asked for, from where they last texted to.
+    /// Address of a user for a message that no message of theirs requested, sent from the address they last texted.
     pub(super) fn to_user(conn: &mut Conn, user: &User, number: Option<&Address>) -> QueryResult<Self> {
         let last = match user.test {
             true => Some(Address::console()),
@@ -111,18 +112,18 @@ impl WayBack {
         Ok(Self { user: user.clone(), source, turn: None, to, from, emoji: Emoji::Remove })
     }
 
-    /// The address of ours that they are texted from.
+    /// Address of ours that the messages are sent from.
     pub(super) fn ours(&self) -> Address {
         self.from.clone()
     }
 
-    /// A notice, whole; `key` makes sure that it goes out once.
+    /// Notification as one whole message; `key` ensures that it is sent once.
     pub(super) fn notice(&self, key: &str, body: &str) -> NewText {
         let body = text::for_sms(body, Emoji::Remove);
         NewText { key: format!("{key}:user:{}", self.user.id), ..self.text("", TextKind::Notice, body) }
     }
 
-    /// A picture with its name. Like a notice it never comes between a question and its answer.
+    /// Picture with its name. Like a notification, it is never sent between a confirmation prompt and its answer.
     pub(super) fn picture(&self, key: &str, name: &str, url: &str) -> NewText {
         NewText { media: Some(url.to_owned()), ..self.notice(key, name) }
     }
@@ -149,7 +150,7 @@ pub(super) fn behind(sentence: &str, text: &str) -> String {
     format!("{sentence}{space}{text}")
 }
 
-/// The words of a turn's end.
+/// Text of a turn's answer.
 pub(super) fn words(answer: &Answer) -> &str {
     match answer {
         Answer::Model(text) | Answer::Tools(text) => text,
@@ -158,7 +159,7 @@ pub(super) fn words(answer: &Answer) -> &str {
     }
 }
 
-/// Tells every active admin once what `key` is about.
+/// Notifies every active admin once about the subject of `key`.
 pub(super) fn tell_admins(
     conn: &mut Conn,
     number: Option<&Address>,

@@ -1,4 +1,4 @@
-//! What code answers about what is known of a person: the list, and that one of it is forgotten.
+//! Answers of code about the stored facts of a user: the list of them, and the removal of one.
 
 use serde_json::json;
 

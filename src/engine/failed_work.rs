@@ -1,4 +1,4 @@
-//! Work that keeps failing: counted, and ended before it blocks the next text of its user.
+//! Work that keeps failing: counted, and ended before it blocks the next message of its user.
 
 use jiff::Timestamp;
 
@@ -10,11 +10,12 @@ use crate::store::pending::{self, Closing};
 use crate::store::turns::{self, FailedTurn};
 use crate::store::{Conn, QueryResult, calls, outbox, steps, users};
 
-/// The answer of a turn that started a change and whose log cannot be read.
+/// Answer of a turn that started a change and has an unreadable log.
 const CHANGE_UNKNOWN: &str = "Something went wrong on my side, and I can't tell whether your change was made. \
                               Please check before you ask again.";
 
-/// A turn ends itself at its limits, but not where its log cannot be read: that one is ended here, and its rows are kept.
+/// Counts a failed turn. A turn ends itself at its limits, but not if its log cannot be read: such a turn is ended
+/// here, and its rows are kept.
 pub(super) fn count_failed_turn(
     conn: &mut Conn,
     user: UserId,
@@ -24,7 +25,7 @@ pub(super) fn count_failed_turn(
 ) -> QueryResult<()> {
     steps::abandon_unfinished(conn, turn, now)?;
     let FailedTurn { failures, run } = turns::count_resume(conn, turn, now)?;
-    // One run beyond the last limit, so that what can be read has ended by itself.
+    // The limit is one run beyond the turn's own last limit, so that a readable turn has ended itself by then.
     if failures <= 2 * limits.resumes + 1 {
         return Ok(());
     }
@@ -36,7 +37,7 @@ pub(super) fn count_failed_turn(
     turns::finish(conn, &back.end(turn, Outcome::FailedNotified, answer), now)
 }
 
-/// A text whose work cannot even begin is given up after `tries`, with one honest answer to an active user.
+/// Gives up a message after `tries` if work on it cannot even begin, with one honest answer to an active user.
 pub(super) fn count_failed_beginning(
     conn: &mut Conn,
     user: UserId,
@@ -50,7 +51,7 @@ pub(super) fn count_failed_beginning(
         return Ok(());
     }
     ledger::end(conn, event, Outcome::FailedNotified, now)?;
-    // A question that cannot be read would fail the beginning of every further text.
+    // A confirmation prompt that cannot be read would fail the beginning of every further message.
     if pending::open(conn, user).is_err() {
         pending::close(conn, user, Closing::Dropped, now)?;
     }

@@ -1,4 +1,4 @@
-//! What admins order by text, and the pause that they can put on.
+//! Admin commands by message, and the pause that admins can begin.
 
 use serde_json::json;
 
@@ -28,9 +28,9 @@ use crate::store::turns::{Kind, Plan};
 use crate::store::{QueryResult, joining as waiting, outbox, users};
 use crate::tools::removal::REMOVE_MEDIA;
 
-/// Requests that one text lists.
+/// Maximum number of requests that one message lists.
 const LISTED: usize = 12;
-/// Waiting texts that are looked at for who is to be told of a pause.
+/// Maximum number of waiting messages of a user that are checked for a pause notification.
 const TOLD_OF_PAUSE: i64 = 20;
 
 impl Beginning<'_> {
@@ -54,7 +54,7 @@ impl Beginning<'_> {
                 return Ok(Begun::Resumed);
             }
             Some(Order::Tell(words)) => self.tell_everyone(admin, words, &events[0])?,
-            // The route came from the same reading.
+            // The route came from the same parser, so this arm is not reached.
             None => "I did not understand that.".to_owned(),
         };
         self.answer_dropping(admin, scene, events, &text)
@@ -123,7 +123,7 @@ impl Beginning<'_> {
         })
     }
 
-    /// What the admins are asked, word for word.
+    /// Exact text of the approval request for the admins.
     fn question(&mut self, approval: &Approval) -> QueryResult<String> {
         let about = users::get(self.conn, approval.user)?;
         let code = approval.code.as_str();
@@ -135,7 +135,8 @@ impl Beginning<'_> {
         })
     }
 
-    /// The admin's word is the yes: it is claimed once, and begins the deletion as a turn of the admin.
+    /// Carries out a deletion that an admin approved. The admin's decision is the yes: it is claimed once, and begins
+    /// the deletion as a turn of the admin.
     fn approve_deletion(
         &mut self,
         admin: &User,
@@ -165,7 +166,7 @@ impl Beginning<'_> {
         Ok(format!("OK, {} stays. I told {}.", deletion::name(item), naming::called(&member)))
     }
 
-    /// What waits for an admin, each with a code that works.
+    /// Lists the open approvals for an admin, each with a code that works.
     pub(super) fn waiting_list(&mut self, admin: &User) -> QueryResult<String> {
         upkeep::expire_approvals(self.conn, self.settings, self.now)?;
         for stranger in waiting::named(self.conn)? {
@@ -189,7 +190,7 @@ impl Beginning<'_> {
         Ok(if lines.is_empty() { "No requests are open.".to_owned() } else { lines.join("\n") })
     }
 
-    /// Another code for what wrong ones have killed; the other admins are told it too.
+    /// Replaces a code that wrong guesses have invalidated; the other admins also receive the new one.
     fn replace(&mut self, admin: &User, dead: &Approval) -> QueryResult<Approval> {
         let mut codes = self.settings.codes.four_digits();
         let fresh = approvals::replace(self.conn, dead, &mut || codes.draw(), self.now)?;
@@ -295,8 +296,8 @@ impl Beginning<'_> {
         })
     }
 
-    /// Whether what waits is held because the assistant is paused. Whoever texts is told so once in a pause, and by
-    /// each way: who is told in the console has not heard it by phone.
+    /// Returns whether the waiting messages are held because the assistant is paused. A sender is notified once per
+    /// pause and per transport: a notification in the console does not reach the phone.
     pub(super) fn is_held(&mut self, user: &User, first: &InboundEvent) -> QueryResult<bool> {
         let Some(pause) = household::pause(self.conn)? else { return Ok(false) };
         let is_admin = user.status == Status::Active && user.rights.role == Role::Admin;

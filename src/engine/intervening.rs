@@ -1,4 +1,4 @@
-//! What the operator does to a turn: ends one that runs, or begins one again that failed.
+//! Operator control of turns: ending one that runs, or resuming one that failed.
 
 use serde_json::json;
 
@@ -11,7 +11,8 @@ use crate::store::turns::{self, Cancel};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancellation {
-    /// It ends before its next effect; what has begun is waited for, and what was done is told.
+    /// The turn ends before its next effect; an effect that has begun is waited for, and completed changes are
+    /// reported.
     Requested,
     AlreadyOver,
     Unknown,
@@ -25,7 +26,7 @@ pub enum Resumption {
 }
 
 impl Engine {
-    /// Asks a turn to end.
+    /// Requests the end of a turn.
     pub async fn cancel_turn(&self, turn: TurnId, by: By) -> Result<Cancellation, DbError> {
         let now = self.now();
         let cancel = move |conn: &mut _| {
@@ -45,8 +46,8 @@ impl Engine {
         })
     }
 
-    /// Lets a failed turn go on from its log, with its time and its attempts renewed. Its answer goes out beside the
-    /// excuse that was sent when it failed.
+    /// Lets a failed turn continue from its log, with its time and its attempts renewed. Its answer is sent in addition
+    /// to the excuse that was sent when it failed.
     pub async fn resume_turn(&self, turn: TurnId, by: By) -> Result<Resumption, DbError> {
         let now = self.now();
         let reopen = move |conn: &mut _| {

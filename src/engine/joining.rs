@@ -1,4 +1,4 @@
-//! Strangers: they are asked for a name, the admins are asked about them, and that is all that is done for them.
+//! Newcomers: they are asked for a name, the admins are asked to approve them, and nothing else is done for them.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -56,13 +56,13 @@ impl Beginning<'_> {
         let approval = approvals::ask(self.conn, &new, &mut || codes.draw(), self.now)?;
         let question = onboarding::question(&user.phone, name, approval.code.as_str());
         let key = format!("approval:{}", approval.id);
-        // Where an admin never texted and no number is set up, the one that the stranger used is ours.
+        // If an admin never texted and no number is configured, the number that the newcomer texted is ours.
         let number = self.settings.number.as_ref().unwrap_or(&event.to);
         ending::tell_admins(self.conn, Some(number), &key, &question, self.now)
     }
 }
 
-/// Lets somebody in; a stranger who waited is told so. `number` is ours, where one is set up.
+/// Approves a user; a newcomer who waited is notified. `number` is ours, if one is configured.
 pub fn approve(
     conn: &mut Conn,
     user: &User,
@@ -86,11 +86,12 @@ pub fn approve(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocking {
     Blocked,
-    /// Nobody would be left to let people in.
+    /// No admin would be left to approve newcomers.
     LastAdmin,
 }
 
-/// From here on there is silence: what runs ends, what waits to be sent is put aside, what is open is closed.
+/// Blocks a user, who gets no replies from now on: running turns end, queued messages are suppressed, and open prompts
+/// and conversations are closed.
 pub fn block(conn: &mut Conn, user: &User, by: By, now: Timestamp) -> QueryResult<Blocking> {
     if users::is_last_admin(conn, user.id)? {
         return Ok(Blocking::LastAdmin);
@@ -115,7 +116,7 @@ fn note(conn: &mut Conn, kind: &'static str, user: &User, by: By, now: Timestamp
     audit::record(conn, &entry, now)
 }
 
-/// Settles the open join requests of a user. One that was settled in the meantime stays as it is.
+/// Settles the open join requests of a user. A request that was settled in the meantime stays as it is.
 fn end_join_requests(conn: &mut Conn, user: &User, end: End, by: By, now: Timestamp) -> QueryResult<()> {
     for open in approvals::open_about(conn, user.id)?.into_iter().filter(|open| open.matter == Matter::Join) {
         approvals::settle(conn, open.id, end, by.user(), now)?;

@@ -1,5 +1,6 @@
-//! Answers are made findable: what they are about is noted and their vectors are made, behind the conversation. The table
-//! is the queue; a row is never worked on twice, and what fails is found by its words meanwhile.
+//! Indexing of answers for recall: their topics are extracted and their vectors computed, in the background of the
+//! conversation. The table is the queue; a row is never worked on twice, and a row that fails is found by text search
+//! meanwhile.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -29,48 +30,48 @@ use crate::store::privacy::erase_answer;
 use crate::store::spend::{self, Day, Reservation};
 use crate::store::users;
 
-/// The queue is looked at this often, should a wake-up be lost.
+/// Interval at which the queue is checked in case a wake-up is lost.
 const SWEEP: Duration = Duration::from_secs(600);
-/// Silence after an answer before anything is learned: the conversation has the model and the database first.
+/// Silence after an answer before anything is indexed: the conversation has the model and the database first.
 const REST: Duration = Duration::from_secs(30);
-/// Rows without vectors that are read at once.
+/// Number of rows without vectors that are read at once.
 const BATCH: i64 = 20;
-/// What every embeddings model can read.
+/// Text that every embeddings model can read.
 const HARMLESS: &str = "hello";
-/// Tries with the model, after which code notes what it can.
+/// Number of tries with the model, after which code extracts as much metadata as it can.
 const MAX_TRIES: u32 = 3;
 /// Longest time for one call.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Who notes what answers are about.
+/// Source of the metadata about answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notes {
-    /// The model where there is one: a call for each answer.
+    /// The model if one is configured: one call for each answer.
     ByModel,
     ByCode,
 }
 
-/// What was done in one go.
+/// Counts of one run over the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// Answers that can be found by what they are about.
+    /// Answers that can be found by their topics.
     pub learned: usize,
-    /// Greetings and the like.
+    /// Greetings and similar messages, which are not indexed.
     pub skipped: usize,
-    /// Left for another try.
+    /// Answers left for another try.
     pub failed: usize,
-    /// Answers that were given vectors later than the rest.
+    /// Answers that got their vectors later than their other metadata.
     pub embedded: usize,
 }
 
-/// Who may find what the operator adds.
+/// Users who may find an exchange that the operator adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddedFor {
     User(UserId),
     Everyone,
 }
 
-/// An exchange that the operator adds by hand.
+/// Exchange that the operator adds by hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addition {
     pub found_by: AddedFor,
@@ -78,24 +79,24 @@ pub struct Addition {
     pub answer: String,
 }
 
-/// An admin's word on an answer that the model takes for general.
+/// Admin's decision on an answer that the model considers general.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Everybody may find it.
+    /// All users may find the answer.
     Share,
     Keep,
 }
 
-/// Whether the next row is worth a try.
+/// Decision whether the next row is worth a try.
 enum Going {
     On,
-    /// What stopped this one would stop every other.
+    /// The cause that stopped this row would stop every other.
     NoFurther,
 }
 
-/// Why nothing was noted at this try.
+/// Cause for which no metadata was extracted at this try.
 enum Unnoted {
-    /// The day's budget has no room: code does it.
+    /// The day's budget has no room: code extracts the metadata.
     NoRoom,
     /// The calls under way may use up the budget.
     Crowded,
@@ -118,7 +119,7 @@ impl Unnoted {
         }
     }
 
-    /// Whether another try of the same row may fail for the same reason: such tries are counted.
+    /// Returns whether another try of the same row may fail for the same reason: such tries are counted.
     fn counts(&self) -> bool {
         match self {
             Self::NoRoom | Self::Crowded => false,
@@ -127,7 +128,7 @@ impl Unnoted {
         }
     }
 
-    /// Whether every other row would fail for the same reason.
+    /// Returns whether every other row would fail for the same reason.
     fn going(&self) -> Going {
         match self {
             Self::NoRoom | Self::Useless(_) => Going::On,
@@ -136,11 +137,11 @@ impl Unnoted {
     }
 }
 
-/// The notes of a row, and whether the next one is worth a try.
+/// Metadata of a row, and whether the next row is worth a try.
 type Noted = (Extraction, NotedBy, Going);
 
 impl Engine {
-    /// Learns until `stop`. What is dropped in the middle is tried again later.
+    /// Indexes answers until `stop`. A row that is dropped in the middle is tried again later.
     pub async fn learn(self, stop: CancellationToken) {
         let work = async {
             self.0.open.cancelled().await;
@@ -162,10 +163,10 @@ impl Engine {
         }
     }
 
-    /// The same for somebody who waits for it, and may leave: the work goes on.
+    /// Indexes answers for a caller who waits for it, and may leave: the work continues.
     pub async fn learn_for(&self) -> Result<Progress, DbError> {
         let engine = self.clone();
-        // Somebody who asks for it may know that the model answers again.
+        // An operator who requests a run may know that the model answers again.
         self.0.notes_pause.end();
         let work = async move {
             tokio::select! {
@@ -179,7 +180,7 @@ impl Engine {
         })
     }
 
-    /// Works on everything that is due. Only one does so at a time: who comes meanwhile waits, and finds it done.
+    /// Works on every row that is due. Runs do not overlap: a concurrent caller waits, and finds the work done.
     pub async fn learn_now(&self) -> Result<Progress, DbError> {
         let _turn = self.0.learning.lock().await;
         let mut progress = Progress::default();
@@ -189,7 +190,8 @@ impl Engine {
             if self.0.notes_pause.lasts(now) {
                 break;
             }
-            // One at a time: what is erased meanwhile is not sent anywhere, and each try is counted as it is made.
+            // Rows are claimed one by one: text that is erased meanwhile is not sent anywhere, and each try is counted
+            // as it is made.
             let taken = self.0.parts.db.write(move |conn| learning::take(conn, 1, now)).await?;
             let Some(row) = taken.first() else { break };
             match self.learn_one(row, &names, &mut progress).await? {
@@ -203,7 +205,7 @@ impl Engine {
         Ok(progress)
     }
 
-    /// Adds an exchange to what can be found; its row.
+    /// Adds an exchange to the answers that can be found, and returns its row.
     pub async fn add_answer(&self, addition: Addition, by: By) -> Result<i64, DbError> {
         let now = self.now();
         let add = move |conn: &mut _| {
@@ -221,7 +223,7 @@ impl Engine {
         Ok(id)
     }
 
-    /// Settles whether everybody may find an answer.
+    /// Settles whether all users may find an answer.
     pub async fn settle_suggestion(&self, id: i64, verdict: Verdict, by: By) -> Result<Settled, DbError> {
         let now = self.now();
         let settle = move |conn: &mut _| {
@@ -238,7 +240,7 @@ impl Engine {
         self.0.parts.db.write(settle).await
     }
 
-    /// Takes an answer out of what can be found, by whomever.
+    /// Removes an answer from those that can be found, regardless of its owner.
     pub async fn forget_answer(&self, id: i64, by: By) -> Result<Settled, DbError> {
         let now = self.now();
         let forget = move |conn: &mut _| {
@@ -287,7 +289,7 @@ impl Engine {
         let general = extraction.general
             && of_conversation
             && extraction::may_be_general(&row.question, &row.answer, row.done, names);
-        // A model may take much for a fact: only what stands in the person's own words is put before the operator.
+        // A model may report many things as facts: only those in the user's own words are suggested to the operator.
         let stated = extraction.facts.iter().filter(|fact| fact.stands_in([row.question.as_str()]));
         let (user, suggested): (_, Vec<Fact>) = (row.user, stated.cloned().collect());
         let learned = Learned { extraction, by, general, vectors };
@@ -304,7 +306,8 @@ impl Engine {
         Ok(going)
     }
 
-    /// Notes a row by code where the model had its tries or has no budget, and puts it off otherwise.
+    /// Extracts the metadata of a row by code if the model had its tries or has no budget, and postpones the row
+    /// otherwise.
     async fn without_model(
         &self,
         row: &Taken,
@@ -332,13 +335,14 @@ impl Engine {
         Ok(ControlFlow::Break(going))
     }
 
-    /// By the model where it is wanted, and can be charged to somebody's turn.
+    /// Extracts metadata with the model if it is enabled and the call can be charged to a user's turn, by code
+    /// otherwise.
     async fn note(&self, row: &Taken) -> Result<Result<(Extraction, NotedBy), Unnoted>, DbError> {
         let by_code = || (extraction::by_code(&row.question, &row.answer, row.done), NotedBy::Code);
         let (Some(model), Some(turn), Some(user)) = (&self.0.parts.model, row.turn, row.user) else {
             return Ok(Ok(by_code()));
         };
-        // After a crash in the middle of each try, code does it without another.
+        // After a crash in the middle of each try, code extracts the metadata without another try.
         if self.0.parts.settings.notes == Notes::ByCode || row.attempt > MAX_TRIES {
             return Ok(Ok(by_code()));
         }
@@ -347,7 +351,7 @@ impl Engine {
         let day = Day::of(self.now(), &self.0.parts.settings.zone);
         let (call, budget) = (spend::Call { turn, user, day, estimate }, self.0.parts.settings.budget.half());
         let reserve = move |conn: &mut _| {
-            // A try that was cut off left its share behind.
+            // A try that was cut off left its reservation behind.
             spend::settle(conn, turn, Charge::Input)?;
             spend::reserve(conn, &call, budget)
         };
@@ -369,7 +373,7 @@ impl Engine {
         })
     }
 
-    /// Both vectors in one request.
+    /// Computes the vectors of a question and its answer in one request.
     async fn embed(
         &self,
         embedder: &dyn Embedder,
@@ -390,7 +394,8 @@ impl Engine {
         Ok(Embedded { model: space, trigger, response })
     }
 
-    /// What vectors that are made now can be compared with. Before the first one, nobody knows.
+    /// Vector space of vectors that are computed now, which decides their comparability. It is unknown before the first
+    /// vector.
     async fn space(&self, embedder: &dyn Embedder) -> Result<String, EmbedError> {
         let known = self.0.space.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match known {
@@ -399,7 +404,7 @@ impl Engine {
         }
     }
 
-    /// What has no vectors yet, or those of another model.
+    /// Embeds answers that have no vectors yet, or those of another model.
     async fn embed_missing(&self, embedder: &dyn Embedder, progress: &mut Progress) -> Result<(), DbError> {
         let nothing = self.0.parts.db.read(|conn| learning::without_vectors(conn, "", 1)).await?.is_empty();
         if nothing {

@@ -1,5 +1,5 @@
-//! Makes happen what `conversation` decides, one recorded step at a time. After a crash the same code goes on from
-//! the last record.
+//! Execution of the decisions of `conversation`, one recorded step after another. After a crash the same code continues
+//! from the last record.
 
 mod admission;
 mod answering;
@@ -70,7 +70,7 @@ pub use admission::AdmitError;
 pub use reports::ReportError;
 pub use settings::{Codes, Pictures, Quotas, Settings, SmsReactions};
 
-/// Requests for vectors at the same time.
+/// Maximum number of concurrent requests for vectors.
 const EMBEDDINGS_AT_ONCE: usize = 2;
 
 /// Everything a turn needs from outside.
@@ -78,51 +78,51 @@ pub struct Parts {
     pub db: Db,
     pub clock: Clock,
     pub settings: Settings,
-    /// `None` where none is configured: the keyword brain answers.
+    /// `None` if none is configured: the keyword responder answers.
     pub model: Option<Arc<dyn Model>>,
     pub keyword: Arc<dyn Model>,
-    /// `None` where none is configured: memory is searched by words alone.
+    /// `None` if none is configured: memory is searched by text alone.
     pub embedder: Option<Arc<dyn Embedder>>,
     pub tools: Registry,
     pub metrics: Metrics,
-    /// What reports are about is looked up here.
+    /// Libraries in which the titles of arr events are looked up.
     pub library: Arc<Library>,
     pub outbox: Doorbell,
-    /// Whose record decides about ambiguous texts; `None` without an account.
+    /// Carrier whose record decides about ambiguous messages; `None` without an account.
     pub carrier: Option<Arc<dyn Channel>>,
 }
 
-/// A handle to the running engine; clones share it.
+/// Handle to the running engine; clones share it.
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
 
 struct Inner {
     parts: Parts,
     model_places: Semaphore,
-    /// Until when the model is left alone, because an operator has to act first.
+    /// Time until which the model is not called, because an operator has to act first.
     model_off_until: Mutex<Option<Timestamp>>,
     scheduler: scheduler::Scheduler,
-    /// Rings when something was reported.
+    /// Rings when an arr event was stored.
     reported: Notify,
     hub: Hub,
     tasks: TaskTracker,
-    /// Something may be queued that is to be tried later.
+    /// Rings when an addition may be queued for a later try.
     retries: Notify,
-    /// Something was answered that may be learned from.
+    /// Rings when a turn was answered and its answer may be indexed.
     answered: Notify,
-    /// Held by whoever works on answers.
+    /// Held by the run that works on answers.
     learning: tokio::sync::Mutex<()>,
     notes_pause: NotesPause,
     embedding_places: Semaphore,
-    /// Vectors of what people may find.
+    /// Vectors of the answers that users may find.
     index: Arc<tokio::sync::Mutex<Index>>,
-    /// What the last vector that was made can be compared with.
+    /// Vector space of the last computed vector, which decides its comparability.
     space: Mutex<Option<String>>,
-    /// No new turn begins.
+    /// No new turn begins after this.
     draining: CancellationToken,
-    /// Turns begin from here on; texts are taken in before.
+    /// Turns begin from here on; messages are accepted before.
     open: CancellationToken,
-    /// What runs is dropped where it stands.
+    /// Running work is dropped immediately.
     aborting: CancellationToken,
 }
 
@@ -149,8 +149,8 @@ impl Engine {
         }))
     }
 
-    /// Begins no new turn and lets running ones go on until they end or `patience` is over; what is cut off then goes
-    /// on from its last record at the next start.
+    /// Begins no new turn and lets running ones continue until they end or `patience` is over. Work that is cut off
+    /// then continues from its last record at the next start.
     pub async fn drain(&self, patience: Duration) {
         let inner = &self.0;
         inner.draining.cancel();
@@ -161,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// Drops what runs where it stands.
+    /// Drops running work immediately.
     pub async fn abort(&self) {
         self.0.draining.cancel();
         self.0.aborting.cancel();

@@ -1,4 +1,4 @@
-//! One call of a model and its charge, whichever part of the engine makes it.
+//! One call of a model and its charge, shared by all parts of the engine that make one.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::conversation::spending::{Charge, Estimate, Tokens, tokens_in};
 use crate::conversation::transcript::Arguments;
 use crate::llm::{DeltaSink, Model, ModelError, StepOut};
 
-/// How long the model is left alone when only an operator can help.
+/// Duration for which the model is not called when only an operator can help.
 const MODEL_OFF_FOR: SignedDuration = SignedDuration::from_mins(5);
 
-/// A request that the day's budget has room for.
+/// Request that the day's budget has room for.
 pub(super) struct ModelCall<'a> {
     pub(super) model: &'a dyn Model,
     pub(super) request: &'a ModelRequest,
@@ -23,7 +23,7 @@ pub(super) struct ModelCall<'a> {
     pub(super) timeout: Duration,
 }
 
-/// The response to a call, and its charge with or without one.
+/// Response to a call, and its charge with or without one.
 pub(super) struct ModelCallOutcome {
     pub(super) response: Result<StepOut, ModelError>,
     pub(super) charge: Charge,
@@ -52,7 +52,7 @@ impl Engine {
         ModelCallOutcome { response, charge }
     }
 
-    /// A response of a server that reports no usage is charged by its length.
+    /// Charges a response. The response of a server that reports no usage is charged by its length.
     fn charge_of_response(&self, response: &StepOut, estimate: Estimate) -> Charge {
         let tokens = response.usage.unwrap_or_else(|| Tokens {
             input: estimate.input.tokens,
@@ -63,14 +63,14 @@ impl Engine {
     }
 }
 
-/// Whether a piece of a response came.
+/// Flag for whether a piece of a response was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heard {
     Nothing,
     Something,
 }
 
-/// A server that refuses a call wants nothing for it.
+/// Charge of a failed call. A server that refuses a call charges nothing for it.
 fn charge_of_failure(error: &ModelError, heard: Heard) -> Charge {
     match (error, heard) {
         (_, Heard::Something) | (ModelError::Timeout | ModelError::Garbled(_), Heard::Nothing) => {
@@ -88,7 +88,7 @@ fn charge_of_failure(error: &ModelError, heard: Heard) -> Charge {
     }
 }
 
-/// Everything that the model wrote, in bytes.
+/// Length of everything that the model wrote, in bytes.
 fn length(response: &StepOut) -> usize {
     let calls = response.calls.iter().map(|call| {
         let arguments = match &call.arguments {

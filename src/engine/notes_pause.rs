@@ -1,4 +1,4 @@
-//! The pause of notes while the model gives no answers.
+//! Pause of metadata extraction while the model gives no answers.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::conversation::trouble::Pace;
 const PACE: Pace =
     Pace { first: Duration::from_secs(5 * 60), factor: 2, longest: Duration::from_secs(6 * 3600) };
 
-/// Grows with each call in a row that has no answer. A restart ends it.
+/// Pause that grows with each call in a row that has no answer. A restart ends it.
 #[derive(Debug, Default)]
 pub(super) struct NotesPause(Mutex<Outage>);
 
@@ -25,7 +25,7 @@ impl NotesPause {
         self.change(|outage| outage.until.is_some_and(|until| now < until))
     }
 
-    /// The model is left alone for longer than after the failure before, or for as long as it asks.
+    /// Pauses calls to the model for longer than after the previous failure, or for as long as the model asks.
     pub(super) fn extend(&self, now: Timestamp, retry_after: Option<Duration>) {
         self.change(|outage| {
             outage.failures = outage.failures.saturating_add(1);

@@ -1,5 +1,5 @@
-//! Telling people what was reported: reports that belong together become one text for each person, and only once. The
-//! table is the queue; what a report means is asked of Sonarr before anything is committed.
+//! Notifications about arr events: events that belong together become one message for each user, and only once. The
+//! table is the queue; Sonarr is asked for the meaning of an event before anything is committed.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use crate::store::{arr_events, follows};
 use crate::telemetry;
 use crate::tools::library::Instance;
 
-/// Reports are looked at this often, should a wake-up be lost.
+/// Interval at which arr events are checked in case a wake-up is lost.
 const SWEEP: Duration = Duration::from_secs(300);
-/// Reports that are looked at together.
+/// Maximum number of arr events that are processed together.
 const AT_ONCE: i64 = 2_000;
-/// A Sonarr that does not answer is asked again after this time,
+/// Delay before a Sonarr that does not answer is asked again.
 const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(60);
-/// and no more after this one.
+/// Age of an arr event after which Sonarr is no longer asked about it.
 const GIVE_UP: SignedDuration = SignedDuration::from_hours(24);
 
 impl Engine {
-    /// From here on takes in what was not reported to us and tells of everything, until no turn begins any more. Being
-    /// dropped anywhere costs nothing: what was told is committed.
+    /// From here on, imports events that were not reported to us and sends notifications about all of them, until no
+    /// turn begins any more. Dropping the task at any point loses nothing: sent notifications are committed.
     pub(crate) fn give_notice(&self) {
         let engine = self.clone();
         self.0.tasks.spawn(async move {
@@ -59,13 +59,13 @@ impl Engine {
         }
     }
 
-    /// Tells of everything that is due; when something is due next.
+    /// Sends the notifications of every event that is due, and returns the time at which the next one is due.
     pub(crate) async fn tell_due(&self) -> anyhow::Result<Option<Timestamp>> {
-        // Before the reading: what comes after it is not missing from a group that is due.
+        // Taken before the read: events that arrive after it are not missing from a group that is due.
         let now = self.now();
         let untold = self.0.parts.db.read(|conn| arr_events::untold(conn, AT_ONCE)).await?;
         let groups = groups(untold);
-        // What asks nobody comes first: a Sonarr that hangs holds up no movie.
+        // Groups that need no request come first: a Sonarr that hangs delays no movie.
         let (shows, others): (Vec<_>, Vec<_>) =
             groups.into_iter().partition(|group| matches!(group.subject, Subject::Show(_)));
         let (mut next, mut silent): (Option<Timestamp>, Vec<String>) = (None, Vec::new());
@@ -122,7 +122,7 @@ impl Engine {
         }
     }
 
-    /// The name that people know.
+    /// Instance name that users know.
     fn label(&self, instance: &str) -> String {
         let library = &self.0.parts.library;
         let movies = library.movies.iter().find(|one| one.name == instance).map(Instance::label);
@@ -130,7 +130,8 @@ impl Engine {
         movies.or_else(series).unwrap_or_else(|| instance.to_owned())
     }
 
-    /// Which of the episodes are new and which seasons are complete: Sonarr knows. Where nobody waits, it is not asked.
+    /// Asks Sonarr for the episodes that are new and the seasons that are complete. If no user follows the show, Sonarr
+    /// is not asked.
     async fn ask_about(&self, group: &Group) -> anyhow::Result<Asked> {
         let mut news = ShowNews::of(group);
         let (instance, seasons, show) = (group.instance.clone(), news.seasons(), news.show.clone());
@@ -162,7 +163,7 @@ impl Engine {
             Err(error) => {
                 let (instance, why) = (&group.instance, telemetry::chain(&error));
                 tracing::warn!(instance, error = why, "a report could not be looked into");
-                // By the oldest: of a show that goes on, there is always a young one.
+                // All events must be that old: a show that continues always has a recent one.
                 if group.reports.iter().all(|report| self.now() < report.received_at + GIVE_UP) {
                     return Ok(if error.is_of_the_server() { Asked::NoAnswer } else { Asked::Unclear });
                 }

@@ -1,4 +1,5 @@
-//! What the operator decides in the console, or lets a program decide, in the same way as an admin by text.
+//! Decisions of the operator in the console or through a program, carried out in the same way as those of an admin by
+//! message.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -21,42 +22,42 @@ use crate::store::pending::{self, Closing};
 use crate::store::resending::{self, Again};
 use crate::store::{Conn, QueryResult, answers, roster, turns, users};
 
-/// What came of the wish to let somebody in or to block them.
+/// Outcome of approving or blocking a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joining {
     Done,
-    /// Nobody would be left to let people in.
+    /// No admin would be left to approve newcomers.
     LastAdmin,
-    /// Nobody is known by this id.
+    /// No user has this id.
     Nobody,
 }
 
-/// What came of the word on a member's wish to delete.
+/// Outcome of a decision on a member's removal request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
     Taken,
-    /// It was settled already, or its time is over.
+    /// The request was settled already, or it has expired.
     TooLate,
-    /// A deletion is carried out in the name of an admin, and there is none who can be texted.
+    /// A deletion is carried out in the name of an admin, and no admin can be texted.
     NoAdmin,
 }
 
-/// What came of the wish to begin afresh with somebody.
+/// Outcome of ending a user's conversation so that a new one can begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clearing {
     Ended(ConversationId),
     NothingOpen,
-    /// Nobody is known by this id.
+    /// No user has this id.
     Nobody,
 }
 
 impl Engine {
-    /// What members may add, where they have no limits of their own.
+    /// Quotas of members who have no limits of their own.
     pub fn quotas(&self) -> Quotas {
         self.0.parts.settings.quotas
     }
 
-    /// Lets somebody in, as `APPROVE` does.
+    /// Approves a user, as `APPROVE` does.
     pub async fn let_in(&self, user: UserId, by: By) -> Result<Joining, DbError> {
         let (number, now) = (self.0.parts.settings.number.clone(), self.now());
         let joining = self.0.parts.db.write(move |conn| {
@@ -69,7 +70,7 @@ impl Engine {
         Ok(joining)
     }
 
-    /// Ends what runs, drops the open question and ends the open conversation.
+    /// Ends the running turn, drops the open confirmation prompt and ends the open conversation.
     pub async fn clear(&self, user: UserId, by: By) -> Result<Clearing, DbError> {
         let now = self.now();
         let clear = move |conn: &mut _| {
@@ -85,12 +86,12 @@ impl Engine {
             Ok(Clearing::Ended(open.id))
         };
         let clearing = self.0.parts.db.write(clear).await?;
-        // A turn that waits for the model looks whether it was taken back.
+        // A turn that waits for the model checks whether it was canceled.
         self.wake(user);
         Ok(clearing)
     }
 
-    /// Answers somebody with silence from here on, as `BLOCK` does.
+    /// Blocks a user, who gets no replies from now on, as `BLOCK` does.
     pub async fn shut_out(&self, user: UserId, by: By) -> Result<Joining, DbError> {
         let now = self.now();
         let joining = self.0.parts.db.write(move |conn| {
@@ -103,7 +104,7 @@ impl Engine {
         joining.await
     }
 
-    /// The title that a member wished to delete stays.
+    /// Denies a member's removal request: the title stays.
     pub async fn deny_wish(&self, wish: i64) -> Result<Word, DbError> {
         let (number, now) = (self.0.parts.settings.number.clone(), self.now());
         let word = self.0.parts.db.write(move |conn| {
@@ -118,8 +119,8 @@ impl Engine {
         Ok(word)
     }
 
-    /// Deletes what a member wished to be rid of. A deletion names the text that said yes to it, so the word becomes a
-    /// text of the longest known admin, in line behind their others; they are told what came of it.
+    /// Deletes the title of a member's removal request. A deletion names the message that confirmed it, so the decision
+    /// becomes a message of the longest known admin, queued behind their others; the admin gets the result.
     pub async fn approve_wish(&self, wish: i64) -> Result<Word, DbError> {
         let (settings, now) = (self.0.parts.settings.clone(), self.now());
         let said = self.0.parts.db.write(move |conn| say_approve(conn, wish, &settings, now)).await?;
@@ -134,7 +135,7 @@ impl Engine {
         })
     }
 
-    /// Sends the words of a text again that surely did not arrive.
+    /// Resends the text of a message that certainly did not arrive.
     pub async fn send_again(&self, text: i64) -> Result<Again, DbError> {
         let now = self.now();
         let again = self.0.parts.db.write(move |conn| resending::again(conn, text, By::Console, now)).await?;
@@ -142,7 +143,7 @@ impl Engine {
         Ok(again)
     }
 
-    /// Ends the pause: everyone's waiting texts are worked on.
+    /// Ends the pause: the waiting messages of all users are processed.
     pub async fn resume_from_pause(&self) -> Result<Change, DbError> {
         let now = self.now();
         let change = self.0.parts.db.write(move |conn| {
@@ -160,7 +161,7 @@ impl Engine {
     }
 }
 
-/// A wish that can still be settled.
+/// Loads a removal request that can still be settled.
 fn open_wish(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<Approval>> {
     let mut open = approvals::open(conn)?.into_iter();
     Ok(open.find(|open| open.id == id && open.matter != Matter::Join && !open.is_over(now)))
@@ -177,16 +178,16 @@ fn say_approve(conn: &mut Conn, id: i64, settings: &Settings, now: Timestamp) ->
     let Some(wish) = open_wish(conn, id, now)? else { return Ok(Said::TooLate) };
     let mut admin = None;
     for candidate in users::admins(conn)? {
-        // What a test user says goes by no phone.
+        // A message of a test user is not sent to a phone.
         if admin.is_none() && !candidate.opted_out && !who::by_id(conn, candidate.id)?.is_test {
             admin = Some(candidate);
         }
     }
     let Some(admin) = admin else { return Ok(Said::NoAdmin) };
-    // Whoever presses twice says it once: its code is good once, and stands in the id.
+    // A second press sends nothing twice: the code is valid once, and is part of the id.
     let id = |wish: &Approval| Origin::Button.id(&format!("approval-{}-{}", wish.id, wish.code.as_str()));
     let in_vain = match answers::known(conn, ChannelKind::Console, &id(&wish))? {
-        // The wish is open all the same: the text came to nothing, and another one may fare better.
+        // The request is still open: the earlier message had no effect, and another one may succeed.
         Some(known) => ledger::is_over(conn, known.event)?,
         None => false,
     };

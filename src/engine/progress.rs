@@ -1,4 +1,4 @@
-//! The one text that tells a person that a change takes longer than usual.
+//! Progress message, sent once to a user when a change takes longer than usual.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::store::progress;
 use crate::telemetry;
 
 const STILL_WORKING: &str = "Still working on it.";
-/// A change that begins late in its turn gets this long before anything is said: most take less.
+/// Minimum time that a change gets before a progress message, if it begins late in its turn: most changes take less.
 const AT_LEAST: Duration = Duration::from_secs(3);
 
 impl Engine {
-    /// Waits for a change of a library, or the check of one, and tells the person once if the turn takes long.
+    /// Waits for a change of a library, or the check of one, and notifies the user once if the turn takes long.
     pub(super) async fn with_progress<T>(&self, scene: &Scene, change: impl Future<Output = T>) -> T {
         let due = scene.turn.progress_at().duration_since(self.now());
         let wait = Duration::try_from(due).unwrap_or_default().max(AT_LEAST);
@@ -26,7 +26,8 @@ impl Engine {
         tokio::join!(change, self.send_progress(scene)).0
     }
 
-    /// A courtesy: where it cannot be stored, the change goes on all the same.
+    /// Queues the progress message. The message is a courtesy: if it cannot be stored, the change continues all the
+    /// same.
     async fn send_progress(&self, scene: &Scene) {
         let (user, turn, now) = (scene.user.clone(), scene.live.id, self.now());
         let number = self.0.parts.settings.number.clone();

@@ -1,4 +1,4 @@
-//! What a turn is told of what was said before: found by meaning and by words among what its user may find.
+//! Recall of earlier answers for a turn: found by meaning and by text among the answers its user may find.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -17,27 +17,28 @@ use crate::store::db::DbError;
 use crate::store::memory::search::{self, Owners, Sought};
 use crate::store::{Conn, QueryResult};
 
-/// Somebody waits for the answer: without vectors by then, words alone are searched.
+/// Longest wait for vectors while a user waits for the answer; without them by then, only the text is searched.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Rows that are looked at by each ranking: as many as count, and those of a whole window, which are left out.
+/// Number of rows that each ranking considers: the ranked ones, and those of a whole window, which are left out.
 const LOOKED_AT: usize = RANKED + 20;
-/// Changed rows that are read at once, so that a long memory is never read in one piece.
+/// Number of changed rows that are read at once, so that a long memory is never read in one piece.
 const PAGE: i64 = 1_000;
 
-/// What a text means to an embeddings model.
+/// Meaning of a text to an embeddings model.
 struct Meaning {
     model: String,
     vector: Unit,
 }
 
-/// What is sought by its meaning, and where.
+/// Search by meaning: the vector to search for, and the index to search in.
 struct ByMeaning {
     meaning: Meaning,
     index: OwnedMutexGuard<Index>,
 }
 
 impl ByMeaning {
-    /// The rows that can be among the likest, and what they are to be compared with. The index is given back.
+    /// Returns the rows that can be among the most similar, and the meaning to compare them with. The index is
+    /// released.
     fn likest(
         mut self,
         conn: &mut Conn,
@@ -51,8 +52,8 @@ impl ByMeaning {
 }
 
 impl Engine {
-    /// The lines for a turn's prompt, but for what was said from turn `shown` on, which is before the model's eyes. A
-    /// memory that cannot be read costs the turn nothing but its lines, and one that is taken back needs none.
+    /// Returns the lines for a turn's prompt, without the exchanges from turn `shown` on, which the model sees anyway.
+    /// A memory that cannot be read costs the turn nothing but its lines, and a canceled turn needs none.
     pub(super) async fn remembered(&self, scene: &Scene, shown: Option<TurnId>) -> Vec<String> {
         let query = scene.turn.texts.join(" ");
         if scene.plan.brain == Brain::Keyword || scene.turn.cancel_requested {
@@ -72,8 +73,8 @@ impl Engine {
         }
     }
 
-    /// What `viewer` would be told when they say this, but for what was said from turn `but_from` on. To "2" and "yes"
-    /// nothing is like.
+    /// Returns the answers that `viewer` would get recalled for this query, without exchanges from turn `but_from` on.
+    /// Nothing is similar to "2" and "yes".
     pub async fn recall(
         &self,
         viewer: UserId,
@@ -85,7 +86,7 @@ impl Engine {
         }
         let by_meaning = match self.embed_query(query).await {
             Some(meaning) => {
-                // Whoever waits for the index keeps no reader from others meanwhile.
+                // The index is awaited here, so that the wait blocks no database reader for others.
                 let index = self.0.index.clone().lock_owned().await;
                 Some(ByMeaning { meaning, index })
             }
@@ -112,7 +113,7 @@ impl Engine {
     async fn embed_query(&self, query: &str) -> Option<Meaning> {
         let embedder = self.0.parts.embedder.as_ref()?;
         let texts = [query.to_owned()];
-        // Waiting for a place counts: somebody waits for the answer.
+        // The wait for a slot counts toward the limit, since a user waits for the answer.
         let ask = async {
             let _place = self.0.embedding_places.acquire().await;
             embedder.embed(&texts).await
@@ -137,7 +138,7 @@ impl Engine {
     }
 }
 
-/// Brings what is kept in memory up to what is stored.
+/// Brings the index in memory up to date with the stored rows.
 fn catch_up(index: &mut Index, conn: &mut Conn, owners: &Owners, model: &str) -> QueryResult<()> {
     for owner in owners.keys() {
         loop {

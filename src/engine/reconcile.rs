@@ -1,5 +1,5 @@
-//! What Sonarr and Radarr could not report: they do not try again, so their history is read every few minutes. It gives
-//! the same matters as their reports, and what is known is not stored a second time.
+//! Import of events that Sonarr and Radarr failed to report: they do not retry, so their history is read every few
+//! minutes. The history yields the same matters as the reports, and known ones are not stored a second time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,12 +19,13 @@ use crate::store::arr_events;
 use crate::telemetry;
 use crate::tools::library::Instance;
 
-/// Before the history is read for the first time: reports under way come first.
+/// Delay before the history is read for the first time: reports under way come first.
 const AFTER_START: Duration = Duration::from_secs(30);
 const EVERY: Duration = Duration::from_secs(300);
-/// The history is read again from this long before where the last reading ended: rows may be stored late, and clocks differ.
+/// Overlap of two readings of the history, since rows may be stored late and clocks differ: a reading begins this long
+/// before the end of the last one.
 const OVERLAP: SignedDuration = SignedDuration::from_mins(15);
-/// What is older is told to nobody any more.
+/// Age beyond which users are no longer notified of an event.
 const FARTHEST: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 impl Engine {
@@ -36,7 +37,7 @@ impl Engine {
         }
     }
 
-    /// One reading of every library. One that fails is read from the same place the next time.
+    /// Reads the history of every library once. A reading that fails begins at the same cursor the next time.
     pub(crate) async fn reconcile(&self) {
         for instance in &self.0.parts.library.movies {
             if let Err(error) = self.reconcile_movies(instance).await {
@@ -80,7 +81,8 @@ impl Engine {
         self.store_found((instance.name, instance.client.server()), &entries, found).await
     }
 
-    /// From when on to read; `None` for the first time ever, which only marks the place: nobody is told of the past.
+    /// Returns the start of the next reading. `None` for the first time ever, which only stores the cursor: past events
+    /// cause no notifications.
     async fn read_from(&self, instance: &'static str) -> anyhow::Result<Option<Timestamp>> {
         let now = self.now();
         let until = self
@@ -96,12 +98,13 @@ impl Engine {
                 Ok(until)
             })
             .await?;
-        // A place ahead of us was left by a clock that was set back since. The first reading leaves one that is not.
+        // A cursor farther ahead than the overlap was left by a clock that was set back since. The cursor of the first
+        // reading is not that far ahead.
         let place = |until: Timestamp| if until > now + OVERLAP { now } else { until };
         Ok(until.map(|until| (place(until) - OVERLAP).max(now - FARTHEST)))
     }
 
-    /// Those of which nothing was heard yet.
+    /// Returns the found events that are not stored yet.
     async fn unknown(&self, instance: &'static str, found: Vec<Found>) -> anyhow::Result<Vec<Found>> {
         let pick = move |conn: &mut _| {
             let mut unknown = Vec::new();
@@ -122,12 +125,12 @@ impl Engine {
         mut reported: Vec<Reported>,
     ) -> anyhow::Result<()> {
         let is_failure = |one: &Reported| matches!(one.report, Report::Failed(_));
-        // Whoever looks for another copy by itself wants no hand.
+        // A server that automatically searches for another copy needs no help.
         if reported.iter().any(is_failure) && server.replaces_failed().await.context("read the settings")? {
             reported.retain(|one| !is_failure(one));
         }
         let now = self.now();
-        // What a server dates into the future must not end the reading until then.
+        // An event that a server dates into the future must not suspend the reading until then.
         let last = entries.iter().map(|entry| entry.at.min(now)).max();
         let store = move |conn: &mut _| {
             let new = arr_events::store(conn, instance, &reported, now)?;
@@ -147,10 +150,10 @@ impl Engine {
     }
 }
 
-/// What the history tells, before the title is known.
+/// Event found in the history, before its title is known.
 struct Found {
     of: i64,
-    /// Of a failed download, by season and number.
+    /// Episodes of a failed download, by season and number.
     episodes: Vec<(u32, u32)>,
     reported: Reported,
 }
@@ -179,7 +182,8 @@ fn found(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<Found> {
     all
 }
 
-/// One title that its server cannot tell of does not keep the others from being told.
+/// Treats a title that its server cannot return as missing, so that it does not block the notifications about the
+/// others.
 fn if_told<T>(answer: Result<Option<T>, ArrError>) -> Result<Option<T>, ArrError> {
     match answer {
         Err(error) if !error.is_of_the_server() => {
@@ -194,7 +198,7 @@ fn ids(found: &[Found]) -> BTreeSet<i64> {
     found.iter().map(|one| one.of).collect()
 }
 
-/// Of what is in the library no more, nobody has to hear.
+/// Adds titles to the found events. Events of titles that are no longer in the library are dropped.
 fn named_by(found: Vec<Found>, titles: &BTreeMap<i64, Title>) -> Vec<Reported> {
     let name = |one: Found| {
         let known = titles.get(&one.of)?;

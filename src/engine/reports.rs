@@ -1,24 +1,24 @@
-//! Taking in what Sonarr and Radarr report: it is stored, and told of later.
+//! Intake of arr events that Sonarr and Radarr report: they are stored now and lead to notifications later.
 
 use super::Engine;
 use crate::conversation::notices::Reported;
 use crate::store::arr_events;
 use crate::store::db::DbError;
 
-/// It could not be stored, so it must not be acknowledged.
+/// The event could not be stored, so it must not be acknowledged.
 #[derive(Debug, thiserror::Error)]
 #[error("store the report")]
 pub struct ReportError(#[from] DbError);
 
 impl Engine {
-    /// The name of a library that may report, if there is one called this.
+    /// Returns the name of the instance that may report, if there is one with this name.
     pub fn reporter(&self, name: &str) -> Option<&'static str> {
         let library = &self.0.parts.library;
         let mut names = library.movie_names().into_iter().chain(library.series_names());
         names.find(|known| *known == name)
     }
 
-    /// Stores what a library reports. When this returns, it is on disk; nothing else was waited for.
+    /// Stores the arr events of an instance. They are on disk when this returns; nothing else was waited for.
     pub async fn take_reports(
         &self,
         instance: &'static str,

@@ -1,5 +1,6 @@
-//! Additions whose library could not be reached: tried again until they are made, refused or a day old, and one text
-//! tells which. The table is the queue. A try whose outcome is unknown is looked into before there is another.
+//! Additions to a library that could not be reached: tried again until they are made, refused or a day old, and one
+//! message reports the outcome. The table is the queue. A try with an unknown outcome is checked before there is
+//! another.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -27,25 +28,25 @@ use crate::store::{Conn, QueryResult, audit, follows, outbox, turns, users};
 use crate::tools::approval::{self, Decision};
 use crate::tools::{Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, World};
 
-/// The queue is looked at this often, should a wake-up be lost or the clock be set.
+/// Interval at which the queue is checked, in case a wake-up is lost or the clock is set.
 const SWEEP: Duration = Duration::from_secs(300);
-/// What failed under us is left alone for so long.
+/// Pause of an addition after an error on our side.
 const PAUSE: SignedDuration = SignedDuration::from_mins(5);
-/// Pause between two looks at what became of a try.
+/// Pause between two checks of the outcome of a try.
 const LOOK_PAUSE: SignedDuration = SignedDuration::from_mins(2);
 
-/// What came of a try, or of a look at one.
+/// Outcome of a try, or of a check of one.
 enum Outcome {
     Ran(Ran),
     Refused(CallFailure),
-    /// Certainly not made.
+    /// The addition was certainly not made.
     NotMade,
-    /// It may have been made.
+    /// The addition may have been made.
     Unknown,
 }
 
 impl Engine {
-    /// Tries what is due until `stop`. A try that is dropped is looked into at the next start.
+    /// Tries the additions that are due until `stop`. A try that is dropped is checked at the next start.
     pub async fn retry(self, stop: CancellationToken) {
         tokio::select! {
             () = self.0.open.cancelled() => {}
@@ -68,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// Tries everything that is due, one after another; when something is due next.
+    /// Tries everything that is due, one after another, and returns the time at which the next addition is due.
     async fn retry_due(&self) -> anyhow::Result<Option<Timestamp>> {
         loop {
             let now = self.now();
@@ -110,14 +111,15 @@ impl Engine {
         self.record_try(&scene, open, outcome).await
     }
 
-    /// Decided anew, with the rights and the quota of this moment, and begun only after that is written down.
+    /// Tries an addition after a new decision with the current rights and quota, and begins it only after that is
+    /// recorded.
     async fn try_again(&self, scene: &Scene, open: &Open, tool: &Arc<dyn Tool>) -> anyhow::Result<Outcome> {
         let call = call_of(open);
         let uses = match tool.check(&call.arguments) {
             Ok(uses) => uses,
             Err(failure) => return Ok(Outcome::Refused(failure)),
         };
-        // The title was shown when the call was first made, in words that may be erased by now.
+        // The title was shown when the call was first made, in messages that may be erased by now.
         let cleared = match approval::decide(&tool.spec(), &call, &uses, scene.user.rights, &uses.refs) {
             Decision::Run(cleared) => cleared,
             Decision::Refuse(failure) => return Ok(Outcome::Refused(failure)),
@@ -163,7 +165,7 @@ impl Engine {
 
     async fn record_try(&self, scene: &Scene, open: Open, outcome: Outcome) -> anyhow::Result<()> {
         let id = open.id;
-        // The clock may have been set during the try, and what waits with it.
+        // The clock may have been set during the try, which shifts the stored wait.
         let current = self.0.parts.db.read(move |conn| requests::open(conn, id)).await?;
         let now = self.now();
         let asked_at = current.map_or(open.asked_at, |current| current.asked_at);
@@ -177,7 +179,7 @@ impl Engine {
             (Outcome::Refused(failure), _) => {
                 let note = failed(scene, &open, &failure.code);
                 let told = words::refused(&open.wanted, failure.for_user.as_deref());
-                // Why it was refused may be about the one person alone.
+                // The reason for the refusal may concern only this one user.
                 let to_others = words::refused(&open.wanted, None);
                 return self.end_as_given_up(scene, &open, (told, to_others), note).await;
             }
@@ -195,7 +197,7 @@ impl Engine {
                 self.0.parts.db.write(move |conn| requests::try_at(conn, id, next)).await
             }
             (Outcome::Unknown, Some(_)) => {
-                // Just begun, it is looked into at once.
+                // A try that has just begun is checked at once.
                 let at = match open.trying {
                     Trying::Waiting => now,
                     Trying::UnderWay => now + LOOK_PAUSE,
@@ -206,7 +208,8 @@ impl Engine {
         Ok(write?)
     }
 
-    /// It is in the library: what the call does to our records is done, and its person hears of it.
+    /// Ends an addition that is in the library: the call's effects on our records are applied, and its user is
+    /// notified.
     async fn end_as_added(&self, scene: &Scene, open: &Open, ran: Ran) -> anyhow::Result<()> {
         let Ran { result, deeds } = ran;
         let wanted = deeds.iter().find_map(|deed| match deed {
@@ -227,18 +230,18 @@ impl Engine {
         let open = open.clone();
         let end = move |conn: &mut _| {
             if requests::settle(conn, open.id, &End::Added(&wanted), now)? == Settling::Withdrawn {
-                // Of somebody who was forgotten meanwhile no title stays; what they took counts all the same.
+                // If the user was erased meanwhile, no title is stored; their quota usage counts all the same.
                 audit::record_outcome(conn, &audit::Entry { detail: json!({}), ..note }, now);
                 let mut counted = deeds.iter().filter(|deed| matches!(deed, Deed::Count(_)));
                 return counted.try_for_each(|deed| deeds::perform(conn, &doer, deed, &settings, now));
             }
             audit::record_outcome(conn, &note, now);
-            // The request itself is what was settled.
+            // The request itself was settled above.
             for deed in deeds.iter().filter(|deed| !matches!(deed, Deed::Request(_))) {
                 deeds::perform(conn, &doer, deed, &settings, now)?;
             }
             tell(conn, &doer.user, &settings, (open.id, &told), now)?;
-            // Nothing is to come that would be told of later.
+            // If the call has started a follow, more is to come, and the followers are notified later.
             if deeds.iter().any(|deed| matches!(deed, Deed::Follow(_))) {
                 return Ok(());
             }
@@ -279,12 +282,13 @@ impl Engine {
     }
 }
 
-/// Audit row of an addition that was not made, or of which nobody knows whether it was.
+/// Audit row of an addition that was not made, or that has an unknown outcome.
 fn failed(scene: &Scene, open: &Open, reason: &str) -> audit::Entry {
     change_record::failed_write(scene, open.call, tool_name(open.wanted.kind), reason)
 }
 
-/// Tells a person once how their request ended: also who wants no notices, since it was promised, but at a time for them.
+/// Notifies a user once of the outcome of their request: even a user without notifications, since it was promised, but
+/// outside their quiet hours.
 fn tell(
     conn: &mut Conn,
     user: &User,
@@ -297,7 +301,7 @@ fn tell(
     outbox::queue_once_for(conn, &way.notice(&format!("request:{request}"), told), at, now)
 }
 
-/// Tells everyone else who follows just this what there is to say of it, and nobody follows it any more.
+/// Notifies all other followers of exactly this title of its outcome, and ends their follows.
 fn tell_followers(
     conn: &mut Conn,
     open: &Open,
@@ -327,7 +331,7 @@ fn tool_name(kind: MediaKind) -> &'static str {
     }
 }
 
-/// The call as it was made.
+/// Rebuilds the call as it was made.
 fn call_of(open: &Open) -> ToolCall {
     ToolCall {
         row: open.call,

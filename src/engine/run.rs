@@ -1,4 +1,4 @@
-//! One turn, from its log to its end: load, decide, do, record, again.
+//! One turn, from its log to its end, as a loop: load, decide, execute, record.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::store::memory::facts;
 use crate::store::turns::{self, End, Kind, Live, Plan, Triage};
 use crate::store::{Conn, QueryResult, undone_if_failed, users};
 
-/// A chat turn as it stands, with what its steps need.
+/// Current state of a chat turn, with the data that its steps need.
 pub(super) struct Scene {
     pub(super) live: Live,
     pub(super) turn: Turn,
     pub(super) plan: Plan,
     pub(super) user: User,
     pub(super) events: Vec<InboundEvent>,
-    /// What is known of the user.
+    /// Stored facts about the user.
     pub(super) facts: Facts,
     run: u32,
 }
@@ -38,13 +38,14 @@ impl Scene {
         Ok(Self { live, turn, plan, user, events, facts, run })
     }
 
-    /// The same with what is known of earlier turns.
+    /// The same scene with the record of earlier turns.
     fn with_record(mut self, record: &Arc<[String]>) -> Self {
         self.turn.record = record.clone();
         self
     }
 
-    /// The sentence that tells that the texts of this turn closed a question. The first run of a turn has sent it.
+    /// Sentence that reports that the messages of this turn closed a confirmation prompt. The first run of a turn has
+    /// sent it.
     pub(super) fn closing(&self) -> Option<&str> {
         self.plan.preface.as_deref().filter(|_| self.run <= 1)
     }
@@ -54,18 +55,18 @@ impl Scene {
     }
 }
 
-/// What was said and done before a turn; it does not change while the turn runs.
+/// Messages and actions before a turn; they do not change while the turn runs.
 pub(super) struct Past {
-    /// Of this conversation.
+    /// Turns of this conversation.
     pub(super) turns: Vec<PastTurn>,
-    /// In earlier conversations of the day, newest first.
+    /// Actions in earlier conversations of the day, newest first.
     pub(super) done_today: Vec<String>,
-    /// In any earlier conversation, as far as it has to do with what is said now.
+    /// Lines recalled from any earlier conversation, as far as they relate to the current messages.
     pub(super) recalled: Vec<String>,
 }
 
 impl Past {
-    /// What tools and code reported, newest first.
+    /// Reports of tools and code, newest first.
     fn record(&self) -> Arc<[String]> {
         let mut record = Vec::new();
         for past in self.turns.iter().rev() {
@@ -83,7 +84,7 @@ impl Past {
             ));
         }
         record.extend(self.done_today.iter().cloned());
-        // What the user said then is no record.
+        // The user's own message in such a line is no record.
         let answers = self
             .recalled
             .iter()
@@ -93,11 +94,11 @@ impl Past {
     }
 }
 
-/// Whether a turn goes on.
+/// Progress of a turn after a step.
 pub(super) enum Progress {
-    /// How it stands is to be read.
+    /// The turn continues, and its state has to be loaded.
     GoesOn,
-    /// It goes on from here: read in the commit of its last record.
+    /// The turn continues from this state, which was loaded in the commit of its last record.
     Stands(Box<Scene>),
     Ended,
 }
@@ -125,7 +126,8 @@ impl Engine {
         let recalled = self.remembered(&scene, oldest).await;
         let past = Past { turns, done_today, recalled };
         let record = past.record();
-        // Whoever took the turn back since is heard when its next step is written down; triage asks without that.
+        // A cancellation since then is noticed when the next step is recorded; triage calls the model without that
+        // record.
         let mut known = Some(scene.with_record(&record)).filter(|scene| scene.plan.triage == Triage::Respond);
         loop {
             let scene = match known.take() {
@@ -135,7 +137,7 @@ impl Engine {
             if scene.plan.triage != Triage::Respond && !scene.turn.cancel_requested {
                 match self.triage(&scene, &past).await? {
                     Progress::Ended => return Ok(()),
-                    // Meanwhile the turn may have been taken back.
+                    // Meanwhile the turn may have been canceled.
                     Progress::GoesOn | Progress::Stands(_) => continue,
                 }
             }
@@ -160,8 +162,8 @@ impl Engine {
         Ok(self.0.parts.db.read(move |conn| Scene::read(conn, user, live)).await?)
     }
 
-    /// Records something of a turn, and in the same commit what follows from it alone: a turn that has its answer ends.
-    /// Of any other it is read how it stands.
+    /// Records a result of a turn, and in the same commit its direct consequence: a turn that has its answer ends. The
+    /// state of any other turn is loaded.
     pub(super) async fn record_and_go_on(
         &self,
         scene: &Scene,
@@ -171,7 +173,7 @@ impl Engine {
         let earlier = scene.turn.record.clone();
         let recorded = move |conn: &mut Conn| {
             record(conn)?;
-            // A record stays, whatever becomes of the rest: whoever goes on reads it again and meets the error.
+            // A record is kept even if the rest fails: the next load of the turn reads it again and gets the error.
             Ok(engine.follow_up(conn, user, live, &earlier).unwrap_or(Progress::GoesOn))
         };
         let progress = self.0.parts.db.write(recorded).await?;
@@ -198,7 +200,7 @@ impl Engine {
         }
     }
 
-    /// The end of the turn, where the step is its last.
+    /// Returns the end of the turn if the step is its last.
     fn end_by(&self, scene: &Scene, step: &Step) -> Option<End> {
         match step {
             Step::Reply(answer) => Some(self.with_answer(scene, answer)),
@@ -226,7 +228,7 @@ impl Engine {
         }
     }
 
-    /// A phone cannot be sent a reaction; the terminal shows its emoji.
+    /// True if a reaction is not sent. A phone cannot receive one; the terminal shows its emoji.
     fn reacts_silently(&self, scene: &Scene) -> bool {
         let shown = scene.events.last().is_some_and(|event| event.channel.shows_reactions());
         !shown && self.0.parts.settings.reactions == SmsReactions::Silent
@@ -259,7 +261,7 @@ impl Engine {
     }
 }
 
-/// The user took the turn back: a question that it closed and what was changed by then are told, nothing else.
+/// End of a turn that the user canceled: only a closed confirmation prompt and the changes made by then are reported.
 fn taken_back(scene: &Scene) -> End {
     let done: Vec<&str> = scene.closing().into_iter().chain(scene.turn.done_or_unknown()).collect();
     let done = done.join(" ");

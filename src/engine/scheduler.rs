@@ -1,5 +1,5 @@
-//! One task per busy user, alive only while there is work. A wake-up carries nothing: the tables are the queue, so
-//! losing or repeating one is harmless.
+//! Scheduler with one task per busy user, alive only while there is work. A wake-up carries no data: the tables are the
+//! queue, so losing or repeating one is harmless.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,25 +17,25 @@ use crate::store::account::{self, Account};
 use crate::store::db::DbError;
 use crate::store::{Conn, ledger, turns};
 
-/// Pause after the database or a turn failed under us.
+/// Pause after the database or a turn failed on our side.
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(super) struct Scheduler {
     busy: Mutex<HashMap<UserId, Busy>>,
-    /// Something is done, or somebody's task has ended.
+    /// Rings when a message is done, or when a user's task has ended.
     settled: Notify,
 }
 
-/// A user whose task is alive.
+/// User whose task is alive.
 struct Busy {
-    /// Someone woke it since it last looked.
+    /// The task was woken since its last check.
     woken: bool,
     bell: Arc<Notify>,
 }
 
 impl Scheduler {
-    /// Whether a task has to be started for the user.
+    /// Wakes the user's task. True if a task has to be started.
     fn wake(&self, user: UserId) -> bool {
         let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(task) = busy.get_mut(&user) {
@@ -52,7 +52,7 @@ impl Scheduler {
         busy.get(&user).map(|task| task.bell.clone())
     }
 
-    /// Ends the user's task, unless it was woken since it last looked.
+    /// Ends the user's task, unless it was woken since its last check.
     fn retire(&self, user: UserId) -> bool {
         let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         match busy.get_mut(&user) {
@@ -82,24 +82,24 @@ impl Scheduler {
     }
 }
 
-/// How a user's task ended.
+/// Cause for which a user's task ended.
 #[derive(PartialEq, Eq)]
 enum Left {
-    /// Nothing to do: it took itself off the list.
+    /// The task had nothing to do and removed itself from the map.
     Retired,
     Stopped,
 }
 
-/// What a look at a user's work gave.
+/// Outcome of one check of a user's work.
 enum Look {
-    /// And the turn that was worked on, if there was one, is over.
+    /// Work was done, and its turn, if there was one, is over.
     Worked(Option<TurnId>),
     NotBefore(Timestamp),
     Nothing,
 }
 
 impl Engine {
-    /// Sees to a user's texts. Returns at once.
+    /// Starts or wakes the work on a user's messages. Returns at once.
     pub fn wake(&self, user: UserId) {
         if !self.0.scheduler.wake(user) {
             return;
@@ -112,14 +112,14 @@ impl Engine {
                 () = stopped.cancelled() => Left::Stopped,
                 left = engine.attend(user) => left,
             };
-            // One that retired may have a successor already.
+            // A task that retired may have a successor already.
             if left == Left::Stopped {
                 engine.0.scheduler.forget(user);
             }
         });
     }
 
-    /// Takes up whatever is unfinished, and lets turns begin. What is not finished goes on here and nowhere else.
+    /// Continues all unfinished work, and lets turns begin. Unfinished work continues here and in no other place.
     pub async fn recover(&self) -> Result<(), DbError> {
         let users = self.0.parts.db.read(ledger::users_with_work).await?;
         self.0.open.cancel();
@@ -142,8 +142,8 @@ impl Engine {
         }
     }
 
-    /// Waits until a text is over, or nothing is done about it for now: while the assistant is paused, or while the
-    /// program stops.
+    /// Waits until a message is over, or until no more work is done on it for now: while the assistant is paused, or
+    /// while the program stops.
     pub async fn over_or_left(&self, user: UserId, event: EventId) -> Result<(), DbError> {
         loop {
             let settled = self.0.scheduler.settled.notified();
@@ -158,13 +158,13 @@ impl Engine {
     }
 
     async fn attend(&self, user: UserId) -> Left {
-        // Of an engine that has opened and is being stopped both hold, and nothing more begins.
+        // Both tokens are canceled in an engine that has opened and is being stopped, and then nothing more begins.
         tokio::select! {
             biased;
             () = self.0.draining.cancelled() => return Left::Stopped,
             () = self.0.open.cancelled() => {}
         }
-        // A turn that has ended and is not counted yet.
+        // Turn that has ended and is not counted yet.
         let mut over = None;
         loop {
             let look = std::panic::AssertUnwindSafe(self.look(user, &mut over)).catch_unwind().await;
@@ -250,7 +250,8 @@ impl Engine {
         }
     }
 
-    /// What keeps failing under us ends after a few tries, so that it cannot block the user's next text.
+    /// Counts a failure on our side. Work that keeps failing ends after a few tries, so that it cannot block the user's
+    /// next message.
     async fn count_failure(&self, user: UserId) {
         let now = self.now();
         let limits = self.0.parts.settings.limits;
@@ -271,7 +272,7 @@ impl Engine {
     }
 }
 
-/// How a turn ended, for counting it. That it cannot be read is no reason to hold up the next one.
+/// Loads the statistics of an ended turn for counting it. A failed read is no reason to hold up the next turn.
 fn account_of(conn: &mut Conn, turn: TurnId) -> Option<Account> {
     account::of(conn, turn).unwrap_or_else(|error| {
         tracing::warn!(%turn, %error, "a turn could not be counted");
@@ -279,7 +280,7 @@ fn account_of(conn: &mut Conn, turn: TurnId) -> Option<Account> {
     })
 }
 
-/// A database that is busy or full is not the text's fault.
+/// True for errors that pass. A database that is busy or full is not the message's fault.
 fn is_passing(error: &anyhow::Error) -> bool {
     error.downcast_ref::<DbError>().is_some_and(|error| error.trouble().retriable)
 }

@@ -1,4 +1,4 @@
-//! How a household wants its conversations run.
+//! Settings of a household for its conversations.
 
 use std::time::Duration;
 
@@ -18,42 +18,42 @@ use crate::conversation::turn::Limits;
 use crate::pace::Pace;
 use crate::store::quotas::Own;
 
-/// How a household wants its conversations run.
+/// Settings of a household for its conversations.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub zone: TimeZone,
     /// Silence after which a conversation is over.
     pub idle: SignedDuration,
-    /// Quiet time that lets quick texts share a turn.
+    /// Quiet time that lets quick messages share a turn.
     pub coalesce: Duration,
     pub code_policy: CodePolicy,
-    /// Where the codes of questions and requests come from.
+    /// Source of the codes of confirmation prompts and approvals.
     pub codes: Codes,
     pub languages: Vec<Language>,
     pub limits: Limits,
-    /// Model calls at the same time.
+    /// Maximum number of concurrent model calls.
     pub model_calls: usize,
-    /// What a member may add; `None` without a limit.
+    /// Quotas of a member; `None` in a field without a limit.
     pub quotas: Quotas,
-    /// Texts of one person that are worked on; `None` without a limit.
+    /// Rate limit of one user's messages; `None` without a limit.
     pub rate: Option<Rate>,
     pub prices: Prices,
     pub budget: Budget,
     pub routing: Routing,
     pub reactions: SmsReactions,
-    /// The hours in which notices rest for whoever has set no others.
+    /// Quiet hours for notifications of users who have set no others.
     pub quiet: Option<Quiet>,
     pub pictures: Pictures,
-    /// Who notes what answers are about.
+    /// Source of the metadata about answers.
     pub notes: Notes,
-    /// Our own number, for those who have not texted yet; `None` without an account.
+    /// Our own number, for users who have not texted yet; `None` without an account.
     pub number: Option<Address>,
-    /// From which likeness on two texts count as alike.
+    /// Minimum similarity at which two texts count as alike.
     pub floor: f32,
     pub pace: Pace,
 }
 
-/// What members may add within a time.
+/// Number of titles that members may add within a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quotas {
     pub movies: Option<Rate>,
@@ -61,7 +61,7 @@ pub struct Quotas {
 }
 
 impl Quotas {
-    /// Those of one member, who may have limits of their own.
+    /// Quotas of one member, who may have limits of their own.
     pub(crate) fn of_member(self, own: Own) -> Self {
         let of = |rate: Option<Rate>, own: Option<u32>| {
             rate.map(|rate| Rate { most: own.unwrap_or(rate.most), ..rate })
@@ -70,32 +70,32 @@ impl Quotas {
     }
 }
 
-/// Whether people are sent pictures: not every number can.
+/// Setting for sending pictures to users: not every number supports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pictures {
     Sent,
     Kept,
 }
 
-/// What is sent of a reaction that stands for a whole answer: texts cannot carry one.
+/// Content sent for a reaction that is a whole answer: SMS cannot carry a reaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmsReactions {
-    /// Nothing.
+    /// No message is sent.
     Silent,
-    /// Its emoji.
+    /// The emoji of the reaction is sent.
     Text,
 }
 
-/// Where codes come from.
+/// Source of codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codes {
     Random,
-    /// The same every time, so that a played scenario can know it.
+    /// The same code every time, so that a played scenario can know it.
     Fixed(u8),
 }
 
 impl Codes {
-    /// The code of a question: four digits, or the two of a fixed one.
+    /// Draws the code of a confirmation prompt: four digits, or the two of a fixed one.
     pub(super) fn draw(self) -> String {
         match self {
             Self::Random => format!("{:04}", rand::random_range(0..10_000_u16)),
@@ -103,7 +103,7 @@ impl Codes {
         }
     }
 
-    /// The four digits of what waits for an admin, one after the other until one is free.
+    /// Four-digit codes for approvals, drawn one after another until one is free.
     pub(super) fn four_digits(self) -> codes::FourDigitCodes {
         codes::FourDigitCodes::new(self)
     }

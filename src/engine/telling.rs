@@ -1,4 +1,4 @@
-//! What each person is told of reports that belong together, within the transaction that takes them.
+//! Notifications for each user about arr events that belong together, within the transaction that claims the events.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -18,37 +18,37 @@ use crate::store::memory::groups::{self, Heard};
 use crate::store::notices::{self, Noted, Wants};
 use crate::store::{Conn, QueryResult, users};
 
-/// A season is over when nothing of it has aired for this time, where the catalogue does not mark its last episode.
+/// Period without a new episode after which a season is over, if the catalogue does not mark its last episode.
 const SEASON_REST: SignedDuration = SignedDuration::from_hours(28 * 24);
 
-/// What became of a group.
+/// Outcome of notifying users about a group.
 pub(super) enum Told {
     Done,
-    /// Single episodes are to wait for more.
+    /// Single episodes have to wait for more.
     NotBefore(Timestamp),
-    /// Its server has to be asked again, and answers for no other show either.
+    /// The server did not answer and has to be asked again; it also does not answer for any other show.
     NoAnswer,
-    /// Its server cannot say anything of this one show.
+    /// The server cannot return anything about this one show.
     Unclear,
 }
 
-/// Whether somebody real is told.
+/// Flag for whether a real user was notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hearing {
     Told,
     NotTold,
 }
 
-/// What there is to tell of a show.
+/// News about a show for its followers.
 pub(super) struct ShowNews {
     instance: String,
     pub(super) show: Title,
     reports: Vec<i64>,
-    /// By season and number, in order.
+    /// New episodes by season and number, in order.
     pub(super) episodes: Vec<(u32, u32)>,
-    /// Seasons of which every episode is there.
+    /// Seasons of which every episode is on disk.
     complete: Vec<u32>,
-    /// No more of it will come.
+    /// No more episodes of the show will come.
     is_over: bool,
 }
 
@@ -81,7 +81,8 @@ impl ShowNews {
         seasons
     }
 
-    /// The seasons of which the catalogue may list more later: the latest one of a show that goes on, and its specials.
+    /// Seasons for which the catalogue may list more episodes later: the latest one of a show that continues, and its
+    /// specials.
     pub(super) fn growing_seasons(&self, series: &Series) -> Vec<u32> {
         let latest = series.seasons.iter().map(|season| season.number).max();
         let may_grow = |number: &u32| {
@@ -90,14 +91,14 @@ impl ShowNews {
         self.seasons().into_iter().filter(may_grow).collect()
     }
 
-    /// Takes in what Sonarr holds of the show, with the episodes of its growing seasons.
+    /// Updates the news with Sonarr's data about the show and the episodes of its growing seasons.
     pub(super) fn learn(
         &mut self,
         series: &Series,
         (entries, growing): (&[HistoryEntry], &[Episode]),
         now: Timestamp,
     ) {
-        // The event of a complete import does not say whether it replaced anything.
+        // The event of a complete import does not indicate whether it replaced anything.
         self.episodes.retain(|episode| !history::was_upgraded(entries, *episode));
         let (seasons, may_grow) = (self.seasons(), self.growing_seasons(series));
         let is_complete = |season: &&Season| {
@@ -112,8 +113,8 @@ impl ShowNews {
     }
 }
 
-/// Whether no more episodes of a season are to come. A catalogue may list them as they air, as it does for daily and
-/// reality shows, so that all that are listed may be far from all.
+/// Returns whether no more episodes of a season are to come. A catalogue may list them as they air, as it does for
+/// daily and reality shows, so that the listed ones may be far from all.
 fn is_over(season: u32, episodes: &[Episode], now: Timestamp) -> bool {
     let of_it = || episodes.iter().filter(|episode| episode.season == season);
     let last = of_it().filter_map(|episode| episode.airs).max();
@@ -129,7 +130,7 @@ pub(super) fn followed(instance: &str, show: &Title, season: u32) -> Followed {
     }
 }
 
-/// When a text may leave that a person did not ask for at this moment.
+/// Returns the earliest send time of a message that the user did not ask for at this moment.
 pub(super) fn leaves_at(
     conn: &mut Conn,
     user: UserId,
@@ -140,7 +141,7 @@ pub(super) fn leaves_at(
     send_time(conn, user, settings, &lately, now)
 }
 
-/// Decides anew when the waiting notifications of a user, or of everybody, are sent: the hours or the clock were set.
+/// Reschedules the waiting notifications of a user, or of all users, after the quiet hours or the clock were set.
 pub(crate) fn reschedule_notices(
     conn: &mut Conn,
     settings: &Settings,
@@ -155,7 +156,7 @@ pub(crate) fn reschedule_notices(
     Ok(())
 }
 
-/// `lately`: when the other notifications of the last hour were made.
+/// Send time of a notification. `lately` holds the creation times of the other notifications of the last hour.
 fn send_time(
     conn: &mut Conn,
     user: UserId,
@@ -170,16 +171,16 @@ fn send_time(
     })
 }
 
-/// What one person is told of a show.
+/// News about a show for one user.
 struct Share {
     user: UserId,
     complete: Vec<u32>,
     episodes: Vec<(u32, u32)>,
-    /// Each with the time since when they have waited for it.
+    /// Matters, each with the time since when the user has waited for it.
     matters: Vec<(String, Timestamp)>,
 }
 
-/// Tells people within one transaction.
+/// Notification of users within one transaction.
 pub(super) struct Telling<'a> {
     pub(super) conn: &'a mut Conn,
     pub(super) settings: &'a Settings,
@@ -222,7 +223,7 @@ impl Telling<'_> {
             for share in &shares {
                 let beginning = format!("episode:{}:{}:", news.instance, news.show.catalog_id);
                 let last = notices::last_about(self.conn, share.user, &beginning)?;
-                // One that is ahead of the clock says nothing of how long ago it was.
+                // A time ahead of the clock is no measure of how long ago the last notification was.
                 let last = last.filter(|last| *last <= self.now);
                 again = again.max(last.map(|last| last + EPISODES_EVERY));
             }
@@ -257,7 +258,7 @@ impl Telling<'_> {
         Ok(Told::Done)
     }
 
-    /// What each person has waited for and was not told yet.
+    /// Collects the news that each user has waited for and was not notified of yet.
     fn shares(&mut self, news: &ShowNews) -> QueryResult<Vec<Share>> {
         let mut shares: Vec<Share> = Vec::new();
         for season in news.seasons() {
@@ -293,7 +294,7 @@ impl Telling<'_> {
         Ok(shares)
     }
 
-    /// What admins have to look into; an illness that has passed is nobody's trouble.
+    /// Notifies the admins of trouble that they have to check; a health problem that has passed causes no notification.
     pub(super) fn of_trouble(&mut self, group: &Group, service: &str) -> QueryResult<()> {
         if self.take(group)? == Take::Lost {
             return Ok(());
@@ -319,14 +320,15 @@ impl Telling<'_> {
         self.remember(&matter, &heard_by, &words)
     }
 
-    /// What several were told together is theirs to find together. A matter is told anew only at another time.
+    /// Stores a notification as a shared message that all of its recipients can find. A matter is repeated only at
+    /// another time.
     fn remember(&mut self, matter: &str, heard_by: &[UserId], news: &News) -> QueryResult<()> {
         let source = format!("notice:{matter}:{}", self.now.as_millisecond());
         let heard = Heard { words: &news.sentence, by: heard_by, from: None };
         groups::said(self.conn, &source, &heard, self.now)
     }
 
-    /// One person, once for each matter: now, in the morning, or together with what waits already.
+    /// Notifies one user once for each matter: now, in the morning, or together with notifications that already wait.
     fn tell(
         &mut self,
         user: UserId,

@@ -1,4 +1,4 @@
-//! Asking the model whether a text wants an answer at all, before its turn goes on.
+//! Triage: asks the model whether a message wants an answer at all, before its turn continues.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use crate::store::spend::{self, Day, Reservation};
 use crate::store::turns::{self, End, Triage};
 
 const SMALL_TALK: Outcome = Outcome::Skipped("small_talk");
-/// Somebody may be waiting for the answer itself.
+/// Longest time for triage, since a user may be waiting for the answer itself.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 impl Engine {
-    /// Decides once and for all whether the turn goes on. Anything but a clean word to skip lets it.
+    /// Decides permanently whether the turn continues. Any response but a clean skip lets it continue.
     pub(super) async fn triage(&self, scene: &Scene, past: &Past) -> anyhow::Result<Progress> {
         let (verdict, charge) = match (scene.plan.triage, &self.0.parts.model) {
             (Triage::Open, Some(model)) => self.small_talk(&**model, scene, past).await?,
@@ -41,7 +41,8 @@ impl Engine {
         })
     }
 
-    /// The model's verdict, and what it came to. Where the day's budget has no room for it, nobody is asked.
+    /// Returns the model's verdict and its charge. If the day's budget has no room for the call, the model is not
+    /// asked.
     async fn small_talk(
         &self,
         model: &dyn Model,

@@ -1,4 +1,4 @@
-//! What time alone brings about: conversations end, strangers leave, what nobody has answered expires.
+//! Effects of time alone: idle conversations end, newcomers are dismissed, unanswered approvals expire.
 
 use jiff::Timestamp;
 
@@ -10,7 +10,7 @@ use crate::store::db::DbError;
 use crate::store::{Conn, QueryResult, conversations, joining, outbox, users};
 
 impl Engine {
-    /// One round; it changes nothing when nothing is due.
+    /// Runs one round of expiry; it changes nothing when nothing is due.
     pub(crate) async fn keep_up(&self) -> Result<(), DbError> {
         let (settings, now) = (self.0.parts.settings.clone(), self.now());
         let work = move |conn: &mut _| {
@@ -24,13 +24,13 @@ impl Engine {
     }
 }
 
-/// A member whose wish nobody has answered hears that it is over.
+/// Expires unanswered approvals. A member whose removal request expires without an answer is notified.
 pub(super) fn expire_approvals(conn: &mut Conn, settings: &Settings, now: Timestamp) -> QueryResult<()> {
     let expired = approvals::expire(conn, now)?;
     report_expired(conn, settings, &expired, now)
 }
 
-/// Tells each member of a wish that has expired.
+/// Notifies each member of a removal request that has expired.
 pub(super) fn report_expired(
     conn: &mut Conn,
     settings: &Settings,

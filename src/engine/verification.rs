@@ -1,4 +1,4 @@
-//! Verification of an ambiguous text by the carrier's own record, before the text may act.
+//! Verification of an ambiguous message by the carrier's own record, before the message may act.
 
 use std::time::Duration;
 
@@ -10,13 +10,14 @@ use crate::messaging::{Channel, LookError};
 use crate::store::db::DbError;
 use crate::store::ledger;
 
-/// Pauses before a failed comparison of an opt-out or opt-in is repeated, in seconds: it would be lost for good.
+/// Pauses before a failed comparison of an opt-out or opt-in is repeated, in seconds: the message would otherwise be
+/// permanently lost.
 const RETRY_PAUSES: [u64; 3] = [10, 30, 120];
-/// Pause before a record that is missing is asked for once more: it may be younger than the request to us.
+/// Pause before a missing record is requested once more: it may be younger than the request to us.
 const SECOND_LOOK: Duration = Duration::from_secs(2);
 
 impl Engine {
-    /// Compares a text with the carrier's record and commits the outcome. Nothing acts upon it before.
+    /// Compares a message with the carrier's record and commits the outcome. Nothing acts on the message before.
     pub(super) async fn verify(&self, event: EventId) -> Result<(), DbError> {
         let parts = &self.0.parts;
         let claimed = parts.db.read(move |conn| ledger::claimed_fields(conn, event)).await?;

@@ -1,4 +1,4 @@
-//! Members' wishes to delete, as whoever decides settles them.
+//! Members' removal requests, and their settlement by an admin or the operator.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::store::approvals::{self, Approval, End, Matter, Settled};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::{Conn, QueryResult, outbox, users};
 
-/// The title stays, and the member is told so. `number` is ours, where one is set up.
+/// Denies a removal request: the title stays, and the member is notified. `number` is ours, if one is configured.
 pub(super) fn deny(
     conn: &mut Conn,
     wish: &Approval,

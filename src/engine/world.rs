@@ -1,4 +1,4 @@
-//! What a tool is told of the moment it runs in.
+//! Context that a tool gets of the moment it runs in.
 
 use jiff::Timestamp;
 
@@ -15,13 +15,14 @@ use crate::store::{Conn, QueryResult, ledger, quotas, requests, users};
 use crate::tools::{Allowance, Asking, Standing, World};
 
 impl Engine {
-    /// What a tool may know.
+    /// Loads everything that a tool may know.
     pub(super) async fn world(&self, scene: &Scene, tier: Tier) -> anyhow::Result<World> {
         let records = self.0.parts.db.read(self.records(scene, tier)).await?;
         Ok(self.world_with(scene, records))
     }
 
-    /// Reads what our records hold for a tool. One that only reads need not know what the user has added and asked for.
+    /// Reads our records for a tool. A tool that only reads does not need the user's own additions and removal
+    /// requests.
     pub(super) fn records(
         &self,
         scene: &Scene,
@@ -59,13 +60,13 @@ impl Engine {
     }
 }
 
-/// What our records hold that matters to a tool.
+/// Our records that matter to a tool.
 pub(super) struct Records {
     asked_for: Vec<AskedFor>,
     own: Own,
 }
 
-/// What the household asked for lately, by name: numbers are for nobody.
+/// Loads the recent title requests of the household, by name: phone numbers are shown to no user.
 fn asked_for(conn: &mut Conn, user: &User) -> QueryResult<Vec<AskedFor>> {
     let asked = requests::lately(conn)?;
     let everyone = if asked.is_empty() { Vec::new() } else { users::known(conn)? };
@@ -83,7 +84,7 @@ fn asked_for(conn: &mut Conn, user: &User) -> QueryResult<Vec<AskedFor>> {
     Ok(told.collect())
 }
 
-/// The same of the user alone.
+/// Records of the user alone.
 #[derive(Default)]
 struct Own {
     allowance: Allowance,

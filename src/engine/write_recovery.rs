@@ -1,5 +1,5 @@
-//! A write whose response never came: checked once its request has had time to arrive, then recorded as done, started
-//! again, or reported as not done.
+//! Recovery of a write whose response never came: the write is checked once its request has had time to arrive, then
+//! recorded as done, started again, or reported as not done.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::tools::answers::named;
 use crate::tools::{Interrupted, Settled, Tool};
 
 impl Engine {
-    /// A call that was started and has no result: a read runs again, a write is checked.
+    /// Settles a call that was started and has no result: a read runs again, a write is checked.
     pub(super) async fn settle_call(&self, scene: &Scene, row: CallRow) -> anyhow::Result<Progress> {
         let Some(call) = find(scene, row) else { return Ok(Progress::GoesOn) };
         let state = match (call.tier, self.0.parts.tools.get(&call.name)) {
@@ -61,8 +61,8 @@ impl Engine {
         })
     }
 
-    /// Waits until a request that was sent at `started_at` has had the time to arrive, however often the program was
-    /// started since. A clock that was set back prolongs the wait by nothing.
+    /// Waits until a request that was sent at `started_at` has had the time to arrive, however often the program has
+    /// restarted since. A clock that was set back adds nothing to the wait.
     pub(super) async fn let_request_arrive(&self, started_at: Option<Timestamp>) {
         let since =
             started_at.map(|at| Duration::try_from(self.now().duration_since(at)).unwrap_or_default());
@@ -70,7 +70,8 @@ impl Engine {
         self.0.parts.clock.sleep(grace.saturating_sub(since.unwrap_or_default())).await;
     }
 
-    /// A write that was certainly not carried out is started again while there is time; else that is its result.
+    /// Restarts a write that was certainly not carried out, while there is time; afterwards its result is that it was
+    /// not done.
     async fn again_or_not_done(
         &self,
         scene: &Scene,
@@ -88,7 +89,7 @@ impl Engine {
         Ok(CallState::Failed(tool.not_done(title.as_deref())))
     }
 
-    /// The title as an earlier result of the conversation showed it: `Dune (2021)`.
+    /// Returns the title as an earlier result of the conversation showed it: `Dune (2021)`.
     async fn title_shown(&self, scene: &Scene, about: Option<&MediaRef>) -> anyhow::Result<Option<String>> {
         let (kind, id) = match about {
             Some(MediaRef::Tmdb(id)) => (MediaKind::Movie, *id),

@@ -1,5 +1,5 @@
-//! What do the pieces of an answer add up to?
-//! The rules are for servers that number their calls wrongly, leave ids out or end without a word.
+//! Assembly of a model response from its pieces. The rules are for servers that number their calls wrongly, leave ids
+//! out or end without a final chunk.
 
 use serde_json::Value;
 
@@ -10,14 +10,14 @@ use super::{Delta, DeltaSink, ModelError, RawCall, StepOut};
 use crate::conversation::spending::Tokens;
 use crate::conversation::transcript::{Arguments, Stop};
 
-/// Largest answer that is kept, all parts together.
+/// Largest response that is stored, all parts together.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 pub struct Accumulator {
     text: String,
     thinking: String,
-    /// Takes thinking out of the text where the server left it there.
+    /// Removes thinking from the text if the server left it there.
     splitter: ThinkingSplitter,
     calls: Vec<OpenCall>,
     refused: bool,
@@ -36,19 +36,19 @@ struct OpenCall {
     arguments: String,
 }
 
-/// Why an answer is not to be trusted as it is.
+/// Reason not to trust a response as received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// Nothing that looks like an answer.
+    /// The response has no usable content.
     Empty,
-    /// It ended without saying that it was finished.
+    /// The response ended without a finish reason.
     CutOff,
-    /// A call whose arguments are not an object.
+    /// The response has a call whose arguments are not an object.
     Arguments,
 }
 
 impl Accumulator {
-    /// Takes in a chunk or a whole answer and passes on what is in it.
+    /// Adds a chunk or a whole response and passes its content on to the sink.
     pub fn push(&mut self, answer: &Answer, sink: DeltaSink<'_>) -> Result<(), ModelError> {
         if let Some(error) = failure::inside_answer(&answer.error) {
             return Err(error);
@@ -59,7 +59,7 @@ impl Accumulator {
         if let Some(tokens) = answer.usage.as_ref().and_then(TokenCount::tokens) {
             self.usage = Some(tokens);
         }
-        // Only one choice is asked for; more of them would mix two answers.
+        // The request asks for only one choice; more of them would mix two answers.
         if let Some(choice) = answer.choices.iter().find(|choice| choice.index == 0) {
             self.add_choice(choice, sink);
         }
@@ -74,7 +74,7 @@ impl Accumulator {
             return Some(Flaw::Empty);
         }
         match self.stop() {
-            // A cut at the length limit leaves calls in halves, and asking again would end the same way.
+            // A cut at the length limit leaves calls incomplete, and a second request would end the same way.
             Stop::Length | Stop::Filtered | Stop::Refused => None,
             Stop::Done | Stop::Other(_) => {
                 if self.calls.iter().any(|call| matches!(call.parsed(), Arguments::Malformed(_))) {
@@ -88,7 +88,7 @@ impl Accumulator {
         }
     }
 
-    /// The whole response. What was held back because it could have been a tag is passed on first.
+    /// Returns the whole response. Passes on first the text that was held back as a possible tag.
     pub fn into_step(mut self, sink: DeltaSink<'_>) -> StepOut {
         self.finish_text(sink);
         let (thinking, text) = match inline_thinking::split_unopened(&self.text) {
@@ -104,7 +104,7 @@ impl Accumulator {
         StepOut { text, thinking, calls, stop, usage: self.usage, response_id: self.response_id }
     }
 
-    /// Tokens as far as the server has counted them.
+    /// Token usage as far as the server has reported it.
     pub fn usage(&self) -> Option<Tokens> {
         self.usage
     }
@@ -149,7 +149,7 @@ impl Accumulator {
         }
     }
 
-    /// Ends the text as far as it came: what was held back is no tag.
+    /// Ends the text at its current length: the text held back is not a tag.
     fn finish_text(&mut self, sink: DeltaSink<'_>) {
         if let Some(rest) = self.splitter.finish() {
             self.pass_on(rest, sink);
@@ -160,7 +160,7 @@ impl Accumulator {
         match &delta {
             Delta::Thinking(text) => self.thinking.push_str(text),
             Delta::Text(text) => self.text.push_str(text),
-            // Calls are put together from their pieces in `add_call`.
+            // `add_call` assembles calls from their pieces.
             Delta::ToolCall { .. } => {}
         }
         sink(delta);
@@ -197,7 +197,7 @@ impl Accumulator {
         sink(Delta::ToolCall { ord: u32::try_from(ord).unwrap_or(u32::MAX), name: first_name, arguments });
     }
 
-    /// The call that a piece continues; none if it starts another.
+    /// Returns the call that a piece continues, or none if the piece starts another call.
     fn continued(&self, index: Option<u32>, id: &str, name: &str) -> Option<usize> {
         if !id.is_empty() {
             let same = |call: &OpenCall| call.id == id && (index.is_none() || call.index == index);
@@ -211,7 +211,7 @@ impl Accumulator {
         };
         let last = &self.calls[ord];
         let another_id = !id.is_empty() && (!last.id.is_empty() || index.is_none());
-        // Without an id, a name after complete arguments can only belong to a further call.
+        // Without an id, a name after complete arguments can only belong to a new call.
         let another_name = id.is_empty()
             && !name.is_empty()
             && !last.name.is_empty()
@@ -227,7 +227,7 @@ impl Accumulator {
             "length" | "max_tokens" => Stop::Length,
             "content_filter" => Stop::Filtered,
             "refusal" => Stop::Refused,
-            // Servers differ in what they call an end that hands over to tools.
+            // Servers use different finish reasons for a response that ends with tool calls.
             _ if !self.calls.is_empty() => Stop::Done,
             "stop" | "eos" | "end_turn" | "tool_calls" | "function_call" => Stop::Done,
             other => Stop::Other(other.to_owned()),
@@ -269,7 +269,7 @@ mod tests {
         (Ok((step, flaw)), deltas)
     }
 
-    /// Compares the calls that streamed pieces add up to, each as name and arguments.
+    /// Compares the calls assembled from streamed pieces, each as name and arguments.
     #[track_caller]
     fn check(pieces: &[Value], expected: &[(&str, &str)]) {
         let chunks =
@@ -526,7 +526,7 @@ mod tests {
         assert_eq!(deltas.len(), 3);
     }
 
-    /// The answer in one chunk, or its text, thoughts and arguments in pieces of so many letters.
+    /// Chunks of the answer: one chunk, or its text, thoughts and arguments in pieces of `letters` letters.
     fn chunks(words: &[String; 2], calls: &[(String, String)], letters: usize) -> Vec<Value> {
         let pieces = |text: &str| -> Vec<String> {
             let letters_of: Vec<char> = text.chars().collect();
@@ -546,7 +546,7 @@ mod tests {
         chunks.chain([finish("stop")]).collect()
     }
 
-    /// The answer of a server that does not stream.
+    /// Answer of a server that does not stream.
     fn at_once(words: &[String; 2], calls: &[(String, String)]) -> Value {
         let call = |(index, (name, arguments)): (u32, &(String, String))| {
             piece(Some(index), Some(&format!("call-{index}")), Some(name), arguments)
@@ -556,7 +556,7 @@ mod tests {
         json!({ "choices": [{ "message": message, "finish_reason": "stop" }] })
     }
 
-    /// The same chunk from a server that has one word for a piece and a whole.
+    /// The same chunk from a server that uses one field name for pieces and for whole messages.
     fn as_message(mut chunk: Value) -> Value {
         let choice = chunk["choices"][0].as_object_mut().unwrap();
         let delta = choice.remove("delta").unwrap();
@@ -564,7 +564,7 @@ mod tests {
         chunk
     }
 
-    /// The thoughts, the text and the calls that were passed on.
+    /// Returns the thoughts, the text and the calls that were passed on.
     fn told(deltas: Vec<Delta>) -> (String, String, Vec<RawCall>) {
         let (mut thinking, mut text) = (String::new(), String::new());
         let mut calls: Vec<(String, String)> = Vec::new();
@@ -589,7 +589,7 @@ mod tests {
         RawCall { name, arguments: Arguments::parse(json!(arguments)) }
     }
 
-    /// What servers send, and numbers, ids and names where they do not belong.
+    /// Chunks as servers send them, with numbers, ids and names in unexpected positions.
     fn any_chunk() -> impl Strategy<Value = Value> {
         let word = select(vec![None, Some(""), Some("a"), Some("b")]);
         let arguments = select(vec!["", "{", "}", "{}", "{\"q\":", "\"up\"}", " "]);

@@ -1,9 +1,9 @@
-//! Which of the fields that servers disagree on does this one take?
-//! Begins with what its host is known for and learns from refusals; a retry that succeeds is what was learned.
+//! Dialect of a server: its choice among the fields on which servers differ. A dialect starts from the known behavior
+//! of the host and changes after refusals; the fields of a retry that succeeds are remembered.
 
 use url::{Host, Url};
 
-/// A setting that is either ours to find out or the operator's word.
+/// Setting that is either detected automatically or fixed by the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Setting<T> {
     Auto,
@@ -22,17 +22,17 @@ pub(super) struct Dialect {
     pub reasoning_effort: Option<String>,
     pub streaming: Streaming,
     pub stream_options: bool,
-    /// Whether an answer can be asked for by its schema.
+    /// True if a request can name a schema for the answer.
     pub reply_schema: bool,
-    /// The fields that are not to be changed (again).
+    /// Fields that must not be changed (again).
     settled: Vec<Field>,
 }
 
-/// How far a server's streams are trusted.
+/// Level of trust in a server's streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Streaming {
     Trusted,
-    /// One stream had to be asked for again as a whole.
+    /// One streamed response had to be requested again as a whole.
     Doubted,
     Off,
 }
@@ -46,7 +46,7 @@ enum Field {
     ReplySchema,
 }
 
-/// What a server said when it refused a request.
+/// Error details that a server sent when it refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Complaint<'a> {
     pub param: &'a str,
@@ -82,7 +82,8 @@ impl Dialect {
         }
     }
 
-    /// How to say it differently after a refusal; none if the refusal is about something else or was met before.
+    /// Returns the dialect to use after a refusal, or none if the refusal has another cause or its field was already
+    /// changed.
     pub fn adapted(&self, complaint: Complaint<'_>) -> Option<Self> {
         let field = complaint.field()?;
         if self.settled.contains(&field) {
@@ -137,7 +138,7 @@ impl Complaint<'_> {
             return by_param;
         }
         let message = self.message.to_ascii_lowercase();
-        // The longer names first: "stream" is a part of "stream_options".
+        // The longer names come first: "stream" is a part of "stream_options".
         [
             (Field::ReplySchema, ["response_format", "json_schema", "structured output"].as_slice()),
             (Field::StreamOptions, &["stream_options", "include_usage"]),
@@ -159,7 +160,7 @@ mod tests {
         Dialect::start(&Url::parse(base).unwrap(), &Setting::Auto, &Setting::Auto)
     }
 
-    /// What is sent after the complaint, or that nothing changes.
+    /// Checks the fields that are sent after the complaint, or that nothing changes.
     #[track_caller]
     fn check(
         dialect: &Dialect,

@@ -1,5 +1,5 @@
-//! Which error is a request that failed, by what the caller does next?
-//! Judged by status and raw body, since every server has its own envelope.
+//! Classification of a failed request as an error, by the caller's next step. Status and raw body decide, since every
+//! server has its own error format.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::ModelError;
 use super::dialect::Complaint;
 
-/// Longest part of a server's message that is kept.
+/// Longest part of a server's message that is stored.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// A refusal as it came over the wire.
+/// Refusal as it arrived over the network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{status}")]
 pub(super) struct Refusal {
@@ -21,7 +21,7 @@ pub(super) struct Refusal {
     retry_after: Option<Duration>,
     message: String,
     param: String,
-    /// `code` and `type` in one; servers use either.
+    /// Value of `code` and `type` together; servers use either.
     kind: String,
 }
 
@@ -45,7 +45,7 @@ impl Refusal {
         }
     }
 
-    /// The complaint, if this server may take the request in other words.
+    /// Returns the complaint, if this server may accept the request with other fields.
     pub fn complaint(&self) -> Option<Complaint<'_>> {
         let about_fields = matches!(self.status.as_u16(), 400 | 422) && !self.is_context_too_long();
         about_fields.then_some(Complaint { param: &self.param, message: &self.message })
@@ -61,7 +61,7 @@ impl Refusal {
         };
         match self.status.as_u16() {
             _ if context_too_long => ModelError::ContextTooLong,
-            // Google says it with a 400.
+            // Google reports a wrong key with status 400.
             400 if names_the_key(&said) => ModelError::Unauthorized(said),
             401 | 403 => ModelError::Unauthorized(said),
             402 => ModelError::QuotaSpent(said),
@@ -74,7 +74,7 @@ impl Refusal {
     }
 
     fn is_context_too_long(&self) -> bool {
-        // Some local servers say it with a 500.
+        // Some local servers report a full context with status 500.
         matches!(self.status.as_u16(), 400 | 413 | 422 | 500)
             && (names_the_context(&self.kind) || names_the_context(&self.message))
     }
@@ -85,9 +85,9 @@ impl Refusal {
     }
 }
 
-/// Why an attempt has no answer.
+/// Cause of an attempt without a response.
 pub(super) enum Fault {
-    /// Other words may help.
+    /// The server refused the request. Other fields may help.
     Refused(Refusal),
     Failed(ModelError),
 }
@@ -113,13 +113,13 @@ impl From<OpenAIError> for Fault {
                 ModelError::Garbled("the answer has an unknown shape".to_owned())
             }
             OpenAIError::JSONDeserialize(..) => ModelError::Garbled("the answer is not JSON".to_owned()),
-            // Their texts may hold parts of the answer or the URL.
+            // These error texts may contain parts of the response or the URL.
             _ => ModelError::Unavailable("the connection broke".to_owned()),
         })
     }
 }
 
-/// The error that an answer with status 200, or a chunk of a stream, carries in place of an answer.
+/// Returns the error that a response with status 200, or a chunk of a stream, contains instead of an answer.
 pub(super) fn inside_answer(error: &Value) -> Option<ModelError> {
     match first(error) {
         Value::Null | Value::Bool(false) => None,
@@ -137,7 +137,7 @@ pub(super) fn inside_answer(error: &Value) -> Option<ModelError> {
     }
 }
 
-/// The error as logs and pages may show it: the server's words on one line, short, without our key.
+/// Returns the error as logs and pages may show it: the server's message on one line, short, without our key.
 pub(super) fn presentable(error: ModelError, key: &str) -> ModelError {
     match error {
         ModelError::Unavailable(said) => ModelError::Unavailable(short(&said, key)),
@@ -161,11 +161,11 @@ fn message(error: &Value) -> String {
             }
         }
     };
-    // A proxy's error page says nothing that its status does not.
+    // A proxy's error page adds nothing to the status.
     if text.trim_start().starts_with('<') { String::new() } else { text.clone() }
 }
 
-/// The first entry of a list, in which some servers wrap an error, or the value itself.
+/// Returns the first entry of a list, in which some servers wrap an error, or the value itself.
 fn first(value: &Value) -> &Value {
     match value {
         Value::Array(list) => list.first().map_or(value, first),
@@ -181,7 +181,7 @@ fn names_the_key(message: &str) -> bool {
 }
 
 fn short(message: &str, key: &str) -> String {
-    // A word as short as "ollama" is a placeholder and may well be a part of the message.
+    // A key as short as "ollama" is a placeholder and may well be a part of the message.
     let message = if key.len() < 8 { message.to_owned() } else { message.replace(key, "(key)") };
     let looks_secret =
         |word: &str| word.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with("sk-");
@@ -210,7 +210,7 @@ fn names_the_context(text: &str) -> bool {
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
     let seconds = number("retry-after-ms").map(|ms| ms / 1000.0).or_else(|| number("retry-after"))?;
-    // Nonsense such as a negative number counts as no word at all.
+    // Nonsense such as a negative number counts as no value at all.
     Duration::try_from_secs_f64(seconds).ok()
 }
 

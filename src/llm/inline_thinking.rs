@@ -1,9 +1,9 @@
-//! Which part of a text is thinking that the server did not split off?
-//! Servers without a parser for their model send it as a leading block of the answer, in any number of pieces.
+//! Detection of thinking that the server did not split from the answer. Servers without a parser for their model send
+//! thinking as a leading block of the answer, in any number of pieces.
 
 use super::Delta;
 
-/// A block between tags. Their letters may be in either case.
+/// Tags around a block. Their letters may be in either case.
 struct Tags {
     open: &'static str,
     close: [&'static str; 1],
@@ -17,34 +17,34 @@ static TAGS: [Tags; 5] = [
     Tags { open: "[think]", close: ["[/think]"] },
 ];
 
-// The control tokens of harmony, the format of gpt-oss: a header that names a channel, then its message.
+// Control tokens of harmony, the format of gpt-oss: a header that names a channel, then its message.
 const START: &str = "<|start|>";
 const CHANNEL: &str = "<|channel|>";
 const MESSAGE: &str = "<|message|>";
 const MESSAGE_ENDS: [&str; 5] = ["<|end|>", "<|return|>", "<|call|>", START, CHANNEL];
-/// Longest header of a message, in bytes. What is longer is no header.
+/// Longest header of a message, in bytes. A longer text is not a header.
 const MAX_HEADER: usize = 200;
 
-/// Splits a text that comes in pieces into thinking and answer. Every way to cut the text gives the same parts.
+/// Splitter of a text that arrives in pieces into thinking and answer. The parts do not depend on the piece boundaries.
 #[derive(Debug, Default)]
 pub(super) struct ThinkingSplitter {
     state: State,
-    /// The end of the text so far, where it may be the beginning of a tag.
+    /// End of the text so far, if it may be the beginning of a tag.
     held: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum State {
-    /// Nothing but blanks so far.
+    /// The text so far is only whitespace.
     #[default]
     Beginning,
     /// A block has ended: another block or the answer follows.
     Between,
-    /// The names of role and channel, before a message of harmony.
+    /// Names of role and channel, before a message of harmony.
     Header,
-    /// Within a block until one of these ends it. Blanks at its beginning are left out.
+    /// Content of a block, up to one of the strings that end it. Whitespace at the beginning is left out.
     Block { part: Part, ends: &'static [&'static str], is_blank: bool },
-    /// The answer until the end of the text.
+    /// The answer, up to the end of the text.
     Answer,
 }
 
@@ -54,15 +54,15 @@ enum Part {
     Answer,
 }
 
-/// Whether the text that is held can be split further.
+/// Result of an attempt to split the text that is held.
 enum Split {
     Further,
-    /// More text decides.
+    /// More text is needed to decide.
     Waits,
 }
 
 impl ThinkingSplitter {
-    /// The parts of the text that this piece makes certain.
+    /// Adds a piece of text and returns the parts that this piece makes certain.
     pub fn push(&mut self, piece: &str) -> Vec<Delta> {
         self.held.push_str(piece);
         let mut parts = Vec::new();
@@ -70,7 +70,7 @@ impl ThinkingSplitter {
         parts
     }
 
-    /// The rest at the end of the text. A header without a message is part of no answer.
+    /// Returns the rest at the end of the text. A header without a message is not part of an answer.
     pub fn finish(&mut self) -> Option<Delta> {
         let rest = std::mem::take(&mut self.held);
         let part = match std::mem::replace(&mut self.state, State::Answer) {
@@ -93,7 +93,7 @@ impl ThinkingSplitter {
         }
     }
 
-    /// Decides whether a block begins here.
+    /// Decides whether a block begins at this position.
     fn open(&mut self) -> Split {
         let trimmed = self.held.trim_start();
         if self.state == State::Between {
@@ -115,7 +115,7 @@ impl ThinkingSplitter {
         Split::Further
     }
 
-    /// Only the final channel is meant for the user. A message without a channel is an answer.
+    /// Parses a header. Only the final channel is meant for the user. A message without a channel is an answer.
     fn read_header(&mut self) -> Split {
         let end = self.held.find(MESSAGE);
         let part = match end {
@@ -155,7 +155,7 @@ impl ThinkingSplitter {
             return Split::Waits;
         };
         parts.extend(part.delta(&self.held[..at]));
-        // What begins another message is read as its header.
+        // A token that begins another message is parsed as that message's header.
         let read = if end == START || end == CHANNEL { at } else { at + end.len() };
         self.held.drain(..read);
         self.state = State::Between;
@@ -177,14 +177,14 @@ fn openings() -> impl Iterator<Item = &'static str> {
     TAGS.iter().map(|tags| tags.open).chain([START, CHANNEL])
 }
 
-/// How many of the last bytes may be the beginning of an end.
+/// Returns the number of last bytes that may be the beginning of an end tag.
 fn beginning_of_an_end(text: &str, ends: &[&str]) -> usize {
     let longest = |end: &&str| (1..end.len()).rev().find(|length| text.ends_with(&end[..*length]));
     ends.iter().filter_map(longest).max().unwrap_or(0)
 }
 
-/// Thinking and answer of a whole text with the end of a block and no beginning: servers whose prompt template begins
-/// the block do not repeat its tag.
+/// Splits a whole text that has the end tag of a block but no start tag into thinking and answer. Servers whose prompt
+/// template begins the block do not repeat its start tag.
 pub(super) fn split_unopened(text: &str) -> Option<(&str, &str)> {
     let lower = text.to_ascii_lowercase();
     let end = TAGS.iter().filter_map(|tags| Some((lower.find(tags.close[0])?, tags)));
@@ -200,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    /// Thinking and answer of a text that comes in these pieces.
+    /// Returns the thinking and the answer of a text that arrives in these pieces.
     fn split(pieces: &[String]) -> (String, String) {
         let mut splitter = ThinkingSplitter::default();
         let mut deltas: Vec<Delta> = pieces.iter().flat_map(|piece| splitter.push(piece)).collect();

@@ -1,4 +1,4 @@
-//! The minds that can answer a turn: an OpenAI-compatible server, the keyword brain, a script.
+//! Responders for a turn: an OpenAI-compatible server, the keyword brain, a script.
 
 pub mod accumulate;
 pub mod dialect;
@@ -22,21 +22,22 @@ use crate::conversation::trouble::Trouble;
 
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// What the step is recorded as.
+    /// Name under which the step is recorded.
     fn name(&self) -> &str;
 
-    /// One response. Deltas go to `sink` in order while it is produced; the returned step is the whole of it.
+    /// Produces one response. Deltas are sent to `sink` in order during production; the returned step is the whole
+    /// response.
     async fn step(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError>;
 }
 
 pub type DeltaSink<'a> = &'a mut (dyn FnMut(Delta) + Send);
 
-/// A piece of a response on its way.
+/// Piece of a response during streaming.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
     Text(String),
     Thinking(String),
-    /// A further piece of call number `ord`; the name comes with its first piece.
+    /// Another piece of call number `ord`; the name comes with its first piece.
     ToolCall {
         ord: u32,
         name: Option<String>,
@@ -51,37 +52,37 @@ pub struct StepOut {
     pub thinking: String,
     pub calls: Vec<RawCall>,
     pub stop: Stop,
-    /// As the server counted; `None` where it told nothing.
+    /// Token usage from the server; `None` if the server reported none.
     pub usage: Option<Tokens>,
     pub response_id: Option<String>,
 }
 
-/// A call as the server sent it; its id is ours to mint.
+/// Call as the server sent it; the caller creates its id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawCall {
     pub name: String,
     pub arguments: Arguments,
 }
 
-/// Why there is no response, by what the caller does next.
+/// Cause of a missing response, classified by the caller's next step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     #[error("get a turn at the model: rate limited")]
     RateLimited { retry_after: Option<Duration> },
-    /// Refused connection, 5xx, an error inside the stream.
+    /// The connection was refused, the status was 5xx, or the stream contained an error.
     #[error("reach the model: {0}")]
     Unavailable(String),
     #[error("get an answer from the model in time")]
     Timeout,
-    /// The answer was cut off or made no sense, twice over.
+    /// The response was cut off or made no sense, in two attempts.
     #[error("read the model's answer: {0}")]
     Garbled(String),
     #[error("fit the conversation into the model's context")]
     ContextTooLong,
-    /// Wrong key or no right to the model: an operator must act.
+    /// The key is wrong or has no access to the model: an operator must act.
     #[error("sign in at the model: {0}")]
     Unauthorized(String),
-    /// No credit left: an operator must act.
+    /// The account has no credit left: an operator must act.
     #[error("pay for the model: {0}")]
     QuotaSpent(String),
     #[error("have the request accepted: {0}")]
@@ -89,7 +90,8 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// A model call changes nothing, so it may always be made again; whether that helps differs.
+    /// Returns the failure class. A model call changes nothing, so it may always be repeated; the class states whether
+    /// a repeat can help.
     pub fn trouble(&self) -> Trouble {
         match self {
             Self::RateLimited { retry_after } => Trouble::PASSING.after(*retry_after),

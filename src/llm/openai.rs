@@ -1,5 +1,5 @@
-//! How does one step run against an OpenAI-compatible server?
-//! Streams, asks again without a stream where the stream was broken, and speaks the server's dialect.
+//! Model steps on an OpenAI-compatible server. A step streams, requests again without a stream if the stream was
+//! broken, and uses the server's dialect.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -33,12 +33,12 @@ pub struct OpenAiSettings {
     pub patience: Patience,
 }
 
-/// How long a server may take.
+/// Time limits for a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// The whole step, with all that is asked again.
+    /// Limit for the whole step, with all repeated requests.
     pub step: Duration,
-    /// The silence between two pieces of a stream that has begun.
+    /// Longest silence between two pieces of a stream that has begun.
     pub idle: Duration,
 }
 
@@ -48,7 +48,7 @@ impl Default for Patience {
     }
 }
 
-/// Why there is no client.
+/// Cause of a client that could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenAiError {
     #[error("use the key: it has characters that no header can carry")]
@@ -76,7 +76,7 @@ impl OpenAi {
         })
     }
 
-    /// Asks until the server and we agree on the fields; each field changes at most once.
+    /// Repeats the request until the server accepts its fields; each field changes at most once.
     async fn negotiate(&self, request: &ModelRequest, sink: DeltaSink<'_>) -> Result<StepOut, ModelError> {
         let mut dialect = self.learned().clone();
         loop {
@@ -116,12 +116,12 @@ impl OpenAi {
             return Ok(answer.into_step(&mut heard));
         }
         dialect.streaming = dialect.streaming.after_a_flaw();
-        // Remembered at once: it holds however the second attempt ends.
+        // The setting is remembered at once: it is valid regardless of the second attempt's outcome.
         self.learned().streaming = dialect.streaming;
         let first = answer.usage().unwrap_or_default();
         let step = match told {
             Told::Nothing => self.whole(request, dialect, sink).await?,
-            // A second telling would run into the first; who watches gets the step when it is recorded.
+            // A second stream would be appended to the first; viewers get the step when it is recorded.
             Told::Something => self.whole(request, dialect, &mut |_| {}).await?,
         };
         Ok(StepOut { usage: step.usage.map(|second| first.plus(second)), ..step })
@@ -139,9 +139,9 @@ impl OpenAi {
         loop {
             match timeout(self.patience.idle, chunks.next()).await {
                 Ok(Some(Ok(chunk))) => answer.push(&chunk, sink)?,
-                // What does not parse ends the stream like a cut, and the missing end is found as its flaw.
+                // A chunk that cannot be parsed ends the stream like a cut, and the missing end is found as its flaw.
                 Ok(None | Some(Err(OpenAIError::JSONDeserialize(..)))) => return Ok(answer),
-                // All is said, so it does not matter how the line was hung up.
+                // The response is complete, so the way in which the connection closed does not matter.
                 _ if answer.flaw().is_none() => return Ok(answer),
                 Ok(Some(Err(error))) => return Err(error.into()),
                 Err(_) => return Err(ModelError::Timeout.into()),
@@ -161,7 +161,7 @@ impl OpenAi {
         answer.push(&whole, sink)?;
         match answer.flaw() {
             Some(Flaw::Empty) => Err(ModelError::Garbled("the answer is empty".to_owned()).into()),
-            // Bad arguments go to whoever runs the tool, who can say what is wrong with them.
+            // Bad arguments are passed to the code that runs the tool, which can describe the error in them.
             Some(Flaw::CutOff | Flaw::Arguments) | None => Ok(answer.into_step(sink)),
         }
     }
@@ -190,7 +190,7 @@ impl fmt::Debug for OpenAi {
     }
 }
 
-/// Whether the sink has heard of an answer.
+/// State of the sink: it has received deltas or none.
 enum Told {
     Nothing,
     Something,
@@ -256,7 +256,7 @@ mod tests {
         (outcome, deltas)
     }
 
-    /// A server that answers each request by its body.
+    /// Mock server that computes each response from the request body.
     async fn server(answer: impl Fn(&Value) -> ResponseTemplate + Send + Sync + 'static) -> MockServer {
         let server = MockServer::start().await;
         Mock::given(matchers::path("/chat/completions"))
@@ -266,7 +266,7 @@ mod tests {
         server
     }
 
-    /// One field of every request that the server got.
+    /// Returns one field of every request that the server received.
     async fn received(server: &MockServer, field: &str) -> Vec<Value> {
         let requests = server.received_requests().await.unwrap();
         requests.iter().map(|request| request.body_json::<Value>().unwrap()[field].clone()).collect()
@@ -324,7 +324,7 @@ mod tests {
         StepOut { calls, ..says("") }
     }
 
-    /// What follows the last piece of an answer.
+    /// Event after the last piece of a response.
     #[derive(Clone, Copy)]
     enum End {
         Proper,
@@ -332,7 +332,7 @@ mod tests {
         Silence,
     }
 
-    /// A server on a bare socket: one answer, each piece as an HTTP chunk of its own.
+    /// Starts a server on a bare socket with one response, each piece as a separate HTTP chunk.
     async fn socket(pieces: Vec<Vec<u8>>, end: End) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -356,7 +356,7 @@ mod tests {
             }
             socket.write_all(&answer).await.unwrap();
             if let End::Silence = end {
-                // Ends when the client hangs up, in whatever way it does.
+                // The read ends when the client closes the connection in any way.
                 let _ = socket.read_buf(&mut request).await;
             }
         });
@@ -440,7 +440,7 @@ mod tests {
         }
     }
 
-    /// Compares what becomes of a quirk in a stream and in a whole answer.
+    /// Compares the outcome of a quirk in a stream and in a whole response.
     async fn check(quirk: fn(streamed: bool) -> ResponseTemplate, expected: Result<StepOut, ModelError>) {
         let streaming = server(move |body| quirk(body["stream"] == true)).await;
         assert_eq!(ask(&model(&streaming.uri())).await.0, expected, "streamed");
@@ -453,7 +453,7 @@ mod tests {
         assert_eq!(received(&whole, "stream").await, [json!(true), json!(false)]);
     }
 
-    /// An answer with a message, a reason to stop and further fields, in either form.
+    /// Response with a message, a finish reason and further fields, in either form.
     fn answer(streamed: bool, message: &Value, reason: &str, further: (&str, Value)) -> ResponseTemplate {
         let part = if streamed { "delta" } else { "message" };
         let mut answer = json!({ "id": "r1", "choices": [{ part: message, "finish_reason": reason }] });

@@ -1,5 +1,5 @@
-//! A model that plays what it is given: what do we do when a model says this?
-//! It checks every request like the strictest of servers, and panics at the first that breaks a rule.
+//! Model that plays a script, to test the program's behavior for given responses. It checks every request like the
+//! strictest of servers, and panics at the first that breaks a rule.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,15 +13,15 @@ use crate::conversation::transcript::{Arguments, CallId, Stop};
 /// Largest request that is accepted, all texts together.
 const MAX_REQUEST_BYTES: usize = 64 << 10;
 
-/// One answer of the script.
+/// One response of the script.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Line {
     Says(String),
     /// Names and arguments of the calls of one response.
     Calls(Vec<(String, Arguments)>),
-    /// As the last line of a script it repeats for ever.
+    /// A failure. As the last line of a script it repeats forever.
     Fails(ModelError),
-    /// For stops that the other lines cannot say: cut off, refused, filtered.
+    /// A whole step, for stops that the other lines cannot express: cut off, refused, filtered.
     Step(StepOut),
 }
 
@@ -41,22 +41,22 @@ impl Scripted {
         Self { stage: Mutex::new(Stage { script: script.into(), requests: Vec::new() }) }
     }
 
-    /// Takes the place of whatever is left of the script.
+    /// Replaces the rest of the script.
     pub fn play(&self, script: Vec<Line>) {
         self.stage().script = script.into();
     }
 
-    /// Every request so far, the oldest first.
+    /// Returns all requests so far, the oldest first.
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.stage().requests.clone()
     }
 
-    /// How many requests there were.
+    /// Returns the number of requests.
     pub fn calls(&self) -> usize {
         self.stage().requests.len()
     }
 
-    /// What nobody asked for; a failure that repeats for ever counts as left.
+    /// Returns the number of unused lines; a failure that repeats forever counts as unused.
     pub fn left(&self) -> usize {
         self.stage().script.len()
     }
@@ -119,8 +119,8 @@ fn tell(step: &StepOut, sink: DeltaSink<'_>) {
     }
 }
 
-/// Whether the strictest of servers would take the request. That past arguments are objects needs no check: their type
-/// has no other form.
+/// Checks that the strictest of servers would accept the request. Past arguments need no check for being objects: their
+/// type has no other form.
 pub fn check_request(request: &ModelRequest) -> Result<(), String> {
     match request.messages.last() {
         None => return Err("there is no message".to_owned()),

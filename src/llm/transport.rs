@@ -1,5 +1,5 @@
-//! How does a request of the async-openai library leave the house?
-//! Once, to where the settings say, and with refusals read before the library loses their status.
+//! HTTP transport of the async-openai library's requests. A request is sent once, to the configured address, and
+//! refusals are read before the library loses their status.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -24,7 +24,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_BODY_BYTES: usize = 16 << 20;
 const MAX_REFUSAL_BYTES: usize = 64 << 10;
 
-/// A client that follows no redirects and repeats nothing by itself.
+/// Creates a client that follows no redirects and repeats nothing automatically.
 pub(super) fn client(base: &Url, key: Option<SecretString>) -> Result<Client<Endpoint>, OpenAiError> {
     crate::http::install_tls();
     let http = reqwest::Client::builder()
@@ -37,7 +37,7 @@ pub(super) fn client(base: &Url, key: Option<SecretString>) -> Result<Client<End
     Ok(Client::build(http.clone(), endpoint).with_http_service(Wire(http)))
 }
 
-/// Where requests go. Unlike the library's own configuration it never looks at the environment.
+/// Address of the server. Unlike the library's own configuration, it never reads the environment.
 #[derive(Clone)]
 pub(super) struct Endpoint {
     base: String,
@@ -47,7 +47,7 @@ pub(super) struct Endpoint {
 
 impl Endpoint {
     fn new(base: &Url, key: Option<SecretString>) -> Result<Self, InvalidHeaderValue> {
-        // Servers without keys ignore it; clients of both kinds send one.
+        // Servers without keys ignore the key; clients of both kinds send one.
         let key = key.filter(|key| !key.expose_secret().is_empty()).unwrap_or_else(|| "none".into());
         let mut authorization = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret()))?;
         authorization.set_sensitive(true);
@@ -77,7 +77,7 @@ impl Config for Endpoint {
     }
 }
 
-/// Sends a request once and reads refusals before the library does, which loses their status.
+/// HTTP service that sends a request once and reads refusals before the library, which loses their status.
 #[derive(Clone)]
 struct Wire(reqwest::Client);
 
@@ -99,7 +99,7 @@ impl tower::Service<HttpRequestFactory> for Wire {
                 let body = reqwest::Body::wrap(Limited::new(body, MAX_BODY_BYTES));
                 return Ok(http::Response::from_parts(head, body).into());
             }
-            // The status says enough where the body cannot be read.
+            // The status is enough if the body cannot be read.
             let body = Limited::new(body, MAX_REFUSAL_BYTES).collect().await;
             let body = body.map_or_else(|_| Bytes::new(), http_body_util::Collected::to_bytes);
             Err(OpenAIError::Boxed(Box::new(Refusal::read(head.status, &head.headers, &body))))

@@ -1,5 +1,5 @@
-//! How is a request written for a Chat Completions server, and its answer read without trusting the shape?
-//! Servers leave fields out, send null or another type; a field that cannot be read counts as absent.
+//! Chat Completions format: writes requests and parses responses without trusting their shape. Servers leave fields
+//! out, send null or another type; a field that cannot be parsed counts as absent.
 
 use serde::de::DeserializeOwned;
 use serde::ser::Error;
@@ -17,7 +17,7 @@ pub(super) enum Delivery {
     Whole,
 }
 
-/// A request as it is written, of what it lends.
+/// Request body as it is serialized, with borrowed values.
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
     model: &'a str,
@@ -37,7 +37,7 @@ pub(super) struct Body<'a> {
     tool_choice: Option<&'static str>,
 }
 
-/// The longest answer, in tokens.
+/// Token limit of the answer.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Longest {
@@ -60,7 +60,7 @@ enum Said<'a> {
         content: &'a str,
     },
     Assistant {
-        /// Null where there is nothing but calls.
+        /// Text of the message; null if the message has only calls.
         content: Option<&'a str>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<Call<'a>>,
@@ -129,7 +129,7 @@ pub(super) fn body<'a>(
         response_format: request.reply_schema.as_ref().filter(|_| dialect.reply_schema).map(format),
         tools: tools.collect(),
         tool_choice: match request.tool_choice {
-            // The default of every server, and some refuse the field.
+            // This is the default of every server, and some refuse the field.
             ToolChoice::None if !request.tools.is_empty() => Some("none"),
             ToolChoice::Auto | ToolChoice::None => None,
         },
@@ -158,7 +158,7 @@ fn as_text<S: Serializer>(object: &Map<String, Value>, serializer: S) -> Result<
     serializer.serialize_str(&serde_json::to_string(object).map_err(S::Error::custom)?)
 }
 
-/// A whole answer or one chunk of a streamed one.
+/// Whole response or one chunk of a streamed one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Answer {
@@ -168,7 +168,7 @@ pub struct Answer {
     pub(super) choices: Vec<Choice>,
     #[serde(deserialize_with = "tolerant")]
     pub(super) usage: Option<TokenCount>,
-    /// Set when the answer is none.
+    /// Set when the response is an error.
     pub(super) error: Value,
 }
 
@@ -237,7 +237,7 @@ pub(super) struct PromptCount {
 }
 
 impl TokenCount {
-    /// No request is without tokens: a count of none was not made.
+    /// Returns the token usage. No request has zero tokens: a count of zero means that the server did not count.
     pub fn tokens(&self) -> Option<Tokens> {
         (self.prompt_tokens > 0).then(|| Tokens {
             input: self.prompt_tokens.into(),
@@ -248,7 +248,7 @@ impl TokenCount {
 }
 
 impl Piece {
-    /// The content, which some servers send as a list of typed parts.
+    /// Returns the content, which some servers send as a list of typed parts.
     pub fn content(&self) -> Vec<(ContentPart, String)> {
         let parts = match &self.content {
             Value::String(text) => vec![(ContentPart::Text, text.clone())],
@@ -259,7 +259,7 @@ impl Piece {
     }
 }
 
-/// What a part of the content is.
+/// Kind of a part of the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentPart {
     Text,

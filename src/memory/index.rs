@@ -1,50 +1,50 @@
-//! Which answers are the most alike to a text? Their vectors stay in memory by owner, in a quarter of their size. A
-//! search names every row that can be among the likest; which of them are is told by the stored vectors.
+//! Index of stored answers by their similarity to a text. Vectors stay in memory by owner, in a quarter of their size.
+//! A search returns every row that can be among the most similar ones; the stored vectors then decide the exact order.
 
 use std::collections::HashMap;
 
 use super::vector::{Bounds, Column, Sought, Unit};
 
-/// All that is kept at most: 120,000 answers with vectors of 384 dimensions.
+/// Memory limit of the index: 120,000 answers with vectors of 384 dimensions.
 pub const MAX_BYTES: usize = 96 << 20;
 
-/// The vectors of answers, by owner. All are of one model: another one begins anew.
+/// Vectors of answers, by owner. All belong to one model: another model starts an empty index.
 #[derive(Debug, Default)]
 pub struct Index {
     model: String,
     segments: HashMap<String, Segment>,
 }
 
-/// What changed of one row.
+/// Change of one row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     pub id: i64,
     pub revision: i64,
-    /// `None`: it cannot be found by vectors any more.
+    /// Vectors of the row. `None`: vectors cannot find it anymore.
     pub vectors: Option<Vectors>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vectors {
-    /// `None` where the question has no meaning of its own.
+    /// Vector of the question; `None` if the question has no meaning of its own.
     pub trigger: Option<Unit>,
     pub response: Unit,
 }
 
-/// Rows that can be among the likest, each once.
+/// Rows that can be among the most similar ones, each once.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Likest {
     pub triggers: Vec<i64>,
     pub responses: Vec<i64>,
 }
 
-/// Places that are made at once, so that they need not be made for each row.
+/// Fewest rows for which memory is reserved, so that single rows need no allocation.
 const PLACES: usize = 256;
 
-/// The rows of one owner.
+/// Rows of one owner.
 #[derive(Debug, Default)]
 struct Segment {
-    /// Changes up to this revision are in it.
+    /// Revision up to which changes are applied.
     revision: i64,
     ids: Vec<i64>,
     places: HashMap<i64, usize>,
@@ -53,13 +53,13 @@ struct Segment {
 }
 
 impl Index {
-    /// Up to which revision the owner's rows are known, for vectors of this model.
+    /// Returns the revision up to which the owner's rows are known, for vectors of this model.
     pub fn revision(&self, owner: &str, model: &str) -> i64 {
         let segment = self.segments.get(owner).filter(|_| self.model == model);
         segment.map_or(0, |segment| segment.revision)
     }
 
-    /// Takes in changes of one owner's rows, in the order of their revisions.
+    /// Applies changes of one owner's rows, in the order of their revisions.
     pub fn apply(&mut self, owner: &str, model: &str, changes: Vec<Change>) {
         if self.model != model {
             self.segments.clear();
@@ -72,7 +72,8 @@ impl Index {
         }
     }
 
-    /// Where too much is kept, what is kept of others than these owners goes, and then the oldest rows of the largest.
+    /// Frees memory above the limit: rows of all but these owners are removed first, then the oldest rows of the
+    /// largest owner.
     pub fn make_room(&mut self, owners: &[String]) {
         if self.bytes() <= MAX_BYTES {
             return;
@@ -85,8 +86,8 @@ impl Index {
         }
     }
 
-    /// Every row of these owners that can be among the `most` likest by its trigger, or by its response, with a cosine of
-    /// at least `floor`.
+    /// Returns every row of these owners that can be among the `most` most similar by its trigger, or by its response,
+    /// with a cosine of at least `floor`.
     pub fn likest(&self, owners: &[String], sought: &Unit, most: usize, floor: f32) -> Likest {
         let sought = Sought::new(sought);
         let segments = || owners.iter().filter_map(|owner| self.segments.get(owner));
@@ -100,7 +101,7 @@ impl Index {
         self.segments.values().map(Segment::bytes).sum()
     }
 
-    /// How many rows are kept.
+    /// Returns the number of stored rows.
     pub fn rows(&self) -> usize {
         self.segments.values().map(|segment| segment.ids.len()).sum()
     }
@@ -118,7 +119,7 @@ fn likest<'a>(
         scanned.extend(within.map(|(bounds, id)| (bounds, *id)));
     }
     if scanned.len() > most && most > 0 {
-        // So many rows are at least this much alike: what cannot reach it is none of the likest.
+        // Enough rows have at least this similarity: a row that cannot reach it is not among the most similar.
         let (_, (bounds, _), _) =
             scanned.select_nth_unstable_by(most - 1, |one, other| other.0.least.total_cmp(&one.0.least));
         let least = bounds.least;
@@ -178,7 +179,7 @@ impl Segment {
         self.triggers.bytes() + self.responses.bytes() + self.ids.len() * row
     }
 
-    /// The oldest rows go, a tenth at a time: removing each by itself would be done again with the next.
+    /// Removes the oldest rows, a tenth at a time: removing each row separately would repeat the work for the next.
     fn keep_within(&mut self, bytes: usize) {
         while self.bytes() > bytes && !self.ids.is_empty() {
             let mut oldest = self.ids.clone();

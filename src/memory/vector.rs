@@ -1,19 +1,20 @@
-//! Vectors of texts: how they are stored, how alike two of them are, and a quarter of their size for scanning.
+//! Vectors of texts: their stored form, the similarity of two of them, and a form of a quarter of their size for
+//! scanning.
 
-/// Dimensions that are admitted at most: more would let a scan overflow.
+/// Most dimensions that are accepted: more would let a scan overflow.
 pub const MAX_DIMS: usize = 4_096;
-/// Steps of a stored number and of one that is searched for. Their products, summed over all dimensions, fit 32 bits.
+/// Steps of a stored number and of a number in a query. Their products, summed over all dimensions, fit in 32 bits.
 const STORED_STEPS: f32 = 127.0;
 const SOUGHT_STEPS: f32 = 2_047.0;
-/// More than what sums of so many f32 can be off by.
+/// Upper bound of the rounding error of a sum of that many f32.
 const ROUNDING: f32 = 1e-5;
 
-/// A vector of length 1, so that the product of two is the cosine of the angle between them.
+/// Vector of length 1, so that the product of two is the cosine of the angle between them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unit(Vec<f32>);
 
 impl Unit {
-    /// `None` for what has no direction, too many dimensions, or numbers that are none.
+    /// Returns `None` for a vector without a direction, with too many dimensions, or with a value that is not a number.
     pub fn new(mut numbers: Vec<f32>) -> Option<Self> {
         let length = numbers.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
         let fits = (1..=MAX_DIMS).contains(&numbers.len());
@@ -30,13 +31,13 @@ impl Unit {
         self.0.len()
     }
 
-    /// What it can be compared with: vectors of the same model and as many dimensions, since a server may put another model
-    /// behind a name.
+    /// Returns the key of comparable vectors: the model and the number of dimensions, since a server may put another
+    /// model behind a name.
     pub fn space(&self, model: &str) -> String {
         format!("{model}/{}", self.dims())
     }
 
-    /// The cosine, from -1 to 1. Vectors of different lengths are not alike at all.
+    /// Returns the cosine, from -1 to 1. Vectors of different lengths are not similar at all.
     pub fn likeness(&self, other: &Self) -> f32 {
         if self.dims() != other.dims() {
             return -1.0;
@@ -44,7 +45,7 @@ impl Unit {
         self.0.iter().zip(&other.0).map(|(one, other)| one * other).sum()
     }
 
-    /// As they are stored: f32, little-endian.
+    /// Returns the stored bytes: f32, little-endian.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.iter().flat_map(|number| number.to_le_bytes()).collect()
     }
@@ -58,19 +59,19 @@ impl Unit {
     }
 }
 
-/// Vectors in a row, each number in a byte. What that loses is known of each, so a scan tells between which bounds the
-/// cosine lies.
+/// Sequence of vectors with one byte per number. The rounding error of each vector is known, so a scan returns bounds
+/// of its cosine.
 #[derive(Debug, Clone, Default)]
 pub struct Column {
     dims: usize,
     steps: Vec<i8>,
-    /// Size of a step of each vector; 0 where there is none.
+    /// Step size of each vector; 0 for an absent vector.
     step: Vec<f32>,
-    /// Length of what rounding took from each.
+    /// Length of each vector's rounding error.
     lost: Vec<f32>,
 }
 
-/// A vector that others are compared with.
+/// Query vector that others are compared with.
 #[derive(Debug, Clone)]
 pub struct Sought {
     steps: Vec<i16>,
@@ -78,7 +79,7 @@ pub struct Sought {
     lost: f32,
 }
 
-/// Where a cosine lies.
+/// Bounds of a cosine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     pub least: f32,
@@ -102,7 +103,7 @@ impl Column {
         self.steps.capacity() + (self.step.capacity() + self.lost.capacity()) * size_of::<f32>()
     }
 
-    /// A vector of another number of dimensions counts as none.
+    /// Adds a vector. A vector with another number of dimensions counts as absent.
     pub fn push(&mut self, vector: Option<&Unit>) {
         let at = self.len();
         self.steps.resize((at + 1) * self.dims, 0);
@@ -122,7 +123,7 @@ impl Column {
         (self.step[at], self.lost[at]) = (step, lost);
     }
 
-    /// Takes the last one's place away from it and gives it to the one at `at`, which is gone.
+    /// Removes the vector at `at` and moves the last vector to its position.
     pub fn swap_remove(&mut self, at: usize) {
         let last = self.len() - 1;
         self.steps.copy_within(last * self.dims.., at * self.dims);
@@ -131,23 +132,23 @@ impl Column {
         self.lost.swap_remove(at);
     }
 
-    /// Makes room for so many more, and no more than that: what doubles when it is full would use twice its size.
+    /// Reserves exactly that many more vectors: a buffer that doubles when it is full would use twice its size.
     pub fn reserve(&mut self, more: usize) {
         self.steps.reserve_exact(more * self.dims);
         self.step.reserve_exact(more);
         self.lost.reserve_exact(more);
     }
 
-    /// Gives back what is not used.
+    /// Frees unused memory.
     pub fn shrink(&mut self) {
         self.steps.shrink_to_fit();
         self.step.shrink_to_fit();
         self.lost.shrink_to_fit();
     }
 
-    /// For each vector in order, where its cosine lies; -1 where there is none.
+    /// Returns for each vector in order the bounds of its cosine; -1 for an absent vector.
     pub fn scan(&self, sought: &Sought) -> impl Iterator<Item = Bounds> {
-        // A search in vectors of other dimensions finds nothing, whatever the rows hold.
+        // A search in vectors of other dimensions finds nothing, regardless of the rows.
         let fits = sought.steps.len() == self.dims;
         self.steps.chunks_exact(self.dims.max(1)).zip(self.step.iter().zip(&self.lost)).map(
             move |(steps, (step, lost))| {
@@ -170,7 +171,7 @@ impl Sought {
     }
 }
 
-/// Rounds to so many steps in each direction; the size of a step, and the length of what that lost.
+/// Rounds to that many steps in each direction; returns the step size and the length of the rounding error.
 fn round(numbers: &[f32], steps: f32, mut put: impl FnMut(usize, f32)) -> (f32, f32) {
     let largest = numbers.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
     let step = largest / steps;
@@ -183,7 +184,7 @@ fn round(numbers: &[f32], steps: f32, mut put: impl FnMut(usize, f32)) -> (f32, 
     (step, lost.sqrt() as f32)
 }
 
-/// Written so that the compiler multiplies eight at a time.
+/// Dot product, written so that the compiler multiplies eight numbers per instruction.
 fn dot(one: &[i8], other: &[i16]) -> i32 {
     one.iter().zip(other).map(|(one, other)| i32::from(*one) * i32::from(*other)).sum()
 }

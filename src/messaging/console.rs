@@ -1,4 +1,4 @@
-//! Texts of conversations that are only tried out: nobody is sent anything.
+//! Channel for messages of test conversations: nothing is sent.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::{Accepted, Channel, LookError, Outgoing, SendError};
 use crate::conversation::verification::TextFields;
 
-/// Has each text accepted at once: the console shows it from where it is stored.
+/// Channel that accepts each message at once: the console shows the stored message.
 #[derive(Debug, Clone, Copy)]
 pub struct Sink;
 
@@ -16,12 +16,12 @@ impl Channel for Sink {
         Ok(shown(text))
     }
 
-    /// What is stored is shown, so it was taken.
+    /// A stored message is shown, so it counts as accepted.
     async fn find(&self, text: &Outgoing, _since: Timestamp) -> Result<Vec<Accepted>, LookError> {
         Ok(vec![shown(text)])
     }
 
-    /// Nobody sends it texts.
+    /// Returns nothing: this channel receives no messages.
     async fn fetch_received(&self, _sid: &str) -> Result<Option<TextFields>, LookError> {
         Ok(None)
     }

@@ -1,21 +1,21 @@
-//! What does a Twilio error code mean, and what follows from it?
+//! Meanings of Twilio's error codes and their consequences.
 
-/// What a code asks for.
+/// Consequence of an error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Not done, and worth doing again after a while.
+    /// The request failed, and can be repeated after a while.
     Later,
-    /// As `Later`, but a limit holds until the next day.
+    /// Same as `Later`, but a limit applies until the next day.
     NextDay,
-    /// Not delivered, and worth one more attempt.
+    /// The message was not delivered, and one more attempt makes sense.
     Once,
-    /// It may have been done.
+    /// The request may have succeeded.
     Ambiguous,
     Permanent,
     OptedOut,
     /// An operator must act first.
     Misconfigured,
-    /// Twilio could not use an answer of our webhook; no text of ours is concerned.
+    /// Twilio could not use a response of our webhook; no message of ours is affected.
     OurWebhook,
 }
 
@@ -23,7 +23,7 @@ pub enum Class {
 pub struct ErrorCode {
     pub code: u32,
     pub class: Class,
-    /// A fragment that stands behind a colon.
+    /// Sentence fragment for use after a colon.
     pub meaning: &'static str,
 }
 
@@ -31,12 +31,12 @@ pub fn look_up(code: u32) -> Option<&'static ErrorCode> {
     TABLE.binary_search_by_key(&code, |row| row.code).map(|at| &TABLE[at]).ok()
 }
 
-/// The class of a refusal by its HTTP status, for codes that are not in the table.
+/// Returns the class of a refusal by its HTTP status, for codes that are not in the table.
 pub fn class_of_status(status: u16) -> Class {
     match status {
         429 => Class::Later,
         401..=403 | 407 => Class::Misconfigured,
-        // Nothing of ours redirects, so the address of the API is wrong.
+        // No address of ours redirects, so the configured API address is wrong.
         300..=399 => Class::Misconfigured,
         408 => Class::Ambiguous,
         400..=499 => Class::Permanent,
@@ -48,7 +48,7 @@ const fn row(code: u32, class: Class, meaning: &'static str) -> ErrorCode {
     ErrorCode { code, class, meaning }
 }
 
-/// In ascending order of codes.
+/// Table in ascending order of codes.
 const TABLE: &[ErrorCode] = &[
     row(11200, Class::OurWebhook, "our webhook failed or could not be reached"),
     row(11205, Class::OurWebhook, "our webhook refused the connection"),

@@ -1,4 +1,5 @@
-//! Twilio's list of messages: the only record of what was taken from us and of what people sent while we were away.
+//! Twilio's list of messages: the only record of the messages that it accepted from us and of those that users sent
+//! during an outage of ours.
 
 use std::time::Duration;
 
@@ -20,15 +21,15 @@ use crate::conversation::verification::{FieldAuthority, TextFields};
 use crate::telemetry;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Pages that are read of one list; a list whose next page never ends must not hang us.
+/// Most pages that are read of one list; a list whose next page never ends must not block us.
 const MAX_PAGES: usize = 20;
 const PAGE_SIZE: &str = "100";
-/// What a trial account's texts begin with.
+/// Prefix of every message from a trial account.
 const TRIAL_PREFIX: &str = "Sent from your Twilio trial account - ";
-/// The clocks of Twilio and of this machine may differ by this much.
+/// Largest difference between the clocks of Twilio and of this machine.
 const CLOCK_SKEW: Duration = Duration::from_secs(60);
 
-/// One entry of the list. Everything may be missing.
+/// One entry of the list. Any field may be missing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Entry {
@@ -59,17 +60,17 @@ struct Page {
     next_page_uri: Option<String>,
 }
 
-/// What became of a text of ours.
+/// Delivery status of an outbound message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fate {
-    /// Twilio's word, such as `delivered`.
+    /// Twilio's status, such as `delivered`.
     pub status: String,
     pub error_code: Option<u32>,
     pub at: Option<Timestamp>,
 }
 
 impl Twilio {
-    /// What became of the last texts from `number`, a page of them, newest first.
+    /// Fetches the delivery status of the last messages from `number`, one page, newest first.
     pub async fn last_fates(&self, number: &PhoneNumber) -> Result<Vec<Fate>, LookError> {
         let query = [("From", number.as_str()), ("PageSize", PAGE_SIZE)];
         let query = serde_urlencoded::to_string(query).map_err(|error| LookError(error.to_string()))?;
@@ -82,7 +83,8 @@ impl Twilio {
         Ok(ours.map(fate).collect())
     }
 
-    /// Messages to the receiver of `text` that could be it: ours, with its words, no older than its first attempt.
+    /// Returns messages to the recipient of `text` that could be it: outbound, with its body, no older than its first
+    /// attempt.
     pub(super) async fn candidates(
         &self,
         text: &Outgoing,
@@ -92,7 +94,7 @@ impl Twilio {
         if let Some(from) = self.sends_from(text) {
             filter.push(("From", from));
         }
-        // No date: what has not left Twilio's queue has none yet and would be filtered out.
+        // The query has no date: a message still in Twilio's queue has no date yet and would be filtered out.
         let oldest = since - CLOCK_SKEW;
         let entries = self.read_list(&filter, |entry| entry.created_at.is_some_and(|at| at < oldest)).await?;
         let wanted = text.body.trim();
@@ -105,7 +107,7 @@ impl Twilio {
             .collect())
     }
 
-    /// Texts that people sent to `number` at or after `since`, oldest first.
+    /// Returns messages that users sent to `number` at or after `since`, oldest first.
     pub async fn received_since(
         &self,
         number: &Address,
@@ -125,7 +127,7 @@ impl Twilio {
         Ok(texts)
     }
 
-    /// Twilio's record of one text to us; `None` where it has none with this id.
+    /// Fetches Twilio's record of one inbound message; `None` if there is none with this id.
     pub(super) async fn received_record(&self, sid: &str) -> Result<Option<TextFields>, LookError> {
         if !is_sid(sid) {
             return Err(LookError("no message has such an id".to_owned()));
@@ -150,7 +152,7 @@ impl Twilio {
         }))
     }
 
-    /// The list, newest first, up to the first entry that is `far_enough`.
+    /// Reads the list, newest first, up to the first entry that is `far_enough`.
     async fn read_list(
         &self,
         filter: &[(&str, &str)],
@@ -164,7 +166,7 @@ impl Twilio {
             let Page { messages, next_page_uri } = self.read_page(&url).await?;
             let over = messages.is_empty();
             for mut entry in messages {
-                // An entry without a readable time is kept: it may be the one that is looked for.
+                // An entry without a readable time is included: it may be the message that is searched for.
                 entry.created_at = entry.created();
                 if far_enough(&entry) {
                     return Ok(entries);
@@ -201,22 +203,22 @@ fn read_json<T: DeserializeOwned>(response: &Response<Bytes>) -> Result<T, LookE
     serde_json::from_slice(response.body()).map_err(|error| LookError(error.to_string()))
 }
 
-/// SQLite and C libraries around it end a text at a NUL.
+/// Replaces NUL characters: SQLite and the C libraries around it end a string at a NUL.
 fn without_nul(body: Option<String>) -> String {
     body.unwrap_or_default().replace('\0', "\u{fffd}")
 }
 
-/// The words of an entry as we sent them.
+/// Returns the body of an entry as we sent it.
 fn said(entry: &Entry) -> &str {
     let body = entry.body.as_deref().unwrap_or_default().trim();
     body.strip_prefix(TRIAL_PREFIX.trim_end()).map_or(body, str::trim)
 }
 
-/// `None` for a sender that is no phone number: nobody could be answered.
+/// Parses an inbound message; `None` for a sender that is not a phone number: no reply could be sent.
 fn received(entry: Entry, now: Timestamp) -> Option<Received> {
     let from = Address::new(entry.from?).phone().ok()?;
     let count: usize = entry.num_media.as_deref().and_then(|count| count.parse().ok()).unwrap_or(0);
-    // The list has no addresses of media, and media is never fetched: that there was some is all that matters.
+    // The list has no addresses of media, and media is never fetched: only its presence matters.
     let place = entry.uri.unwrap_or_default();
     let media = (0..count.min(10)).map(|_| Media { url: place.clone(), content_type: String::new() });
     Some(Received {
@@ -255,7 +257,8 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    /// What is received of a list of these pages, the last of which repeats, and which addresses were asked.
+    /// Reads a list of these pages, the last of which repeats; returns the received messages and the requested
+    /// addresses.
     fn read(pages: Vec<String>) -> (Result<Vec<Received>, String>, Vec<Uri>) {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let noted = asked.clone();
@@ -299,7 +302,7 @@ mod tests {
         let word = prop_oneof![Just(Value::Null), any::<String>().prop_map(Value::from)];
         let date = prop_oneof![
             Just(json!("not a date")),
-            // From years before what is asked for to the last that is written with four digits.
+            // The times range from years before the request to the last year with four digits.
             (0..253_402_300_799_i64).prop_map(|at| {
                 json!(second(at).to_zoned(TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S +0000").to_string())
             }),

@@ -1,4 +1,4 @@
-//! The ways a text leaves us, and what is known about its arrival.
+//! Channels for outbound messages, and the records of their arrival.
 
 pub mod console;
 pub mod error_codes;
@@ -25,23 +25,23 @@ use crate::store::callbacks::CallbackWord;
 
 #[async_trait]
 pub trait Channel: Send + Sync {
-    /// Hands one text over, once. Retrying is the outbox's business.
+    /// Sends one message, once. The outbox handles retries.
     async fn send(&self, text: &Outgoing) -> Result<Accepted, SendError>;
 
-    /// Looks for a text whose fate is unknown among those that the carrier took since `since`. Several may match: two
-    /// equal texts to one person are legitimate, and which of them are accounted for, the outbox knows.
+    /// Searches for a message with unknown delivery status among those that the carrier accepted since `since`. Several
+    /// may match: two equal messages to one user are legitimate, and the outbox knows which of them are accounted for.
     async fn find(&self, text: &Outgoing, since: Timestamp) -> Result<Vec<Accepted>, LookError>;
 
-    /// Fetches the carrier's record of a text that somebody sent us; `None` where it has none with this id.
+    /// Fetches the carrier's record of an inbound message; `None` if there is none with this id.
     async fn fetch_received(&self, sid: &str) -> Result<Option<TextFields>, LookError>;
 }
 
-/// The carrier's record could not be read.
+/// Error: the carrier's record could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("read the carrier's list of messages: {0}")]
 pub struct LookError(pub String);
 
-/// One outbox row on its way.
+/// One outbox row that is being sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
     pub id: OutboxId,
@@ -50,35 +50,35 @@ pub struct Outgoing {
     pub from: Address,
     pub body: String,
     pub media: Vec<String>,
-    /// The word by which status callbacks name its row.
+    /// Random value by which status callbacks name the row.
     pub word: CallbackWord,
 }
 
-/// The carrier has taken the text.
+/// Receipt of a message that the carrier has accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
-    /// The carrier's id (`MessageSid`).
+    /// Id at the carrier (`MessageSid`).
     pub sid: String,
-    /// The carrier's time, where it told one.
+    /// Time at the carrier, if it reported one.
     pub created_at: Option<Timestamp>,
 }
 
-/// Why a text was not handed over, by what the outbox does next.
+/// Cause of a message that was not sent, classified by the outbox's next step.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// Certainly not created: send later.
+    /// The message was certainly not created: send later.
     #[error("send now: {reason}")]
     Later { retry_after: Option<Duration>, reason: String },
-    /// It may have been created: look before sending again.
+    /// The message may have been created: check before sending again.
     #[error("learn whether the text was taken: {0}")]
     Unknown(String),
-    /// The person has opted out (21610): nothing more may be sent.
+    /// The user has opted out (21610): nothing more may be sent.
     #[error("send to someone who opted out")]
     OptedOut,
-    /// This text will never be taken.
+    /// The carrier will never accept this message.
     #[error("send: {meaning}{}", in_brackets(.code))]
     Permanent { code: Option<u32>, meaning: String },
-    /// Nothing will be taken until an operator acts: wrong token, unregistered number.
+    /// The carrier accepts nothing until an operator acts: wrong token, unregistered number.
     #[error("send: an operator must act: {meaning}{}", in_brackets(.code))]
     Misconfigured { code: Option<u32>, meaning: String },
 }
@@ -88,7 +88,7 @@ impl SendError {
         match self {
             Self::Later { retry_after, .. } => Trouble::PASSING.after(*retry_after),
             Self::Unknown(_) => Trouble::UNKNOWN,
-            // Sent once an operator has acted; until then it is tried rarely.
+            // The message is sent once an operator has acted; until then, attempts are rare.
             Self::Misconfigured { .. } => Trouble::PASSING.after(Some(Duration::MAX)),
             Self::OptedOut | Self::Permanent { .. } => Trouble::LASTING,
         }

@@ -1,4 +1,4 @@
-//! Our number at Twilio and the messaging service it may be in: what they can do, and where they bring texts.
+//! Our number at Twilio and the messaging service it may be in: their capabilities and webhook addresses.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::http::HttpError;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why Twilio's settings could not be read or changed.
+/// Cause of Twilio settings that could not be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountError {
     #[error("reach Twilio: {0}")]
     Unreachable(#[from] HttpError),
-    /// In words, with the code that Twilio gave.
+    /// Twilio refused the request. The meaning is for users; the code is from Twilio.
     #[error("have Twilio accept it: {meaning}")]
     Refused { code: Option<u32>, meaning: String },
     #[error("read Twilio's answer: {0}")]
     Unreadable(String),
 }
 
-/// A number of the account.
+/// Number of the account.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Number {
     pub sid: String,
@@ -34,7 +34,7 @@ pub struct Number {
     phone_number: String,
     #[serde(default)]
     pub capabilities: Capabilities,
-    /// Empty where nothing is set, like all that follows.
+    /// Webhook address. Empty if not set, like all fields below.
     #[serde(default, deserialize_with = "text_or_nothing")]
     pub sms_url: String,
     #[serde(default, deserialize_with = "text_or_nothing")]
@@ -43,7 +43,7 @@ pub struct Number {
     pub sms_fallback_url: String,
     #[serde(default, deserialize_with = "text_or_nothing")]
     pub sms_fallback_method: String,
-    /// While there is one, the addresses above do not count.
+    /// While this is set, Twilio ignores the addresses above.
     #[serde(default, deserialize_with = "text_or_nothing")]
     pub sms_application_sid: String,
 }
@@ -57,7 +57,7 @@ pub struct Capabilities {
     pub mms: bool,
 }
 
-/// What Twilio calls a messaging service. Its own addresses count for all its numbers, unless it leaves that to them.
+/// Twilio's messaging service. Its own addresses apply to all its numbers, unless the service defers to the numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct SenderPool {
     #[serde(default, deserialize_with = "text_or_nothing")]
@@ -72,7 +72,7 @@ struct Numbers {
 }
 
 impl Twilio {
-    /// `None` if the account has no such number.
+    /// Fetches the number; `None` if the account has no such number.
     pub async fn number(&self, number: &PhoneNumber) -> Result<Option<Number>, AccountError> {
         let query = form(&[("PhoneNumber", number.as_str())])?;
         let url = format!("{}?{query}", self.account_url("IncomingPhoneNumbers.json"));
@@ -82,13 +82,13 @@ impl Twilio {
         Ok(found.incoming_phone_numbers.into_iter().find(ours))
     }
 
-    /// Sets these fields of a number, and leaves the others.
+    /// Sets these fields of a number; other fields do not change.
     pub async fn set_number(&self, sid: &str, fields: &[(&str, &str)]) -> Result<(), AccountError> {
         let url = self.account_url(&format!("IncomingPhoneNumbers/{sid}.json"));
         self.exchange::<Number>(Method::POST, &url, form(fields)?).await.map(drop)
     }
 
-    /// `None` where texts are sent by the number itself.
+    /// Fetches the messaging service; `None` if the number itself sends the messages.
     pub async fn messaging_service(&self) -> Result<Option<SenderPool>, AccountError> {
         match self.service_url() {
             Some(url) => self.exchange(Method::GET, &url, String::new()).await.map(Some),
@@ -96,7 +96,7 @@ impl Twilio {
         }
     }
 
-    /// From here on each number of the messaging service brings texts to its own address.
+    /// Configures the messaging service to defer to its numbers: each number's inbound messages go to its own address.
     pub async fn leave_texts_to_numbers(&self) -> Result<(), AccountError> {
         let Some(url) = self.service_url() else { return Ok(()) };
         let fields = form(&[("UseInboundWebhookOnNumber", "true")])?;

@@ -1,5 +1,5 @@
-//! The relay: takes what waits in the outbox, one text per user at a time, and hands it over. What the answer says
-//! is recorded before the next text of that user.
+//! Outbox relay: claims waiting messages of the outbox, one per user concurrently, and sends them. The response is
+//! recorded before the next message of that user.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,21 +22,21 @@ use crate::store::deliveries::Terms;
 use crate::store::lookups::{self, Looks, Sought};
 use crate::store::outbox::{self, Claim, Due, Failed, Taken};
 
-/// Texts on their way at the same time.
+/// Messages that are sent concurrently.
 const PARALLEL: usize = 16;
-/// How often a text is tried that was certainly not taken.
+/// Delays between attempts for a message that was certainly not accepted.
 const SEND_PACE: Pace = Pace { first: Duration::from_secs(2), factor: 2, longest: Duration::from_secs(300) };
-/// Pause before the carrier's list is asked again when it did not answer.
+/// Delay before the carrier's list is read again after it did not respond.
 const LOOK_PAUSE: Duration = Duration::from_secs(30);
-/// Time that the carrier's list gets for a text from before the start.
+/// Time limit of the carrier's list for a message from before the start.
 const LIST_TIME: Duration = Duration::from_secs(10);
-/// The relay looks by itself this often, should a wake-up be lost.
+/// Interval at which the relay checks the outbox without a signal, should one be lost.
 const SWEEP: Duration = Duration::from_secs(30);
 
-/// Pause between two looks whether texts are still on their way.
+/// Delay between two checks for messages that are still being sent.
 const GLANCE: Duration = Duration::from_millis(2);
 
-/// Rings when the outbox has something to send. Ringing carries nothing and may be repeated.
+/// Signal that the outbox has something to send. It has no content and may be repeated.
 #[derive(Debug, Clone, Default)]
 pub struct Doorbell(Arc<Notify>);
 
@@ -46,7 +46,7 @@ impl Doorbell {
     }
 }
 
-/// A text could not be compared with the carrier's list.
+/// Error: a message could not be compared with the carrier's list.
 #[derive(Debug, thiserror::Error)]
 enum ListError {
     #[error(transparent)]
@@ -55,25 +55,25 @@ enum ListError {
     Db(#[from] DbError),
 }
 
-/// Where texts go.
+/// Channels for outbound messages.
 #[derive(Clone)]
 pub struct Channels {
-    /// `None` without an account: texts to phones wait.
+    /// Carrier channel; `None` without an account: messages to phones wait.
     pub carrier: Option<Arc<dyn Channel>>,
     pub terminal: Arc<dyn Channel>,
-    /// For texts that only the console shows.
+    /// Channel for messages that only the console shows.
     pub console: Arc<dyn Channel>,
 }
 
-/// What the relay waits for.
+/// Wait times of the relay.
 #[derive(Debug, Clone)]
 pub struct Waits {
     pub terms: Terms,
-    /// After a text's fate became unknown: when the carrier's list is looked at.
+    /// Delays from the time when a message's delivery status became unknown to the checks of the carrier's list.
     pub looks: [Duration; 2],
 }
 
-/// What a relay works with.
+/// Dependencies of a relay.
 #[derive(Clone)]
 pub struct Parts {
     pub db: Db,
@@ -102,7 +102,7 @@ impl Relay {
         }
     }
 
-    /// Sends until `stop`; texts on their way are waited for.
+    /// Sends until `stop`; then waits for messages that are being sent.
     pub async fn run(&self, stop: CancellationToken) {
         while !stop.is_cancelled() {
             let wait = match self.look().await {
@@ -136,12 +136,12 @@ impl Relay {
         }
     }
 
-    /// Waits until nothing can be sent at this moment and nothing is on its way.
+    /// Waits until nothing can be sent at this moment and nothing is being sent.
     pub async fn settled(&self) -> Result<(), DbError> {
         loop {
             self.flush().await?;
             let now = self.parts.clock.now();
-            // In one snapshot: a text that is taken between two looks would let the next one through unseen.
+            // One snapshot is read: a message accepted between two checks would let the next one through undetected.
             let looks = self.parts.waits.looks;
             let open = move |conn: &mut _| Ok((agenda::of(conn, &looks, now)?, outbox::on_the_way(conn)?));
             let (agenda, on_the_way) = self.parts.db.read(open).await?;
@@ -152,7 +152,7 @@ impl Relay {
         }
     }
 
-    /// Drops what is on its way.
+    /// Aborts the messages that are being sent.
     pub async fn abort(&self) {
         self.aborting.cancel();
         self.sending.close();
@@ -215,7 +215,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Finds out whether a text from before this start was sent by a run that the database does not know of.
+    /// Checks whether a message from before this start was sent by a run that is not in the database.
     async fn look_before_sending(&self, id: OutboxId) -> Result<(), DbError> {
         let now = self.parts.clock.now();
         let begin = move |conn: &mut _| lookups::begin_before_sending(conn, id, now);
@@ -242,7 +242,7 @@ impl Relay {
         }
     }
 
-    /// The entry of the carrier's list that is this text and no other that is known.
+    /// Returns the entry of the carrier's list that is this message and no other known one.
     async fn listed(&self, sought: &Sought) -> Result<Option<Accepted>, ListError> {
         let channel = self.channel(&sought.due.from);
         let channel = channel.ok_or_else(|| LookError("no account is configured".to_owned()))?;
@@ -252,7 +252,7 @@ impl Relay {
         Ok(first.and_then(|first| candidates.into_iter().nth(first)))
     }
 
-    /// Finds out whether a text was taken, before anything is sent again.
+    /// Finds out whether a message was accepted, before anything is sent again.
     async fn look_for(&self, id: OutboxId) -> Result<(), DbError> {
         let Some(sought) = self.parts.db.read(move |conn| lookups::sought(conn, id)).await? else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Texts that never reached our webhook: found in the carrier's list and admitted like any other.
+//! Messages that never reached our webhook: found in the carrier's list and admitted like any other.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,37 +13,37 @@ use crate::conversation::transcript::Address;
 use crate::store::db::{Db, DbError};
 use crate::store::{ledger, offsets};
 
-/// Read again before the cursor: the list may show a text later than it lists it.
+/// Period before the cursor that is read again: the list may show a message later than its listed time.
 const OVERLAP: SignedDuration = SignedDuration::from_hours(1);
 
-/// The list of texts to one of our numbers.
+/// List of messages to one of our numbers.
 #[derive(Clone)]
 pub struct Inbox {
     pub twilio: Arc<Twilio>,
     pub number: Address,
     pub db: Db,
     pub clock: Clock,
-    /// The webhook of a text this young may still be under way.
+    /// Age below which the webhook of a message may still arrive.
     pub too_young: SignedDuration,
-    /// Ids of the texts that the last reading found too young. By the next one they are old enough, whatever our clock
-    /// says of them.
+    /// Ids of the messages that the last reading found too recent. By the next one they are old enough, regardless of
+    /// their age on our clock.
     pub left_waiting: Arc<Mutex<HashSet<String>>>,
 }
 
-/// What a reading of the list gave.
+/// Result of a reading of the list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// The texts in the list that were never admitted, oldest first.
+    /// Messages in the list that were never admitted, oldest first.
     pub texts: Vec<Received>,
     pub next: Next,
     cursor: Timestamp,
 }
 
-/// When to read the list again.
+/// Time of the next reading of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     Later,
-    /// A text was too young to be taken up.
+    /// A message was too recent to be processed.
     Soon,
 }
 
@@ -60,15 +60,15 @@ impl Inbox {
         let source = self.source();
         let now = self.clock.now();
         let Some(cursor) = self.db.read(move |conn| offsets::get(conn, &source)).await? else {
-            // What was sent before the first start was not sent to this program.
+            // Messages sent before the first start were not sent to this program.
             return Ok(Reading { texts: Vec::new(), next: Next::Later, cursor: now });
         };
-        // A cursor ahead of us was left by a clock that was set back since.
+        // A cursor ahead of the present was stored before the clock was set back.
         let cursor = cursor.min(now);
         let listed = self.twilio.received_since(&self.number, cursor - OVERLAP, now).await?;
         let (texts, young) = self.split_off_young(listed, now);
         let cursor = texts.iter().map(|text| text.provider_at).fold(cursor, Ord::max).min(now);
-        // Most of what is listed came by the webhook long ago: one look at the ledger spares a write for each.
+        // Most listed messages came by the webhook long ago: one read of the ledger avoids a write for each.
         let texts = self.db.read(move |conn| ledger::unknown(conn, texts)).await?;
         Ok(Reading { texts, next: if young.is_empty() { Next::Later } else { Next::Soon }, cursor })
     }
@@ -82,7 +82,7 @@ impl Inbox {
         (texts, young)
     }
 
-    /// Moves the cursor past a reading; only once every text of it is admitted.
+    /// Moves the cursor past a reading; only once every message of it is admitted.
     pub async fn admitted(&self, reading: &Reading) -> Result<(), DbError> {
         let (source, cursor, now) = (self.source(), reading.cursor, self.clock.now());
         self.db.write(move |conn| offsets::set(conn, &source, cursor, now)).await

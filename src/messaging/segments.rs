@@ -1,4 +1,4 @@
-//! How many parts does a carrier make of a text?
+//! Number of segments into which a carrier splits a message.
 
 const GSM7_SINGLE: usize = 160;
 const GSM7_PART: usize = 153;
@@ -6,7 +6,7 @@ const UCS2_SINGLE: usize = 70;
 const UCS2_PART: usize = 67;
 
 const GSM7_BASIC: &str = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà";
-/// Each is sent as an escape and a second septet.
+/// Characters that are sent as an escape and a second septet.
 const GSM7_EXTENSION: &str = "\u{c}^{}\\[~]|€";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Encoding {
     Ucs2,
 }
 
-/// What a text costs on its way.
+/// Size of a message at the carrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segments {
     pub encoding: Encoding,
@@ -47,7 +47,7 @@ fn septets(character: char) -> Option<usize> {
     }
 }
 
-/// A character that needs two units is never split between two parts.
+/// Counts the parts. A character that needs two units is never split between two parts.
 fn parts(widths: &[usize], capacity: usize) -> usize {
     let mut count = 1;
     let mut used = 0;

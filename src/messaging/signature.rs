@@ -1,4 +1,4 @@
-//! Did Twilio send this request? Checks `X-Twilio-Signature` against the URL that Twilio was given.
+//! Verification that Twilio sent a request. Checks `X-Twilio-Signature` against the URL that Twilio was given.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,30 +12,30 @@ use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
 pub const SIGNATURE_HEADER: &str = "x-twilio-signature";
-/// Present when a shared key signed in place of the auth token.
+/// Header that is present when a shared key signed instead of the auth token.
 pub const SETTINGS_HEADER: &str = "x-twilio-webhooks-signature-settings";
 
-/// Every secret with which Twilio may sign.
+/// All secrets with which Twilio may sign.
 #[derive(Debug)]
 pub struct Verifier {
-    /// Auth tokens, any of which will do: two while one is being rotated.
+    /// Auth tokens, any of which is valid: two while one is being rotated.
     pub tokens: Vec<SecretString>,
     /// Secrets of webhook shared keys by key id.
     pub shared_keys: BTreeMap<String, SecretString>,
 }
 
-/// What was signed besides the URL.
+/// Signed content besides the URL.
 #[derive(Debug, Clone, Copy)]
 pub enum Body<'a> {
-    /// A GET: everything is in the URL.
+    /// A GET request: everything is in the URL.
     Absent,
-    /// A form, decoded: every field, also the empty and the unknown ones.
+    /// Decoded form: every field, including empty and unknown ones.
     Form(&'a [(String, String)]),
     /// Any other body, as received: its hash is in the URL.
     Raw(&'a [u8]),
 }
 
-/// What the request's headers claim.
+/// Signature values that the request's headers claim.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a> {
     pub signature: &'a str,
@@ -44,10 +44,10 @@ pub struct Claim<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
-    /// Another secret, another URL than ours or a changed field.
+    /// The request has another secret, another URL than ours or a changed field.
     #[error("match the signature of the request")]
     WrongSignature,
-    /// The body is not the one whose hash was signed.
+    /// The hash of the body is not the signed one.
     #[error("match the signed hash of the body")]
     WrongBody,
     /// The request names a shared key or an algorithm that we do not have.
@@ -80,7 +80,7 @@ impl Verifier {
         }
     }
 
-    /// A settings header decides alone: it never falls back to the auth tokens.
+    /// Returns the keys and the algorithm. A settings header decides alone: there is no fallback to the auth tokens.
     fn keys(&self, settings: Option<&str>) -> Result<(Vec<&str>, Algorithm), Rejected> {
         let Some(settings) = settings else {
             return Ok((self.tokens.iter().filter_map(usable).collect(), Algorithm::HmacSha1));
@@ -100,7 +100,7 @@ impl Verifier {
     }
 }
 
-/// The URL that Twilio signed, from our own setting and the raw request target. Headers have no say in it.
+/// Returns the URL that Twilio signed, from our own setting and the raw request target. Headers do not affect it.
 pub fn signed_url(public_url: &str, request_target: &str) -> String {
     let base = public_url.split('#').next().unwrap_or(public_url).trim_end_matches('/');
     let target = match request_target.split_once("://") {
@@ -113,7 +113,7 @@ pub fn signed_url(public_url: &str, request_target: &str) -> String {
     format!("{base}{target}")
 }
 
-/// The signature that Twilio would put on a form.
+/// Returns the signature that Twilio would put on a form.
 pub fn sign(token: &SecretString, url: &str, form: &[(String, String)]) -> String {
     let [_, as_given] = url_spellings(url);
     mac(Algorithm::HmacSha1, token.expose_secret(), &(as_given + &signed_fields(form)))
@@ -125,7 +125,7 @@ enum Algorithm {
     HmacSha256,
 }
 
-/// Anybody can sign with an empty secret.
+/// Returns the secret if it is not empty: anyone can sign with an empty secret.
 fn usable(secret: &SecretString) -> Option<&str> {
     Some(secret.expose_secret()).filter(|secret| !secret.is_empty())
 }
@@ -145,15 +145,15 @@ fn mac(algorithm: Algorithm, key: &str, message: &str) -> String {
     }
 }
 
-/// Names in byte order, each with its distinct values in byte order.
+/// Returns names in byte order, each with its distinct values in byte order.
 fn signed_fields(fields: &[(String, String)]) -> String {
     let distinct: BTreeSet<(&str, &str)> =
         fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     distinct.into_iter().flat_map(|(name, value)| [name, value]).collect()
 }
 
-/// Twilio signs some URLs without their port and some with it, so there are two spellings of each:
-/// the other one and the one given. Fragment and user info are never signed; nothing else is touched.
+/// Returns both spellings of a URL: Twilio signs some URLs without their port and some with it, so there is the other
+/// spelling and the given one. Fragment and user info are never signed; nothing else changes.
 fn url_spellings(url: &str) -> [String; 2] {
     let url = url.split('#').next().unwrap_or(url);
     let Some((scheme, rest)) = url.split_once("://") else {
@@ -161,7 +161,7 @@ fn url_spellings(url: &str) -> [String; 2] {
     };
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     let host_and_port = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    // The colons inside the brackets of an IPv6 address are no port.
+    // The colons inside the brackets of an IPv6 address do not separate a port.
     let host_end = host_and_port.find(']').unwrap_or(0);
     let given = format!("{scheme}://{host_and_port}{path}");
     let other = match host_and_port[host_end..].find(':') {
@@ -204,10 +204,10 @@ mod tests {
         row[name].as_str().unwrap_or_default()
     }
 
-    /// The fields as a receiver decodes them from the wire.
+    /// Returns the fields as a receiver decodes them from the request.
     fn decoded(row: &Value) -> Vec<(String, String)> {
         match row["tags"].as_array().unwrap().iter().any(|tag| tag == "negative") {
-            // A negative row may be about a receiver that decoded wrongly.
+            // A negative row may describe a receiver that decoded wrongly.
             true => serde_json::from_value(row["params"].clone()).unwrap(),
             false => serde_urlencoded::from_str(field(row, "body_raw")).unwrap(),
         }

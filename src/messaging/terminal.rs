@@ -1,4 +1,4 @@
-//! Texts for somebody who sits at the terminal.
+//! Channel for messages to a user at the terminal.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::{Accepted, Channel, LookError, Outgoing, SendError};
 use crate::conversation::verification::TextFields;
 
-/// Prints each text to standard output and has it accepted at once.
+/// Channel that prints each message to standard output and accepts it at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Terminal;
 
@@ -20,18 +20,18 @@ impl Channel for Terminal {
         Ok(Accepted { sid: format!("terminal-{}", text.id), created_at: None })
     }
 
-    /// A terminal keeps no record: what may not have been printed is printed again.
+    /// A terminal has no record: a message that may not have been printed is printed again.
     async fn find(&self, _text: &Outgoing, _since: Timestamp) -> Result<Vec<Accepted>, LookError> {
         Ok(Vec::new())
     }
 
-    /// Nobody sends it texts.
+    /// Returns nothing: this channel receives no messages.
     async fn fetch_received(&self, _sid: &str) -> Result<Option<TextFields>, LookError> {
         Ok(None)
     }
 }
 
-/// Unlike `println!`, a closed pipe is an error that the outbox records, not a panic.
+/// Prints a message. Unlike with `println!`, a closed pipe is an error that the outbox records, not a panic.
 fn print(text: &Outgoing, out: &mut impl Write) -> io::Result<()> {
     for line in text.body.lines().chain(text.media.iter().map(String::as_str)) {
         writeln!(out, "{line}")?;

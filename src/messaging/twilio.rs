@@ -1,4 +1,4 @@
-//! How does one text get to Twilio, and what does Twilio's answer mean for it?
+//! Sending of one message to Twilio, and classification of Twilio's response.
 
 use std::time::Duration;
 
@@ -20,23 +20,23 @@ use crate::http::{Http, HttpError};
 use crate::store::callbacks::CallbackKey;
 use crate::telemetry;
 
-/// Where Twilio brings texts and the fate of ours, below the public URL.
+/// Path of Twilio's webhooks for inbound messages and delivery status, below the public URL.
 pub const WEBHOOK_PATH: &str = "/webhook/twilio";
 pub const STATUS_PATH: &str = "/webhook/twilio/status";
 
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// A daily limit ends at a midnight that Twilio does not name.
+/// Wait after a daily limit. The limit ends at a midnight that Twilio does not name.
 const DAILY_LIMIT_WAIT: Duration = Duration::from_hours(1);
 
-/// How we are known at Twilio.
+/// Our account at Twilio.
 #[derive(Debug, Clone)]
 pub struct TwilioAccount {
-    /// Without a path, e.g. `https://api.twilio.com`.
+    /// API address without a path, e.g. `https://api.twilio.com`.
     pub api_url: String,
     pub account_sid: String,
     pub credentials: Credentials,
     pub sender: Sender,
-    /// Below which Twilio reaches our webhooks.
+    /// Base URL at which Twilio reaches our webhooks.
     pub public_url: String,
 }
 
@@ -48,7 +48,7 @@ pub enum Credentials {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sender {
-    /// The address from which the text says it comes.
+    /// The sender address of the message itself.
     Number,
     /// The service with this SID, which chooses a number.
     MessagingService(String),
@@ -73,12 +73,12 @@ impl Twilio {
         self.account.url("Messages.json")
     }
 
-    /// Where a resource of the account is.
+    /// Returns the address of a resource of the account.
     pub(super) fn account_url(&self, resource: &str) -> String {
         self.account.url(resource)
     }
 
-    /// Messaging services have a host of their own, except behind a proxy or in a test.
+    /// Returns the host of messaging services, which is a separate one, except behind a proxy or in a test.
     pub(super) fn messaging_host(&self) -> String {
         self.account.api_url.trim_end_matches('/').replacen("//api.", "//messaging.", 1)
     }
@@ -91,8 +91,8 @@ impl Twilio {
         self.account.authorization()
     }
 
-    /// The carrier's own links have no host. What does not begin like a path would become a part of ours, and take our
-    /// credentials to another.
+    /// Returns the absolute address of a carrier's link, which has no host. A link that does not begin like a path
+    /// would become a part of our host name, and send our credentials to another host.
     pub(super) fn absolute(&self, path: &str) -> Result<String, LookError> {
         if !path.starts_with('/') {
             return Err(LookError("the next page is no path".to_owned()));
@@ -100,7 +100,7 @@ impl Twilio {
         Ok(format!("{}{path}", self.account.api_url.trim_end_matches('/')))
     }
 
-    /// The address in Twilio's record of a text; a messaging service chooses its own.
+    /// Returns the sender address in Twilio's record of a message; a messaging service chooses its own.
     pub(super) fn sends_from<'a>(&self, text: &'a Outgoing) -> Option<&'a str> {
         match self.account.sender {
             Sender::Number => Some(text.from.as_str()),
@@ -168,7 +168,8 @@ impl TwilioAccount {
         format!("Basic {}", STANDARD.encode(format!("{name}:{}", secret.expose_secret())))
     }
 
-    /// One URL for each attempt: a callback proves which text was taken even if its SID was never learned.
+    /// Returns the callback URL, a different one for each attempt: a callback proves which message was accepted even if
+    /// its SID was never received.
     fn status_callback(&self, text: &Outgoing) -> String {
         let public_url = self.public_url.trim_end_matches('/');
         let key = CallbackKey { outbox: text.id, attempt: text.attempt, word: text.word.clone() };
@@ -189,7 +190,7 @@ fn accepted(response: &Response<Bytes>) -> Result<Accepted, SendError> {
     if created.sid.is_empty() {
         return Err(SendError::Unknown(format!("{} without an id", response.status())));
     }
-    // The time is a convenience; the text is taken whether it can be read or not.
+    // The time is optional; the message is accepted even if the time cannot be parsed.
     let created_at = created.date_created.and_then(|date| read_date(&date).ok());
     Ok(Accepted { sid: created.sid, created_at })
 }
@@ -204,9 +205,9 @@ struct Refusal {
     message: Option<String>,
 }
 
-/// Twilio's code for a refusal and what it means, in words that hold no phone number.
+/// Returns Twilio's code for a refusal and its meaning, in a text that contains no phone number.
 pub(super) fn meaning(response: &Response<Bytes>) -> (Option<u32>, String) {
-    // A proxy's page or an empty body tells nothing beyond the status.
+    // A proxy's page or an empty body adds nothing to the status.
     let Refusal { code, message } = serde_json::from_slice(response.body()).unwrap_or_default();
     let meaning = match (code.and_then(look_up), message) {
         (Some(known), _) => known.meaning.to_owned(),
@@ -222,7 +223,7 @@ fn refused(response: &Response<Bytes>) -> SendError {
     let (code, meaning) = meaning(response);
     let known = code.and_then(look_up);
     let class = match known {
-        // Whatever the code says, a server that failed may have done its work before.
+        // Regardless of the code, a server that failed may have completed the request before.
         _ if status.is_server_error() => Class::Ambiguous,
         Some(known) if known.class == Class::NextDay => Class::NextDay,
         _ if status == StatusCode::TOO_MANY_REQUESTS => Class::Later,
@@ -241,9 +242,9 @@ fn refused(response: &Response<Bytes>) -> SendError {
     }
 }
 
-/// Seconds only: Twilio documents no other form, nor this one.
+/// Parses seconds only: Twilio documents no other form, nor this one.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    // Without a usable hint the outbox has its own pace.
+    // Without a usable hint the outbox uses its own delays.
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
 
@@ -377,7 +378,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_text_that_never_left_is_sent_later() {
-        // Nothing listens on port 1 of this machine.
+        // No server listens on port 1 of this machine.
         let account =
             TwilioAccount { api_url: "http://127.0.0.1:1".into(), ..account(Sender::Number, token()) };
         rustls::crypto::ring::default_provider().install_default().ok();
@@ -388,7 +389,7 @@ mod tests {
         );
     }
 
-    /// The request as its parts of interest: URL, credentials, form.
+    /// Returns the relevant parts of the request: URL, credentials, form.
     async fn sent(account: TwilioAccount, text: Outgoing) -> [String; 3] {
         let seen = Arc::new(Mutex::new(None));
         let peer = Http::in_process({

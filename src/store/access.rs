@@ -1,5 +1,5 @@
-//! What opens the console and the API: the password's hash, sessions, sign-in links, keys. Of what somebody holds, here
-//! is only the SHA-256: a copy of the database opens nothing.
+//! Access to the console and the API: the hash of the password, sessions, sign-in links and API keys. Only the SHA-256
+//! of a secret is stored here, never the secret itself: a copy of the database opens nothing.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -8,24 +8,24 @@ use super::Conn;
 use super::codec::{ms, time};
 use super::schema::{api_keys, console_password, sessions, sign_in_links};
 
-/// The SHA-256 of what a browser or a program holds.
+/// SHA-256 of a secret that a browser or a program holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenHash(pub [u8; 32]);
 
-/// What came of a sign-in link.
+/// Outcome of using a sign-in link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkUse {
     Opened,
-    /// It was used, is too old, or never was one.
+    /// The link was used, has expired, or never existed.
     Dead,
 }
 
-/// A key that is not revoked, as its owner sees it.
+/// An API key that is not revoked, as its owner sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     pub id: i64,
     pub name: String,
-    /// Its last characters.
+    /// Last characters of the key.
     pub ending: String,
     pub created_at: Timestamp,
     pub last_used_at: Option<Timestamp>,
@@ -40,12 +40,12 @@ struct KeyRow {
     last_used_at: Option<i64>,
 }
 
-/// The hash of the password that sessions were opened with, in PHC form.
+/// Returns the hash of the password that the current sessions were opened with, in PHC form.
 pub fn password(conn: &mut Conn) -> QueryResult<Option<String>> {
     console_password::table.find(1).select(console_password::hash).first(conn).optional()
 }
 
-/// Another password, or `None` any more: whoever was signed in has to do so again.
+/// Replaces the password, or removes it with `None`. Every signed-in user has to sign in again.
 pub fn replace_password(conn: &mut Conn, hash: Option<&str>, now: Timestamp) -> QueryResult<()> {
     diesel::delete(console_password::table.find(1)).execute(conn)?;
     if let Some(hash) = hash {
@@ -72,7 +72,7 @@ pub fn open_session(conn: &mut Conn, token: TokenHash, now: Timestamp, until: Ti
         .map(drop)
 }
 
-/// When a session that has not expired was last noted to be in use.
+/// Returns the time at which a session that has not expired was last recorded as in use.
 pub fn session_seen(conn: &mut Conn, token: TokenHash, now: Timestamp) -> QueryResult<Option<Timestamp>> {
     let seen: Option<i64> = sessions::table
         .find(&token.0[..])
@@ -83,7 +83,7 @@ pub fn session_seen(conn: &mut Conn, token: TokenHash, now: Timestamp) -> QueryR
     seen.map(time).transpose()
 }
 
-/// Notes that a session is in use. One that was ended meanwhile stays so.
+/// Records that a session is in use. A session that was ended in the meantime stays ended.
 pub fn prolong_session(
     conn: &mut Conn,
     token: TokenHash,
@@ -111,7 +111,7 @@ pub fn offer_link(conn: &mut Conn, token: TokenHash, now: Timestamp, until: Time
         .map(drop)
 }
 
-/// Whether a link would open the console now. Looking does not use it up.
+/// Returns whether a link would open the console now. Checking a link does not use it up.
 pub fn link_stands(conn: &mut Conn, token: TokenHash, now: Timestamp) -> QueryResult<bool> {
     let open = sign_in_links::table
         .find(&token.0[..])
@@ -119,7 +119,7 @@ pub fn link_stands(conn: &mut Conn, token: TokenHash, now: Timestamp) -> QueryRe
     diesel::select(diesel::dsl::exists(open)).get_result(conn)
 }
 
-/// One statement, so that of two who use a link one gets in.
+/// Uses up a sign-in link. This is one statement, so that of two users of the same link only one gets in.
 pub fn use_link(conn: &mut Conn, token: TokenHash, now: Timestamp) -> QueryResult<LinkUse> {
     let open = sign_in_links::table
         .find(&token.0[..])
@@ -128,7 +128,7 @@ pub fn use_link(conn: &mut Conn, token: TokenHash, now: Timestamp) -> QueryResul
     Ok(if used == 0 { LinkUse::Dead } else { LinkUse::Opened })
 }
 
-/// Returns the id of the key.
+/// Creates an API key and returns its id.
 pub fn make_key(
     conn: &mut Conn,
     key: TokenHash,
@@ -147,7 +147,7 @@ pub fn make_key(
         .get_result(conn)
 }
 
-/// The keys that open the API, the newest first.
+/// Loads the keys that open the API, newest first.
 pub fn keys(conn: &mut Conn) -> QueryResult<Vec<Key>> {
     let rows: Vec<KeyRow> = api_keys::table
         .filter(api_keys::revoked_at.is_null())
@@ -163,7 +163,7 @@ pub fn keys(conn: &mut Conn) -> QueryResult<Vec<Key>> {
     rows.into_iter().map(KeyRow::read).collect()
 }
 
-/// The key that somebody presents, unless it is revoked.
+/// Loads the key that a caller presents, unless it is revoked.
 pub fn key(conn: &mut Conn, key: TokenHash) -> QueryResult<Option<Key>> {
     let row: Option<KeyRow> = api_keys::table
         .filter(api_keys::key_hash.eq(&key.0[..]).and(api_keys::revoked_at.is_null()))
@@ -183,12 +183,12 @@ pub fn key_used(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
     diesel::update(api_keys::table.find(id)).set(api_keys::last_used_at.eq(ms(now))).execute(conn).map(drop)
 }
 
-/// What its owner called a key, revoked or not.
+/// Loads the name that its owner gave a key, revoked or not.
 pub fn key_name(conn: &mut Conn, id: i64) -> QueryResult<String> {
     api_keys::table.find(id).select(api_keys::name).first(conn)
 }
 
-/// The name of the key, if it was not revoked before.
+/// Revokes a key. Returns its name if it was not revoked before.
 pub fn revoke_key(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<String>> {
     diesel::update(api_keys::table.find(id).filter(api_keys::revoked_at.is_null()))
         .set(api_keys::revoked_at.eq(ms(now)))
@@ -197,7 +197,7 @@ pub fn revoke_key(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Optio
         .optional()
 }
 
-/// Forgets sessions and links whose time is over.
+/// Deletes sessions and links that have expired.
 pub fn forget(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     diesel::delete(sessions::table.filter(sessions::expires_at.le(ms(now)))).execute(conn)?;
     diesel::delete(sign_in_links::table.filter(sign_in_links::expires_at.le(ms(now)))).execute(conn).map(drop)

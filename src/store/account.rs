@@ -1,4 +1,4 @@
-//! What an ended turn was: how it ended, where its time went, which tools it called.
+//! Statistics of an ended turn: its outcome, the time it spent in each part, and the tools it called.
 
 use diesel::prelude::*;
 
@@ -9,20 +9,21 @@ use super::turns::Kind;
 use crate::conversation::transcript::TurnId;
 use crate::conversation::turn::TURN_TIME;
 
-/// An ended turn as it is counted; of a resumed one its last run, and nothing before. Times are milliseconds.
+/// Statistics of an ended turn. Those of a resumed turn cover its last run only, and nothing before. Times are in
+/// milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     pub kind: Kind,
-    /// From 1; and one more each time the operator resumed the turn.
+    /// Number of the run, from 1. It grows by one each time the operator resumes the turn.
     pub run: u32,
     pub end: Ended,
-    /// Spent waiting for the model.
+    /// Time spent waiting for the model.
     pub model_ms: i64,
-    /// Spent in tools; those that ran together count once.
+    /// Time spent in tools; tools that ran concurrently count once.
     pub tools_ms: i64,
-    /// All the rest.
+    /// All the remaining time.
     pub own_ms: i64,
-    /// The calls of the run by the name of their tool.
+    /// Calls of the run, by the name of their tool.
     pub calls: Vec<(String, CallEnd)>,
 }
 
@@ -33,17 +34,17 @@ pub enum Ended {
     Failed,
 }
 
-/// Where a call stood when its turn ended.
+/// State of a call when its turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallEnd {
     Complete,
-    /// A person is asked first.
+    /// The call waits for a confirmation by a user.
     Held,
     Canceled,
     Error,
 }
 
-/// `None` while the turn is not over.
+/// Loads the statistics of a turn; `None` while the turn is not over.
 pub fn of(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<Account>> {
     let row: (String, String, i64, i64, Option<i64>) = turns::table
         .find(turn.0)
@@ -51,8 +52,8 @@ pub fn of(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<Account>> {
         .first(conn)?;
     let (kind, state, run, deadline, Some(ended)) = row else { return Ok(None) };
     let run = number(run)?;
-    // A turn's deadline is put off when it is resumed, and by the time for which the program was down: from here on its
-    // time was its own.
+    // The deadline of a turn is moved when the turn is resumed, and by the time for which the program was down. So the
+    // time counted from here is the turn's own.
     let began = deadline - i64::try_from(TURN_TIME.as_millis()).map_err(|_| unreadable("turn time"))?;
     let since = if run == 1 { i64::MIN } else { began };
     let asked: Vec<(i64, Option<i64>)> = llm_steps::table
@@ -62,7 +63,7 @@ pub fn of(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<Account>> {
         .load(conn)?;
     let mut called = calls(conn, turn, since)?;
     called.sort_by_key(|call| call.times.0);
-    // What a crash cut off has no end of its own, but that of the time in which the program was down.
+    // A call that a crash interrupted has no end of its own: it ends where the downtime of the program ends.
     let whole_ms = (ended - began).max(0);
     let model_ms = covered(asked.into_iter().filter_map(|(from, to)| Some((from, to?)))).min(whole_ms);
     let tools_ms = covered(called.iter().map(|call| call.times)).min(whole_ms - model_ms);
@@ -85,12 +86,12 @@ pub fn of(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<Account>> {
 struct Called {
     tool: String,
     end: CallEnd,
-    /// From when to when it ran; no time where it never did.
+    /// Start and end of the call; both are 0 if it never ran.
     times: (i64, i64),
 }
 
-/// The calls that a turn asked for or carried out, without those that were over before `since`. One that another turn
-/// carries out has no time here.
+/// Loads the calls that a turn requested or carried out, without those that were over before `since`. A call that
+/// another turn carries out has no time here.
 fn calls(conn: &mut Conn, turn: TurnId, since: i64) -> QueryResult<Vec<Called>> {
     type Row = (String, String, Option<i64>, Option<i64>, Option<i64>);
     let columns = (
@@ -102,7 +103,7 @@ fn calls(conn: &mut Conn, turn: TurnId, since: i64) -> QueryResult<Vec<Called>> 
     );
     let mut rows: Vec<Row> =
         tool_calls::table.filter(tool_calls::turn_id.eq(turn.0)).select(columns).load(conn)?;
-    // As two questions: with an "or" between them, neither index would do.
+    // As two queries: with an `OR` between them, SQLite could use neither index.
     let carried_out = tool_calls::run_turn_id.eq(turn.0).and(tool_calls::turn_id.ne(turn.0));
     rows.extend(tool_calls::table.filter(carried_out).select(columns).load::<Row>(conn)?);
     let called = |(tool, state, started, finished, run_by): Row| {
@@ -122,7 +123,7 @@ fn calls(conn: &mut Conn, turn: TurnId, since: i64) -> QueryResult<Vec<Called>> 
     rows.into_iter().filter(in_time).map(called).collect()
 }
 
-/// How long at least one of these spans lasted, which are ordered by their beginnings.
+/// Returns the time covered by at least one of these spans, which are ordered by their starts.
 fn covered(spans: impl Iterator<Item = (i64, i64)>) -> i64 {
     let mut covered = 0;
     let mut until = i64::MIN;

@@ -1,4 +1,4 @@
-//! What there is to send or to look for at this moment, and what waits for its time.
+//! Schedule of the outbox: the messages to send or to look up now, and those that wait for their time.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -12,25 +12,26 @@ use super::schema::{outbox, pending_actions, turns};
 use super::{Conn, lookups};
 use crate::conversation::transcript::OutboxId;
 
-/// What the relay is to do at this moment.
+/// Work of the relay at this moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Agenda {
-    /// At most one row per user: a user's texts leave in order.
+    /// At most one row per user, since the messages of a user leave in order.
     pub due: Vec<(OutboxId, Todo)>,
-    /// When the next waiting row is to be seen to, in milliseconds.
+    /// Time at which the next waiting row is due, in milliseconds.
     pub next_ms: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Todo {
     Send,
-    /// It was queued before this start: look whether it was sent since, then send it.
+    /// The message was queued before this start: the relay checks whether it was sent since, then sends it.
     LookFirst,
-    /// Its fate is unknown: look whether it was taken.
+    /// The delivery status is unknown: the relay checks whether the carrier accepted the message.
     Look,
 }
 
-/// `look_after`: when a text is looked for, counted from when its fate became unknown.
+/// Computes the schedule. `look_after` holds the delays of the lookups, counted from the time at which the delivery
+/// status became unknown.
 pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResult<Agenda> {
     let rows = open_rows(conn)?;
     let mut agenda = Agenda::default();
@@ -50,11 +51,11 @@ pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResu
         .collect();
     for (id, user, kind, picture, state, not_before, looks, unknown_at, lookups_left) in rows {
         if picture && answered.contains(&user) {
-            // The words leave first; the end of their turn rings.
+            // The text messages leave first; the end of their turn wakes the relay.
             continue;
         }
         if kind == "confirm_prompt" && state == "queued" && on_the_way.contains(&user) {
-            // A picture that is being handed over would come between the question and its answer.
+            // A picture that is being handed over would come between the confirmation prompt and its reply.
             last_user = Some(user);
             continue;
         }
@@ -62,16 +63,16 @@ pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResu
             && state == "queued"
             && let Some(until) = asked.get(&user)
         {
-            // It waits for the answer, and nothing waits for it.
+            // The notification waits for the reply, and no other message waits for it.
             agenda.next_ms = earlier(agenda.next_ms, *until);
             continue;
         }
         if kind == "notice" && state == "queued" && not_before > ms(now) {
-            // Nor does anything wait for one whose time has not come.
+            // Nor does any message wait for one that is not due yet.
             agenda.next_ms = earlier(agenda.next_ms, Some(not_before));
             continue;
         }
-        // Only the oldest open row of each user counts: one whose fate is open holds up the rest.
+        // Only the oldest open row of each user counts: a row whose delivery status is open holds up the others.
         if last_user.replace(user) == Some(user) {
             continue;
         }
@@ -95,15 +96,15 @@ pub fn of(conn: &mut Conn, look_after: &[Duration], now: Timestamp) -> QueryResu
     Ok(agenda)
 }
 
-/// Id, user, kind, whether it is a picture, state, not before, looks, since when its fate is unknown, and lookups left
-/// before it may be sent.
+/// Id, user, kind, whether it is a picture, state, not before, looks, time since which its delivery status is unknown,
+/// and lookups left before it may be sent.
 type Row = (i64, i64, String, bool, String, i64, i64, Option<i64>, i64);
 
-/// Those of a person together, in the order in which they leave.
+/// Loads the open rows: those of a user together, in the order in which they leave.
 fn open_rows(conn: &mut Conn) -> QueryResult<Vec<Row>> {
     outbox::table
         .filter(OPEN)
-        // A picture is an extra: no words wait for it.
+        // A picture is an extra: no text message waits for it.
         .order((outbox::user_id, outbox::media_url.is_not_null(), outbox::id))
         .select((
             outbox::id,
@@ -119,7 +120,7 @@ fn open_rows(conn: &mut Conn) -> QueryResult<Vec<Row>> {
         .load(conn)
 }
 
-/// Whose turn is under way.
+/// Loads the users whose turn is under way.
 fn being_answered(conn: &mut Conn) -> QueryResult<HashSet<i64>> {
     let live = turns::table.filter(turns::finished_at.is_null()).select(turns::user_id);
     Ok(live.load::<i64>(conn)?.into_iter().collect())
@@ -129,7 +130,7 @@ fn earlier(a: Option<i64>, b: Option<i64>) -> Option<i64> {
     a.into_iter().chain(b).min()
 }
 
-/// Who has a question that is open or on its way, and until when if that is known.
+/// Loads the users with a confirmation prompt that is open or on its way, each with its expiry if that is known.
 pub(super) fn asked(conn: &mut Conn, now: Timestamp) -> QueryResult<HashMap<i64, Option<i64>>> {
     let open: Vec<(i64, Option<i64>, String)> = pending_actions::table
         .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))

@@ -1,4 +1,4 @@
-//! What came of one text: the answer whole, what was done to the conversation, and where it stands.
+//! Result of one message: the whole answer, the actions in the conversation, and the state of that conversation.
 
 use diesel::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::conversation::lifecycle::Lifecycle;
 use crate::conversation::transcript::{CallRow, ChannelKind, EventId, TurnId, UserId};
 use crate::conversation::triage::Wants;
 
-/// A text by the id that whoever brought it gave it.
+/// A message, identified by the id that its source gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     pub event: EventId,
@@ -41,11 +41,11 @@ pub fn known(conn: &mut Conn, channel: ChannelKind, external_id: &str) -> QueryR
     }))
 }
 
-/// What came of a text so far.
+/// Result of a message so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     pub progress: Progress,
-    /// The turn that took it up, if one did, and its state.
+    /// The turn that processed the message, if there is one, and its state.
     pub turn: Option<(TurnId, String)>,
     pub content: String,
     pub actions: Vec<Did>,
@@ -54,19 +54,19 @@ pub struct Answer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Nothing more comes of it.
+    /// The result is final.
     Over,
     UnderWay,
 }
 
-/// Something that was done to the conversation.
+/// An action in the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Did {
     React(Emoji),
     SendPoster { name: String, url: String },
 }
 
-/// `None` where there is no such text.
+/// Loads the result of a message; `None` if the message does not exist.
 pub fn of(conn: &mut Conn, event: EventId) -> QueryResult<Option<Answer>> {
     let row: Option<(Option<String>, Option<i64>, i64)> = inbound_events::table
         .find(event.0)
@@ -90,7 +90,7 @@ pub fn of(conn: &mut Conn, event: EventId) -> QueryResult<Option<Answer>> {
     }))
 }
 
-/// Some texts are answered without a turn.
+/// Loads the answer to a message that code answered without a turn.
 fn without_turn(conn: &mut Conn, event: EventId) -> QueryResult<String> {
     let answer: Option<String> = outbox::table
         .filter(outbox::dedupe_key.eq(format!("event:{event}:reply")))
@@ -118,7 +118,7 @@ fn actions(conn: &mut Conn, turn: TurnId, user: UserId) -> QueryResult<Vec<Did>>
     Ok(done)
 }
 
-/// The picture that a call has queued.
+/// Loads the picture that a call has queued.
 fn poster(conn: &mut Conn, call: CallRow, user: UserId) -> QueryResult<Option<Did>> {
     let sent: Option<(String, Option<String>)> = outbox::table
         .filter(outbox::dedupe_key.eq(format!("poster:{call}:user:{user}")))

@@ -1,4 +1,5 @@
-//! What waits for an admin: newcomers, and members' wishes to delete. Each is settled once, by its code.
+//! Decisions that wait for an admin: join requests of newcomers, and removal requests of members. Each is decided
+//! once, by its code.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -11,29 +12,29 @@ use crate::conversation::frozen::{Extent, FrozenItem};
 use crate::conversation::orders::FourDigits;
 use crate::conversation::transcript::{CallRow, UserId};
 
-/// How long a code works, and how long a settled one is still explained.
+/// Period for which a code works, and for which a decided one is still explained.
 const LASTS: SignedDuration = SignedDuration::from_hours(24);
-/// Wrong codes after which an open one works no more.
+/// Number of wrong codes after which an open code no longer works.
 const MOST_MISSES: i64 = 3;
 
 pub(super) const OPEN: Written = Written("approvals.state = 'open'");
 
-/// What is asked of the admins.
+/// Subject of an approval.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Matter {
     Join,
-    /// The item as the admins were told of it.
+    /// The item as shown to the admins.
     Delete(Box<FrozenItem>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approval {
     pub id: i64,
-    /// Whom it is about.
+    /// The user that the approval is about.
     pub user: UserId,
     pub matter: Matter,
     pub code: FourDigits,
-    /// `None` while it is open.
+    /// `None` while the approval is open.
     end: Option<End>,
     settled_at: Option<i64>,
     settled_by: Option<UserId>,
@@ -41,16 +42,16 @@ pub struct Approval {
     expires_at: i64,
 }
 
-/// How what was asked ended.
+/// Outcome of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Approved,
     Denied,
     Blocked,
     Expired,
-    /// The person it was about has left.
+    /// The user it was about has left.
     Withdrawn,
-    /// It goes on under another code.
+    /// The approval continues under another code.
     Replaced,
 }
 
@@ -79,7 +80,7 @@ impl End {
 }
 
 impl Approval {
-    /// Whether its time is over, which upkeep may not have noticed yet.
+    /// Returns whether the approval has expired, which upkeep may not have noticed yet.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.expires_at <= ms(now)
     }
@@ -114,7 +115,7 @@ impl Row {
                     instance: self.instance.ok_or_else(missing)?,
                     kind: kind(&self.item_kind.ok_or_else(missing)?)?,
                     id: self.item_id.ok_or_else(missing)?,
-                    // Files that nobody knows of are never deleted.
+                    // Unknown files are never deleted: a fingerprint without a size has no known ones.
                     delete_files: fingerprint.size_bytes > 0,
                     extent: Extent::Whole,
                     fingerprint,
@@ -136,16 +137,16 @@ impl Row {
     }
 }
 
-/// Something new to ask the admins.
+/// A new approval to request from the admins.
 #[derive(Debug, Clone)]
 pub struct NewApproval<'a> {
     pub user: UserId,
     pub matter: &'a Matter,
-    /// The member's call, for a wish to delete.
+    /// The call of the member, for a removal request.
     pub call: Option<CallRow>,
 }
 
-/// `draw` gives codes until one is free.
+/// Requests an approval. `draw` supplies codes until one is free.
 pub fn ask(
     conn: &mut Conn,
     new: &NewApproval<'_>,
@@ -177,7 +178,7 @@ pub fn ask(
         .and_then(Row::read)
 }
 
-/// Nor was it told within the last day: an answer that comes late must not meet something else.
+/// Draws a code that was not in use within the last day either: a late reply must not match another approval.
 fn free_code(
     conn: &mut Conn,
     draw: &mut dyn FnMut() -> FourDigits,
@@ -197,13 +198,13 @@ fn free_code(
     }
 }
 
-/// What a code leads to.
+/// Result of a search for a code.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     Open(Approval),
-    /// Ended within the last day, by an admin or by time.
+    /// The approval ended within the last day, by an admin or by expiry.
     Ended(End, Option<UserId>),
-    /// There were too many wrong codes since it was told.
+    /// Too many wrong codes came in since the code was sent.
     Dead,
     Unknown,
 }
@@ -226,7 +227,7 @@ pub fn find(conn: &mut Conn, code: &FourDigits, now: Timestamp) -> QueryResult<F
     })
 }
 
-/// A wrong code may have been meant for any open one, so each counts it.
+/// Counts a wrong code. It may have been meant for any open approval, so each of them counts it.
 pub fn count_miss(conn: &mut Conn) -> QueryResult<()> {
     diesel::update(approvals::table.filter(OPEN))
         .set(approvals::misses.eq(approvals::misses + 1))
@@ -234,10 +235,10 @@ pub fn count_miss(conn: &mut Conn) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Whether a settlement took effect.
+/// Outcome of settling an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
-    /// It is this answer's alone.
+    /// The approval was settled by this decision alone.
     Done,
     TooLate,
 }
@@ -259,12 +260,12 @@ pub fn settle(
     Ok(if settled == 1 { Settled::Done } else { Settled::TooLate })
 }
 
-/// Ties an approved wish to the call that carries it out.
+/// Links an approved removal request to the call that carries it out.
 pub fn set_run_call(conn: &mut Conn, id: i64, call: CallRow) -> QueryResult<()> {
     diesel::update(approvals::table.find(id)).set(approvals::run_call_id.eq(call.0)).execute(conn).map(drop)
 }
 
-/// The approval that `call` carries out, if it carries one out.
+/// Loads the approval that `call` carries out, if there is one.
 pub fn carried_out_by(conn: &mut Conn, call: CallRow) -> QueryResult<Option<Approval>> {
     approvals::table
         .filter(approvals::run_call_id.eq(call.0))
@@ -275,25 +276,25 @@ pub fn carried_out_by(conn: &mut Conn, call: CallRow) -> QueryResult<Option<Appr
         .transpose()
 }
 
-/// Everything open, oldest first.
+/// Loads all open approvals, oldest first.
 pub fn open(conn: &mut Conn) -> QueryResult<Vec<Approval>> {
     let rows: Vec<Row> =
         approvals::table.filter(OPEN).order(approvals::id).select(Row::as_select()).load(conn)?;
     rows.into_iter().map(Row::read).collect()
 }
 
-/// What is open about one person.
+/// Loads the open approvals about one user.
 pub fn open_about(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Approval>> {
     let open = open(conn)?;
     Ok(open.into_iter().filter(|approval| approval.user == user).collect())
 }
 
-/// Everything that was ever asked about a person.
+/// Loads the ids of all approvals about a user, open or not.
 pub fn ids_about(conn: &mut Conn, user: UserId) -> QueryResult<Vec<i64>> {
     approvals::table.filter(approvals::user_id.eq(user.0)).select(approvals::id).load(conn)
 }
 
-/// How often the admins were asked to let this person in.
+/// Counts the join requests of this user that were sent to the admins.
 pub fn askings(conn: &mut Conn, user: UserId) -> QueryResult<i64> {
     approvals::table
         .filter(approvals::user_id.eq(user.0).and(approvals::kind.eq("join")))
@@ -302,12 +303,12 @@ pub fn askings(conn: &mut Conn, user: UserId) -> QueryResult<i64> {
         .get_result(conn)
 }
 
-/// Whether the code of an open one works.
+/// Returns whether too many wrong codes have disabled the code of an open approval.
 pub fn is_dead(approval: &Approval) -> bool {
     approval.misses >= MOST_MISSES
 }
 
-/// The same under another code, for what was killed by wrong ones. Its time stays.
+/// Replaces an approval whose code was disabled by wrong ones: the same approval under another code. Its expiry stays.
 pub fn replace(
     conn: &mut Conn,
     dead: &Approval,
@@ -327,7 +328,7 @@ pub fn replace(
     Ok(Approval { expires_at: dead.expires_at, ..fresh })
 }
 
-/// Ends what nobody has answered in time, and tells what that was.
+/// Ends the approvals that no admin has decided in time, and returns them.
 pub fn expire(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<Approval>> {
     let over: Vec<Approval> =
         open(conn)?.into_iter().filter(|approval| approval.expires_at <= ms(now)).collect();
@@ -337,7 +338,7 @@ pub fn expire(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<Approval>> {
     Ok(over)
 }
 
-/// Ends everything that is open, because nobody can tell how long it was, and returns what that was.
+/// Ends all open approvals, because the time for which they were open is unknown, and returns them.
 pub fn expire_all(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<Approval>> {
     let open = open(conn)?;
     for approval in &open {
@@ -346,7 +347,7 @@ pub fn expire_all(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<Approval>>
     Ok(open)
 }
 
-/// Ends what is open about a person who has left or was blocked.
+/// Ends the open approvals about a user who has left or was blocked.
 pub fn withdraw(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     for approval in open_about(conn, user)? {
         settle(conn, approval.id, End::Withdrawn, None, now)?;

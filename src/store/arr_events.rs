@@ -1,4 +1,5 @@
-//! What Sonarr and Radarr reported, each matter once, until everyone was told; and up to when their history was read.
+//! Events from Sonarr and Radarr, each matter once, stored until every user is notified; and the time up to which the
+//! history of each instance was read.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -12,7 +13,7 @@ use crate::conversation::notices::{Copy, Report, Reported, Title, Untold};
 
 const OPEN: Written = Written("arr_events.handled_at IS NULL");
 
-/// Stores what is not known yet; gives how much of it is new.
+/// Stores the events that are not known yet; returns the number of new ones.
 pub fn store(conn: &mut Conn, instance: &str, reported: &[Reported], now: Timestamp) -> QueryResult<usize> {
     let mut new = 0;
     for Reported { matter, report } in reported {
@@ -29,7 +30,7 @@ pub fn store(conn: &mut Conn, instance: &str, reported: &[Reported], now: Timest
     Ok(new)
 }
 
-/// Whether a matter was reported before, by whichever way.
+/// Returns whether a matter was reported before, through any channel.
 pub fn is_known(conn: &mut Conn, instance: &str, matter: &str) -> QueryResult<bool> {
     let known: Option<i64> = arr_events::table
         .filter(arr_events::instance.eq(instance).and(arr_events::matter.eq(matter)))
@@ -39,7 +40,7 @@ pub fn is_known(conn: &mut Conn, instance: &str, matter: &str) -> QueryResult<bo
     Ok(known.is_some())
 }
 
-/// The oldest of what nobody was told of yet. One that cannot be read holds up no other.
+/// Loads the oldest events for which no notification was sent yet. An event that cannot be read holds up no other.
 pub fn untold(conn: &mut Conn, limit: i64) -> QueryResult<Vec<Untold>> {
     let rows: Vec<(i64, String, String, i64)> = arr_events::table
         .filter(OPEN)
@@ -54,15 +55,15 @@ pub fn untold(conn: &mut Conn, limit: i64) -> QueryResult<Vec<Untold>> {
     rows.into_iter().filter_map(|row| if_readable(read(row)).transpose()).collect()
 }
 
-/// Who tells of a report.
+/// Outcome of claiming events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
     Taken,
-    /// Somebody else has told of one of them meanwhile.
+    /// Another task has claimed one of the events in the meantime.
     Lost,
 }
 
-/// Takes reports to be told of in the same transaction: all of them or none.
+/// Claims events for notification in the same transaction: all of them or none.
 pub fn take(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult<Take> {
     for id in ids {
         let open: Option<i64> =
@@ -77,13 +78,13 @@ pub fn take(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult<Take> {
     Ok(Take::Taken)
 }
 
-/// Forgets what was told of and received before `before`.
+/// Deletes events that were received before `before` and for which the notifications were sent.
 pub fn forget(conn: &mut Conn, before: Timestamp) -> QueryResult<usize> {
     let old = arr_events::received_at.lt(ms(before)).and(arr_events::handled_at.is_not_null());
     diesel::delete(arr_events::table.filter(old)).execute(conn)
 }
 
-/// Up to when the history of an instance was read; `None` if it never was.
+/// Returns the time up to which the history of an instance was read; `None` if it never was.
 pub fn read_until(conn: &mut Conn, instance: &str) -> QueryResult<Option<Timestamp>> {
     let until: Option<i64> =
         arr_cursors::table.find(instance).select(arr_cursors::read_until).first(conn).optional()?;

@@ -1,4 +1,5 @@
-//! An open question as somebody answers it who did not get it as a text.
+//! An open pending action as seen by a user who answers it without having received its confirmation prompt as a
+//! message.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -14,14 +15,14 @@ pub struct Asked {
     pub user: UserId,
     pub call: CallRow,
     pub code: Option<Code>,
-    /// The address of ours that it was sent from.
+    /// The address of ours that the confirmation prompt was sent from.
     pub from: Address,
     pub repeats: i64,
-    /// It was accepted for sending.
+    /// The confirmation prompt was accepted for sending.
     pub is_armed: bool,
 }
 
-/// The question of this id; `None` if it is closed or its time is over.
+/// Loads the pending action of this id; `None` if it is closed or has expired.
 pub fn find(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<Asked>> {
     type Row = (i64, i64, Option<String>, i64, Option<i64>, (String, Option<i64>));
     let row: Option<Row> = pending_actions::table
@@ -44,7 +45,7 @@ pub fn find(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<Aske
     Ok(Some(Asked {
         user: UserId(user),
         call: CallRow(call),
-        // One that cannot be read must not make a bare yes enough.
+        // An unreadable code must not make a bare yes enough.
         code: code.map(|code| Code::parse(&code).ok_or_else(|| unreadable("code"))).transpose()?,
         from: Address::new(from),
         repeats,

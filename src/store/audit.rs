@@ -1,6 +1,6 @@
-//! The audit log: what was changed and by whom, one row for each change. A change of our own tables and its row are one
-//! transaction. A change outside has its row before it begins, so that it does not happen where the row cannot be
-//! stored, and the row is completed with the outcome.
+//! The audit log: each change and its actor, one row per change. A change of our own tables and its row are one
+//! transaction. A change outside has its row before it begins, so that it does not happen if the row cannot be stored,
+//! and the row is completed with the outcome.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use super::schema::audit_log;
 use super::written::Written;
 use crate::conversation::transcript::{CallRow, TurnId, UserId};
 
-/// Who did it.
+/// Actor of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     User(UserId),
@@ -24,12 +24,12 @@ pub enum By {
     Console,
     /// A program, with the API key of this id.
     Key(i64),
-    /// The program itself, as set up.
+    /// The program itself, as configured.
     Dialarr,
 }
 
 impl By {
-    /// The person who did it, where it was one of those who text.
+    /// Returns the user who made the change, if the actor was one of the users.
     pub fn user(self) -> Option<UserId> {
         match self {
             Self::User(user) => Some(user),
@@ -38,7 +38,7 @@ impl By {
     }
 }
 
-/// What it was done to.
+/// Subject of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     Call(CallRow),
@@ -46,13 +46,13 @@ pub enum Subject {
     User(UserId),
     Approval(i64),
     Household,
-    /// The door to the console: who signed in and who could not.
+    /// Access to the console: successful and failed sign-ins.
     Console,
     /// An API key.
     Key(i64),
 }
 
-/// One line of the record. Neither names nor numbers of people belong in `detail`: ids tell who they are, for as long
+/// One entry of the log. Neither names nor phone numbers of users belong in `detail`: ids identify them, for as long
 /// as they are known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
@@ -77,7 +77,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// What stands in a row before the id of the key that did it.
+/// Prefix of a row's actor, before the id of the API key that made the change.
 pub(super) const KEY: &str = "key:";
 /// Rows of changes outside that have begun and have no outcome.
 const OPEN: Written = Written("audit_log.kind IN ('write', 'write_queued', 'delete')");
@@ -116,8 +116,8 @@ pub fn record_intent(conn: &mut Conn, entry: &Entry, now: Timestamp) -> QueryRes
     }
 }
 
-/// Completes the row of a change with its outcome. An outcome that cannot be stored is only logged: the change is done,
-/// and its user must be notified all the same.
+/// Completes the row of a change with its outcome. An outcome that cannot be stored is only logged: the change is
+/// done, and its user must be notified all the same.
 pub fn record_outcome(conn: &mut Conn, entry: &Entry, now: Timestamp) {
     let recorded = conn.transaction(|conn| match open_row(conn, entry)? {
         Some(row) => diesel::update(audit_log::table.find(row))
@@ -131,7 +131,8 @@ pub fn record_outcome(conn: &mut Conn, entry: &Entry, now: Timestamp) {
     }
 }
 
-/// Row of a change that has begun and has no outcome. Of a call with several items, each has a row.
+/// Loads the row of a change that has begun and has no outcome. Each item of a call with several items has its own
+/// row.
 fn open_row(conn: &mut Conn, entry: &Entry) -> QueryResult<Option<i64>> {
     let rows: Vec<(i64, String)> = audit_log::table
         .filter(OPEN.and(audit_log::subject.eq(entry.subject.to_string())))

@@ -1,5 +1,5 @@
-//! What there is to do at this moment, and for how long the oldest of it has waited. Each answer comes from an index of
-//! what is open alone, so it may be asked for every second.
+//! Size of the work that is due now, and the age of its oldest part. Each figure comes from an index of open rows
+//! alone, so it may be queried every second.
 
 use diesel::dsl::{count_star, min};
 use diesel::prelude::*;
@@ -13,9 +13,9 @@ use super::{Conn, household};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backlog {
-    /// Received texts that no turn has taken up.
+    /// Received messages that no turn has processed.
     pub waiting: Queue,
-    /// Texts that have to be sent now: those that rest until their time are left out.
+    /// Messages that are due for sending; those that wait for their time are left out.
     pub unsent: Queue,
     /// Turns under way.
     pub live: i64,
@@ -31,7 +31,7 @@ pub struct Queue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Assistant {
     AtWork,
-    /// By an admin's order: that texts wait is as it should be.
+    /// Paused by order of an admin, so that it is correct that messages wait.
     Paused,
 }
 
@@ -40,14 +40,14 @@ pub fn backlog(conn: &mut Conn, now: Timestamp) -> QueryResult<Backlog> {
         .filter(PENDING)
         .select((count_star(), min(inbound_events::received_at)))
         .first(conn)?;
-    // A notice may wait for the morning, or for an answer; once it was tried it is like any other text.
+    // A notification may wait for the morning, or for a reply; once it was tried it is like any other message.
     let due = outbox::not_before.le(ms(now)).and(outbox::kind.ne("notice"));
     let unsent: (i64, Option<i64>) = outbox::table
         .filter(OPEN.and(due.or(outbox::attempts.gt(0))))
         .select((count_star(), min(outbox::deadline_at)))
         .first(conn)?;
     let within = i64::try_from(SEND_WITHIN.as_millis()).unwrap_or(i64::MAX);
-    // Since it was due: a notice may have been written the evening before.
+    // Counted from the time at which it was due: a notification may have been written the evening before.
     let unsent = (unsent.0, unsent.1.map(|deadline| deadline - within));
     let live = turns::table.filter(turns::finished_at.is_null()).count().get_result(conn)?;
     let queue = |(length, oldest): (i64, Option<i64>)| {

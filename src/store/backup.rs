@@ -1,5 +1,5 @@
-//! Whole copies of the database. A copy gets its name once it is on disk, so that a file of that name is never a part of
-//! one.
+//! Whole copies of the database. A copy gets its name only once it is on disk, so that a file of that name is always
+//! complete.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,8 +24,8 @@ pub enum CopyError {
     Store(#[from] io::Error),
 }
 
-/// A copy under its temporary name, which ends in `.part`. It is removed unless it is finished; a killed program leaves
-/// it to the next one.
+/// A copy under its temporary name, which ends in `.part`. It is removed unless it is finished; a killed program
+/// leaves it to be removed by the next one.
 pub(super) struct PartialCopy {
     part: PathBuf,
     whole: PathBuf,
@@ -47,8 +47,8 @@ impl PartialCopy {
         &self.part
     }
 
-    /// Gives the copy its name, and replaces a file that has it. SQLite leaves it to the system when a copy is written to
-    /// disk, and the system may do it after the name is.
+    /// Gives the copy its name, and replaces a file that has it. SQLite leaves it to the operating system when a copy
+    /// is written to disk, and that may be after the rename.
     pub(super) fn finish(self) -> Result<(), CopyError> {
         File::open(&self.part)?.sync_all()?;
         fs::rename(&self.part, &self.whole)?;
@@ -111,7 +111,7 @@ pub fn back_up(path: &str, to: &str) -> Result<(), BackupError> {
     }
     refuse_existing()?;
     let handle = Arc::new(DatabaseHandle::open(path)?);
-    // The lock is tried only in doubt: a service that starts meanwhile would be refused.
+    // The lock is tried only in case of doubt: a service that starts in the meantime would be refused.
     if handle.has_other_names()?
         && !companion_path(path, "-wal").exists()
         && handle.try_lock()? == LockOutcome::InUse

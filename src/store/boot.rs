@@ -1,4 +1,4 @@
-//! The start of the program: which start it is, and what the last one left running.
+//! Start of the program: the number of the start, and the work that the previous run left unfinished.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -8,20 +8,21 @@ use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
 use super::{Conn, clock_step, lookups, outbox as sending, spend, steps};
 use crate::clock::SMALLEST_STEP;
 
-/// Whether the time between two runs of the program is known.
+/// Knowledge of the time between two runs of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Downtime {
-    /// What the wall clock says.
+    /// The period measured by the wall clock.
     Known,
-    /// The clock is behind what the last run stored, by this much: a negative step.
+    /// The clock is behind the times that the last run stored, by this much: a negative step.
     Uncertain(SignedDuration),
 }
 
-/// Starts that follow one that counts within this time count as one with it: they say nothing about the work.
+/// Starts that follow a counted start within this time count as one with it: they are no evidence about the work.
 const STARTS_TOGETHER: SignedDuration = SignedDuration::from_secs(10);
 
-/// Counts this start and turns whatever was under way into what is known about it: reads and model steps run again,
-/// writes, deletions and texts have an unknown outcome. Where the clock was set back, what waits is moved along.
+/// Counts this start and puts all interrupted work into the state that is known about it: reads and model steps run
+/// again; writes, deletions and messages have an unknown outcome. If the clock was set back, the times of waiting work
+/// are moved along.
 pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
     let last = clock_step::last_stored_time(conn)?.map(|last| now.duration_since(last));
     let downtime = match last {
@@ -29,7 +30,7 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
         Some(_) | None => Downtime::Known,
     };
     if let Downtime::Uncertain(step) = downtime {
-        // Before any time of this start is stored.
+        // This runs before any time of this start is stored.
         clock_step::rebase_waits(conn, step)?;
     }
     let stopped_at = stopped_at(conn)?;
@@ -75,7 +76,7 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
         .execute(conn)?;
     lookups::require_for_queued(conn)?;
     if let Some(stopped_at) = stopped_at {
-        // Time while the program was down is not the turn's.
+        // Time while the program was down does not count for the turn.
         diesel::update(turns::table.filter(turns::finished_at.is_null()))
             .set((
                 turns::deadline_at.eq(turns::deadline_at + (ms(now) - stopped_at).max(0)),
@@ -89,13 +90,13 @@ pub fn begin(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
     Ok(downtime)
 }
 
-/// Notes that this run is alive; the next start is not before it.
+/// Records that this run is alive; the next start is not before this time.
 pub fn note_alive(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     diesel::update(instance::table).set(instance::seen_at.eq(ms(now))).execute(conn).map(drop)
 }
 
-/// Whether this start counts as one more for the turns that it takes up. A clock that was set back counts: else turns
-/// that kill the program could go on for ever.
+/// Returns whether this start counts as one more for the turns that it resumes. A start after the clock was set back
+/// counts: otherwise turns that kill the program could continue forever.
 fn counts_against_turns(conn: &mut Conn, now: Timestamp) -> QueryResult<bool> {
     let counted: Option<Option<i64>> =
         instance::table.select(instance::counted_start_at).first(conn).optional()?;
@@ -105,7 +106,7 @@ fn counts_against_turns(conn: &mut Conn, now: Timestamp) -> QueryResult<bool> {
     }))
 }
 
-/// The last sign of life of the start before.
+/// Loads the last sign of life of the previous start.
 fn stopped_at(conn: &mut Conn) -> QueryResult<Option<i64>> {
     turns::table.filter(turns::finished_at.is_null()).select(diesel::dsl::max(turns::updated_at)).first(conn)
 }
@@ -117,7 +118,7 @@ pub fn end(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Which start of the program this is.
+/// Loads the number of this start of the program.
 pub(super) fn epoch(conn: &mut Conn) -> QueryResult<i64> {
     Ok(instance::table.select(instance::epoch).first(conn).optional()?.unwrap_or(0))
 }
@@ -130,7 +131,7 @@ mod tests {
     use crate::store::users::{self, Newcomer};
     use crate::store::{conversations, scratch};
 
-    /// How often a live turn counts as taken up by starts at these seconds.
+    /// Returns how often a live turn counts as resumed by starts at these seconds.
     fn resumes_after(starts: &[i64]) -> i64 {
         let conn = &mut scratch();
         let at = |second| Timestamp::from_second(second).unwrap();

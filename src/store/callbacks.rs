@@ -1,5 +1,5 @@
-//! What binds a status callback to one message of ours. The address of the callback carries a random word of the
-//! message's row, so that nobody who recorded the callback of another message can name this one.
+//! Binding of a status callback to one of our messages. The address of the callback carries a random word of the
+//! message's row, so that a party who recorded the callback of another message cannot name this one.
 
 use std::fmt;
 
@@ -25,14 +25,14 @@ impl CallbackWord {
     }
 }
 
-/// In constant time: how much of a guess is right must not show.
+/// Compares in constant time: the time must not show how much of a guess is right.
 impl PartialEq for CallbackWord {
     fn eq(&self, other: &Self) -> bool {
         self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
     }
 }
 
-/// The word is left out, so that no log shows it.
+/// Leaves the word out, so that no log shows it.
 impl fmt::Debug for CallbackWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("CallbackWord")
@@ -48,7 +48,7 @@ pub struct CallbackKey {
 }
 
 impl CallbackKey {
-    /// The word is last: an address that is cut short loses a part of it.
+    /// Formats the query. The word is last: an address that is cut short loses a part of the word.
     pub fn to_query(&self) -> String {
         format!("out={}&n={}&word={}", self.outbox, self.attempt, self.word.as_str())
     }

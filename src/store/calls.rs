@@ -1,4 +1,4 @@
-//! Tool calls: the intent is written before the effect, the result after it, and never twice.
+//! Tool calls: the intent is written before the effect and the result after it, and no effect happens twice.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -16,24 +16,25 @@ use crate::conversation::transcript::{
 const TURNS_SEARCHED: i64 = 50;
 const RESULTS_SEARCHED: i64 = 200;
 
-/// Whether the intent was written.
+/// Outcome of writing an intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     Started,
-    /// It had been started before: its outcome must be found out, not repeated. Or its turn was taken back.
+    /// The call had been started before, so that its outcome must be found out and the call not repeated; or its turn
+    /// was taken back.
     NotStartable,
 }
 
-/// How a call went so far.
+/// Status of a call so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Went {
-    /// It has a result, or waits for a yes.
+    /// The call has a result, or waits for a confirmation.
     Well,
     Wrong,
 }
 
 pub fn start(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<Start> {
-    // Somebody may have taken it back since it was looked at.
+    // The turn may have been taken back since the call was loaded.
     let turn = tool_calls::table.find(call.0).select(tool_calls::turn_id).first(conn)?;
     if super::turns::cancel_requested(conn, TurnId(turn))? {
         return Ok(Start::NotStartable);
@@ -52,7 +53,7 @@ pub fn start(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<Star
     Ok(if started == 1 { Start::Started } else { Start::NotStartable })
 }
 
-/// Records what became of a call. A call that has a result keeps it.
+/// Records the outcome of a call. A call that has a result keeps it.
 pub fn finish(conn: &mut Conn, call: CallRow, state: &CallState, now: Timestamp) -> QueryResult<()> {
     let (word, response, error) = match state {
         CallState::Done(done) => ("complete", Some(result_json(done)?), None),
@@ -78,7 +79,7 @@ pub fn finish(conn: &mut Conn, call: CallRow, state: &CallState, now: Timestamp)
         .map(drop)
 }
 
-/// Ends the calls that a turn asked for and never came to.
+/// Ends the calls that a turn requested and never started.
 pub(super) fn cancel_unstarted(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
     let unstarted = tool_calls::turn_id.eq(turn.0).and(tool_calls::state.eq("created"));
     diesel::update(tool_calls::table.filter(unstarted))
@@ -93,7 +94,7 @@ pub(super) fn cancel_unstarted(conn: &mut Conn, turn: TurnId, now: Timestamp) ->
         .map(drop)
 }
 
-/// Starts of a call so far.
+/// Number of starts of a call so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallStarts {
     pub count: i64,
@@ -106,13 +107,13 @@ pub fn load_starts(conn: &mut Conn, call: CallRow) -> QueryResult<CallStarts> {
     Ok(CallStarts { count, last_at: last_at.map(time).transpose()? })
 }
 
-/// The last call there is; 0 where there is none.
+/// Returns the newest call; 0 if there is none.
 pub fn last(conn: &mut Conn) -> QueryResult<CallRow> {
     let last: Option<i64> = tool_calls::table.select(diesel::dsl::max(tool_calls::id)).first(conn)?;
     Ok(CallRow(last.unwrap_or(0)))
 }
 
-/// The tools called after `call`, in order.
+/// Loads the tools called after `call`, in order.
 pub fn called_after(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<(String, Went)>> {
     let calls: Vec<(String, String)> = tool_calls::table
         .filter(tool_calls::id.gt(call.0))
@@ -126,12 +127,12 @@ pub fn called_after(conn: &mut Conn, call: CallRow) -> QueryResult<Vec<(String, 
     Ok(calls.into_iter().map(|(name, state)| (name, went(state))).collect())
 }
 
-/// Every id that a tool result has lately shown in this conversation.
+/// Loads every id that a tool result has recently shown in this conversation.
 pub fn shown(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<MediaRef>> {
     Ok(results(conn, conversation)?.into_iter().flat_map(|result| result.shown).collect())
 }
 
-/// The title and the year by which a tool result has lately shown an entry of a catalogue in this conversation.
+/// Loads the title and the year by which a tool result has recently shown a catalog entry in this conversation.
 pub fn title_shown(
     conn: &mut Conn,
     conversation: ConversationId,
@@ -153,7 +154,7 @@ pub fn title_shown(
     }))
 }
 
-/// What tools have lately answered in a conversation, newest first.
+/// Loads the recent tool results of a conversation, newest first.
 fn results(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<CallResult>> {
     let turns = turns::table
         .filter(turns::conversation_id.eq(conversation.0))
@@ -169,7 +170,7 @@ fn results(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<Cal
     results.into_iter().flatten().filter_map(|text| if_readable(result(&text)).transpose()).collect()
 }
 
-/// Whether a call or an item of a turn was started that may have changed something.
+/// Returns whether a call or an item of a turn was started that may have changed something.
 pub fn has_started_a_change(conn: &mut Conn, turn: TurnId) -> QueryResult<bool> {
     let of_turn = || tool_calls::turn_id.eq(turn.0).or(tool_calls::run_turn_id.eq(turn.0));
     let changes = tool_calls::table.filter(of_turn()).filter(tool_calls::effect.ne("read"));

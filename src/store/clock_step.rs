@@ -1,5 +1,6 @@
-//! What a step of the wall clock does to stored times. What waits for a retry goes along with the clock, so that it waits
-//! as long as it would have. What must not last longer than it was given ends where the clock went back.
+//! Effect of a step of the wall clock on stored times. Work that waits for a retry is moved along with the clock, so
+//! that it waits as long as it would have. Access and prompts that must not outlast their period end if the clock was
+//! set back.
 
 use diesel::dsl::max;
 use diesel::prelude::*;
@@ -17,12 +18,13 @@ use super::schema::{
 use super::{Conn, ledger};
 use crate::conversation::transcript::UserId;
 
-/// The latest time that an earlier run has stored, by what is quickly read. `None` before the first run.
+/// Returns the latest time that an earlier run has stored, from values that are quickly read. `None` before the first
+/// run.
 pub fn last_stored_time(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
     let run: Option<(i64, Option<i64>)> =
         instance::table.select((instance::started_at, instance::seen_at)).first(conn).optional()?;
     let Some((started_at, seen_at)) = run else { return Ok(None) };
-    // Few rows each, and none of them outlives the start that finds it ahead of the clock.
+    // Each has few rows, and none of them outlives the start that finds it ahead of the clock.
     let ahead: [Option<i64>; 6] = [
         outbox::table.filter(OPEN).select(max(outbox::updated_at)).first(conn)?,
         inbound_events::table.filter(ledger::PENDING).select(max(inbound_events::received_at)).first(conn)?,
@@ -35,7 +37,8 @@ pub fn last_stored_time(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
     time(last).map(Some)
 }
 
-/// Moves along what waits, by the step that the clock has made. Times that are stored after the step are not to be moved.
+/// Moves the times of waiting work by the step that the clock has made. Times stored after the step are already
+/// correct and must not be moved.
 pub fn rebase_waits(conn: &mut Conn, step: SignedDuration) -> QueryResult<()> {
     let by = i64::try_from(step.as_millis()).unwrap_or(0);
     rebase_outbox(conn, by)?;
@@ -43,14 +46,14 @@ pub fn rebase_waits(conn: &mut Conn, step: SignedDuration) -> QueryResult<()> {
     diesel::update(requests::table.filter(requests::next_try_at.is_not_null()))
         .set((
             requests::next_try_at.eq(requests::next_try_at + by),
-            // Its day begins when it was asked for.
+            // The day of an addition begins at its request.
             requests::created_at.eq(requests::created_at + by),
         ))
         .execute(conn)?;
     diesel::update(turns::table.filter(turns::finished_at.is_null()))
         .set((
             turns::deadline_at.eq(turns::deadline_at + by),
-            // Downtime counts from here.
+            // Downtime is counted from this time.
             turns::updated_at.eq(turns::updated_at + by),
         ))
         .execute(conn)?;
@@ -77,22 +80,22 @@ pub fn rebase_waits(conn: &mut Conn, step: SignedDuration) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Texts of ours that are to be sent again or looked for, and the age at which they are given up.
+/// Moves the times of outbound messages that are to be resent or looked up, and the age at which they are given up.
 fn rebase_outbox(conn: &mut Conn, by: i64) -> QueryResult<()> {
     diesel::update(outbox::table.filter(OPEN))
         .set((
             outbox::deadline_at.eq(outbox::deadline_at + by),
             outbox::unknown_at.eq(outbox::unknown_at + by),
-            // None stays ahead of the clock.
+            // No time stays ahead of the clock.
             outbox::updated_at.eq(outbox::updated_at + by),
         ))
         .execute(conn)?;
-    // A notification that waits for an hour of the day is scheduled anew besides.
+    // A notification that waits for an hour of the day is also rescheduled elsewhere.
     diesel::update(outbox::table.filter(OPEN.and(outbox::not_before.gt(0))))
         .set(outbox::not_before.eq(outbox::not_before + by))
         .execute(conn)?;
     if by < 0 {
-        // By the carrier's time it is no younger than this, also where it is first sent after the step.
+        // By the carrier's time the message is no younger than this, also if it is first sent after the step.
         diesel::update(outbox::table.filter(OPEN))
             .set(outbox::created_at.eq(outbox::created_at + by))
             .execute(conn)?;
@@ -100,7 +103,8 @@ fn rebase_outbox(conn: &mut Conn, by: i64) -> QueryResult<()> {
     Ok(())
 }
 
-/// Texts that no turn has taken up. Those received before the clock went back stay before those received after it.
+/// Moves the times of messages that no turn has processed. Messages received before the clock was set back stay before
+/// those received after it.
 fn rebase_received_texts(conn: &mut Conn, by: i64) -> QueryResult<()> {
     diesel::update(inbound_events::table.filter(ledger::PENDING))
         .set((
@@ -108,16 +112,17 @@ fn rebase_received_texts(conn: &mut Conn, by: i64) -> QueryResult<()> {
             inbound_events::received_at.eq(inbound_events::received_at + by),
         ))
         .execute(conn)?;
-    // Those from the carrier's list have the carrier's time.
+    // Messages from the carrier's list have the carrier's time.
     diesel::update(inbound_events::table.filter(ledger::PENDING.and(inbound_events::via.ne("recovery"))))
         .set(inbound_events::provider_at.eq(inbound_events::provider_at + by))
         .execute(conn)
         .map(drop)
 }
 
-/// Ends what must not last longer than it was given, after the clock went back by `step`: open questions, sessions and
-/// sign-in links. Approvals end with [`super::approvals::expire_all`], which returns whom to tell. Words of consent that
-/// are ahead of the clock count as said by now, so that the next one is later.
+/// Ends access and prompts that must not outlast their period, after the clock was set back by `step`: open
+/// confirmation prompts, sessions and sign-in links. Approvals end with [`super::approvals::expire_all`], which
+/// returns the users to notify. Consent messages whose time is ahead of the clock count as sent by now, so that the
+/// next one is later.
 pub fn end_what_must_not_last(conn: &mut Conn, step: SignedDuration, now: Timestamp) -> QueryResult<()> {
     let open: Vec<(i64, Option<i64>)> = pending_actions::table
         .filter(pending_actions::expires_at.is_not_null())
@@ -137,16 +142,16 @@ pub fn end_what_must_not_last(conn: &mut Conn, step: SignedDuration, now: Timest
     diesel::update(users::table.filter(users::waiting_since.gt(ms(now))))
         .set(users::waiting_since.eq(ms(now)))
         .execute(conn)?;
-    // Nobody can tell how long it has been kept.
+    // The time for which the first request was stored is unknown.
     diesel::update(users::table.filter(users::first_request_at.gt(ms(now))))
         .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
         .execute(conn)?;
-    // Else every text would count as sent before the end of the pause.
+    // Otherwise every message would count as sent before the end of the pause.
     let ahead = pauses::begun_at.gt(ms(now)).or(pauses::ended_at.gt(ms(now)));
     diesel::update(pauses::table.filter(ahead))
         .set((pauses::begun_at.eq(pauses::begun_at + by), pauses::ended_at.eq(pauses::ended_at + by)))
         .execute(conn)?;
-    // Texts of since then are dated before the cursor of the carrier's list.
+    // Messages since then are dated before the cursor of the carrier's list.
     diesel::update(offsets::table).set(offsets::cursor_at.eq(offsets::cursor_at + by)).execute(conn)?;
     diesel::update(instance::table.filter(instance::started_at.gt(ms(now))))
         .set(instance::started_at.eq(ms(now)))
@@ -186,7 +191,7 @@ mod tests {
         people::ensure(conn, &phone, Newcomer::Member, noon()).unwrap()
     }
 
-    /// A text that was tried at noon and is to be tried again ten seconds later.
+    /// Queues a message that was tried at noon and is to be tried again ten seconds later.
     fn text_to_try_again(conn: &mut Conn) -> OutboxId {
         let text = NewText {
             key: "turn:1:reply".into(),

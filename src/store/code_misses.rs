@@ -1,4 +1,4 @@
-//! Wrong codes of each user, counted per local day. A restart and another question do not reset the count.
+//! Wrong codes of each user, counted per local day. A restart and another confirmation prompt do not reset the count.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -10,24 +10,25 @@ use super::spend::Day;
 use super::{Conn, QueryResult, users as people};
 use crate::conversation::transcript::{User, UserId};
 
-/// Wrong codes of a day after which nothing is deleted or approved by text.
+/// Number of wrong codes in a day after which nothing is deleted or approved by message.
 const MOST: i64 = 5;
 
 /// Wrong codes of one user on the last day that had any.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CodeMisses {
     count: i64,
-    /// As `2026-11-20`.
+    /// Formatted as `2026-11-20`.
     day: Option<String>,
 }
 
 impl CodeMisses {
-    /// Whether the user's deletions and approvals by text are suspended.
+    /// Returns whether the user's deletions and approvals by message are suspended.
     pub fn suspend_on(&self, today: &Day) -> bool {
         self.count >= MOST && self.is_of(today)
     }
 
-    /// A later day than today, as after a clock that was set back, counts as today: the count is not given up.
+    /// Returns whether the count is today's. A later day than today, as after a clock that was set back, counts as
+    /// today: the count is not given up.
     fn is_of(&self, today: &Day) -> bool {
         self.day.as_deref().is_some_and(|day| day >= today.as_str())
     }
@@ -43,7 +44,7 @@ pub fn load(conn: &mut Conn, user: UserId) -> QueryResult<CodeMisses> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissOutcome {
     Counted,
-    /// It was the last one of the day: the user is suspended from here on.
+    /// This was the last wrong code of the day: the user is suspended from here on.
     Suspended,
 }
 
@@ -79,14 +80,14 @@ pub fn move_to_today(conn: &mut Conn, today: &Day) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Whether a suspension was lifted.
+/// Outcome of lifting a suspension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiftOutcome {
     Lifted,
     NotSuspended,
 }
 
-/// Lets a user delete and approve by text again, with a row in the audit log.
+/// Lets a user delete and approve by message again, with a row in the audit log.
 pub fn lift(conn: &mut Conn, user: UserId, today: &Day, by: By, now: Timestamp) -> QueryResult<LiftOutcome> {
     if !load(conn, user)?.suspend_on(today) {
         return Ok(LiftOutcome::NotSuspended);
@@ -97,7 +98,7 @@ pub fn lift(conn: &mut Conn, user: UserId, today: &Day, by: By, now: Timestamp) 
     Ok(LiftOutcome::Lifted)
 }
 
-/// The suspended users, longest known first.
+/// Loads the suspended users, longest known first.
 pub fn load_suspended(conn: &mut Conn, today: &Day) -> QueryResult<Vec<User>> {
     let ids: Vec<i64> = users::table
         .filter(users::code_misses.ge(MOST).and(users::code_misses_day.ge(today.as_str())))

@@ -1,4 +1,5 @@
-//! Between column values and domain values. What is stored and cannot be read is an error, never a default.
+//! Conversions between column values and domain values. A stored value that cannot be read is an error, never a
+//! default.
 
 use diesel::QueryResult;
 use diesel::result::Error as QueryError;
@@ -16,12 +17,13 @@ use crate::conversation::transcript::{
 };
 use crate::conversation::verification::FieldAuthority;
 
-/// The value itself is left out: it may be somebody's words.
+/// Builds the error of an unreadable column. The value itself is left out: it may be private text of a user.
 pub(super) fn unreadable(what: &str) -> QueryError {
     QueryError::DeserializationError(format!("stored {what} cannot be read").into())
 }
 
-/// What later work can do without: nothing where it cannot be read, so that the work does not fail for good.
+/// Returns a value that later work can do without: `None` if it cannot be read, so that the work does not fail
+/// permanently.
 pub(super) fn if_readable<T>(read: QueryResult<T>) -> QueryResult<Option<T>> {
     match read {
         Ok(value) => Ok(Some(value)),
@@ -45,7 +47,7 @@ pub(super) fn number<T: TryFrom<i64>>(value: i64) -> QueryResult<T> {
     T::try_from(value).map_err(|_| unreadable("number"))
 }
 
-/// What is too large for the column is as good as its largest value.
+/// Converts a count for its column. A value too large for the column is stored as the largest one.
 pub(super) fn count(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -177,7 +179,7 @@ struct StoredFailure {
     for_user: Option<String>,
 }
 
-/// A stored failure of a call of which only its code is left.
+/// Expression that reduces the stored failure of a call to its code.
 pub(super) const FAILURE_WITHOUT_WORDS: &str = "json_replace(tool_calls.error, '$.for_model', \
      json_object('forgotten', json('true')), '$.for_user', NULL)";
 
@@ -203,7 +205,7 @@ struct StoredFingerprint {
     seasons: Option<u32>,
 }
 
-/// A stored fingerprint that names nothing.
+/// Expression that removes the names from a stored fingerprint.
 pub(super) const FINGERPRINT_WITHOUT_WORDS: &str = "json_replace(fingerprint, '$.title', '', '$.path', '')";
 
 pub(super) fn fingerprint_json(fingerprint: &Fingerprint) -> QueryResult<String> {
@@ -241,7 +243,7 @@ struct StoredFlags {
     episodes: Vec<i64>,
 }
 
-/// Nothing stands for the whole title.
+/// Formats the extent of a deletion; `None` means the whole title.
 pub(super) fn extent_json(extent: &Extent) -> QueryResult<Option<String>> {
     let stored = match extent.clone() {
         Extent::Whole => return Ok(None),

@@ -1,4 +1,4 @@
-//! Conversations: stretches of talk, at most one open per user.
+//! Conversations: runs of messages with one user, at most one open per user.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -11,7 +11,7 @@ use super::written::Written;
 use crate::conversation::lifecycle::{self, Lifecycle, Open};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId};
 
-/// Conversations that one round of upkeep ends at most.
+/// Maximum number of conversations that one round of upkeep ends.
 const ENDED_TOGETHER: i64 = 500;
 
 pub(super) const OPEN: Written = Written("conversations.ended_at IS NULL");
@@ -20,9 +20,9 @@ pub(super) const OPEN: Written = Written("conversations.ended_at IS NULL");
 pub enum EndReason {
     Idle,
     Cleared,
-    /// The person was blocked.
+    /// The user was blocked.
     Blocked,
-    /// The operator opened another one of the person again.
+    /// The operator reopened another conversation of the user.
     Operator,
 }
 
@@ -35,14 +35,14 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
     row.map(|(id, at)| Ok(Open { id: ConversationId(id), last_activity_at: time(at)? })).transpose()
 }
 
-/// Whose conversation it is, and whether it goes on.
+/// User of a conversation, and whether the conversation is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
     pub user: UserId,
     pub is_ended: bool,
 }
 
-/// An error where there is no such conversation.
+/// Loads the user and the state of a conversation; an error if it does not exist.
 pub fn stretch(conn: &mut Conn, id: ConversationId) -> QueryResult<Stretch> {
     let (user, ended_at): (i64, Option<i64>) = conversations::table
         .find(id.0)
@@ -72,7 +72,7 @@ pub fn touch(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult
         .map(drop)
 }
 
-/// Goes on with one that has ended; the silence after which it ends begins anew.
+/// Reopens a conversation that has ended; the idle period after which it ends starts over.
 pub fn reopen(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult<()> {
     diesel::update(conversations::table.find(id.0))
         .set((
@@ -105,7 +105,7 @@ pub fn end(conn: &mut Conn, id: ConversationId, reason: EndReason, now: Timestam
         .map(drop)
 }
 
-/// What the conversation began with, where that was talk.
+/// Loads the first message of the first chat turn of a conversation, if there is such a turn.
 fn first_text(conn: &mut Conn, id: ConversationId) -> QueryResult<Option<String>> {
     let first: Option<i64> = turns::table
         .filter(turns::conversation_id.eq(id.0).and(turns::kind.eq("chat")))
@@ -122,7 +122,7 @@ fn first_text(conn: &mut Conn, id: ConversationId) -> QueryResult<Option<String>
         .optional()
 }
 
-/// Ends every conversation without activity since `idle` before `now`, as of the moment its time was over.
+/// Ends every conversation without activity since `idle` before `now`, dated at the moment it expired.
 pub fn end_idle(conn: &mut Conn, idle: SignedDuration, now: Timestamp) -> QueryResult<()> {
     let live: Vec<i64> =
         turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id).load(conn)?;
@@ -138,7 +138,7 @@ pub fn end_idle(conn: &mut Conn, idle: SignedDuration, now: Timestamp) -> QueryR
     Ok(())
 }
 
-/// What the last answer to a user says about its conversation.
+/// Loads the statement of the last answer to a user about its conversation.
 pub fn last_lifecycle(conn: &mut Conn, user: UserId) -> QueryResult<Option<Lifecycle>> {
     let talk: Option<i64> = conversations::table
         .filter(conversations::user_id.eq(user.0))
@@ -156,7 +156,7 @@ pub fn last_lifecycle(conn: &mut Conn, user: UserId) -> QueryResult<Option<Lifec
     last.map(|turn| lifecycle(conn, TurnId(turn))).transpose()
 }
 
-/// What the answer of a turn says about its conversation.
+/// Loads the statement of a turn's answer about its conversation.
 pub fn lifecycle(conn: &mut Conn, turn: TurnId) -> QueryResult<Lifecycle> {
     let id: i64 = turns::table.find(turn.0).select(turns::conversation_id).first(conn)?;
     let (name, started_at): (String, i64) =

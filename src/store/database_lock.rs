@@ -28,11 +28,12 @@ impl FileIdentity {
 
 /// An open handle of a database file.
 ///
-/// Its lock (`flock`) is on the file itself, so it holds under every name of the file and ends with the process. It does
-/// not interfere with the locks of SQLite (`fcntl`) on a local file system. Those have a trap: closing any descriptor of a
-/// file releases all of them that the process has on it, and another process may then delete the write-ahead log that this
-/// one writes to. So the handle is opened before the first connection of the process and closed after the last, and
-/// nothing else opens the file. Each connection owns a share of the handle, which makes this order the only possible one.
+/// Its lock (`flock`) is on the file itself, so it holds under every name of the file and ends with the process. It
+/// does not interfere with the locks of SQLite (`fcntl`) on a local file system. Those have a trap: closing any
+/// descriptor of a file releases all of them that the process has on it, and another process may then delete the
+/// write-ahead log that this one writes to. So the handle is opened before the first connection of the process and
+/// closed after the last, and nothing else opens the file. Each connection owns a share of the handle, which makes
+/// this order the only possible one.
 #[derive(Debug)]
 pub(super) struct DatabaseHandle {
     file: File,
@@ -43,7 +44,7 @@ pub(super) struct DatabaseHandle {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LockOutcome {
     Acquired,
-    /// A service, a conversation in the terminal or a command at the shell has it.
+    /// A service, a conversation in the terminal or a command at the shell holds the lock.
     InUse,
 }
 
@@ -74,7 +75,7 @@ impl DatabaseHandle {
         self.identity
     }
 
-    /// Whether there are hard links to the file.
+    /// Returns whether there are hard links to the file.
     pub(super) fn has_other_names(&self) -> Result<bool, OpenError> {
         let metadata = self.file.metadata();
         let links = metadata.map_err(|source| OpenError::Lock { path: self.path.clone(), source })?.nlink();
@@ -90,7 +91,7 @@ impl DatabaseHandle {
         }
     }
 
-    /// Opens a connection and refuses it if the path leads to another file by then.
+    /// Opens a connection, and refuses it if the path leads to another file by then.
     pub(super) fn connect(self: &Arc<Self>, pragmas: &str) -> Result<LockedConnection, OpenError> {
         let path = || self.path.clone();
         let conn =
@@ -109,7 +110,7 @@ impl DatabaseHandle {
     }
 }
 
-/// A connection whose file stays open, and locked where it is, until the connection is closed.
+/// A connection whose file stays open, and locked if it was, until the connection is closed.
 pub(super) struct LockedConnection {
     // Fields are dropped in this order.
     conn: Conn,
@@ -130,7 +131,7 @@ impl DerefMut for LockedConnection {
     }
 }
 
-/// Path of a file that SQLite keeps beside the database: it follows symlinks first.
+/// Path of a file that SQLite creates beside the database: SQLite follows symlinks first.
 pub(super) fn companion_path(database: &str, suffix: &str) -> PathBuf {
     let database = fs::canonicalize(database).unwrap_or_else(|_| Path::new(database).to_owned());
     let mut path = database.into_os_string();

@@ -1,4 +1,5 @@
-//! One writer thread with group commit and a few readers. Nobody can await inside a transaction: work comes as sync closures.
+//! The open database: one writer thread with group commit and a few readers. No task can await inside a transaction:
+//! work is passed as synchronous closures.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,17 +20,17 @@ use super::{Conn, examine};
 use crate::conversation::transcript::ConversationId;
 use crate::conversation::trouble::Trouble;
 
-/// Jobs that share one commit, and so one disk sync.
+/// Number of jobs that share one commit, and so one disk sync.
 const BATCH: usize = 256;
-/// Jobs that may wait for the writer; past it a webhook is told to come back.
+/// Number of jobs that may wait for the writer; beyond it, a webhook is asked to retry later.
 const QUEUE: usize = 1024;
 const READERS: u32 = 4;
-/// Of them for those who only watch.
+/// Number of readers for subscribers that only watch.
 const ASIDES: usize = 2;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
-    // With its cause in its own words, and so without a source: it is logged in many places as it is.
+    // Contains the text of its cause, and so has no source: it is logged in many places as it is.
     #[error("query the database: {0}")]
     Query(QueryError),
     #[error("commit to the database: {0}")]
@@ -39,7 +40,7 @@ pub enum DbError {
     Busy,
     #[error("use the database after it was closed")]
     Closed,
-    /// What is committed from here on would be lost at the next start.
+    /// Data committed from here on would be lost at the next start.
     #[error("keep what is committed: {0}")]
     Displaced(DisplacedFile),
 }
@@ -79,7 +80,7 @@ pub enum OpenError {
     Thread(#[source] std::io::Error),
 }
 
-/// Told whether the commit succeeded, a job answers its caller.
+/// Callback by which a job answers its caller, once it is known whether the commit succeeded.
 type Answer = Box<dyn FnOnce(Result<(), String>) + Send>;
 type Job = Box<dyn FnOnce(&mut Conn) -> Answer + Send>;
 
@@ -92,13 +93,13 @@ pub struct Db {
     files: Arc<FileWatch>,
 }
 
-/// Who runs the writes, one after the other.
+/// Executor of the writes, which runs them one after the other.
 #[derive(Clone)]
 enum Writer {
-    /// A thread of its own, which commits what has gathered in one go.
+    /// A thread of its own, which commits all gathered jobs in one transaction.
     Thread {
         jobs: mpsc::Sender<Job>,
-        /// Whether the thread is to end once the queue is empty.
+        /// Flag that ends the thread once the queue is empty.
         closing: Arc<AtomicBool>,
         thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     },
@@ -106,7 +107,7 @@ enum Writer {
     Caller { pen: Arc<Mutex<Pen>>, queue: Arc<SimulatedQueue> },
 }
 
-/// What writes need.
+/// Connection and announcer that writes need.
 struct Pen {
     conn: LockedConnection,
     announcer: Announcer,
@@ -120,7 +121,7 @@ struct Readers {
 }
 
 impl Readers {
-    /// Closes every connection. Handles of the database that are left keep none open.
+    /// Closes every connection. Remaining handles of the database keep none open.
     fn close(&self) {
         self.permits.close();
         self.asides.close();
@@ -147,7 +148,8 @@ impl Db {
         Ok(Self { writer, readers, watched, files })
     }
 
-    /// The same for a simulation under a paused clock: work runs where it is asked for, after a wait that `seed` decides.
+    /// Opens the database for a simulation under a paused clock: work runs in the caller, after a wait that depends on
+    /// `seed`.
     pub fn open_simulated(path: &str, seed: u64) -> Result<Self, OpenError> {
         let (conn, readers, files) = prepare(path)?;
         let watched = Watched::default();
@@ -156,19 +158,19 @@ impl Db {
         Ok(Self { writer: Writer::Caller { pen, queue }, readers, watched, files })
     }
 
-    /// Whether the files are still at their paths: two calls of the system, a few microseconds.
+    /// Checks that the files are still at their paths: two system calls, a few microseconds.
     pub fn check_files(&self) -> Result<(), DisplacedFile> {
         self.files.check()
     }
 
-    /// Tells from now on when something of a conversation was logged by this program. What a command at the shell does
-    /// is told with the next commit here.
+    /// Subscribes to a conversation: the subscriber is notified when this program logs an event of it. Events that a
+    /// command at the shell logs are announced with the next commit here.
     pub fn watch(&self, conversation: ConversationId) -> Watch {
         self.watched.watch(conversation)
     }
 
-    /// Runs `work` in a transaction of its own; what it returns is on disk when this returns. An `Err` undoes only
-    /// this work. Waits for a place in the queue.
+    /// Runs `work` in a transaction of its own; its result is on disk when this returns. An `Err` undoes only this
+    /// work. Waits for a free slot in the queue.
     pub async fn write<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
@@ -187,8 +189,8 @@ impl Db {
         answer.await.map_err(|_| DbError::Closed)?
     }
 
-    /// Runs `prepare` at the moment at which `work` gets its place: writes that were asked for before run before, those
-    /// that are asked for after it run after.
+    /// Runs `prepare` at the moment at which `work` gets its slot in the queue: writes that were requested earlier run
+    /// before it, later ones run after it.
     pub async fn write_in_order<P: Send + 'static, R: Send + 'static>(
         &self,
         prepare: impl FnOnce() -> P,
@@ -213,9 +215,9 @@ impl Db {
         answer.await.map_err(|_| DbError::Closed)?
     }
 
-    /// Like [`Db::write`], for work that is acknowledged to whoever brought it. Gives up at once when the queue is full,
-    /// and does not succeed where the next start would not find what was committed. The paths are checked before the work,
-    /// so that nothing is done about what is refused, and after its commit, since a file may be moved meanwhile.
+    /// Like [`Db::write`], for work that is acknowledged to its sender. Gives up at once when the queue is full, and
+    /// does not succeed if the next start would not find the committed data. The paths are checked before the work, so
+    /// that refused work has no effect, and after its commit, since a file may be moved in the meantime.
     pub async fn write_or_busy<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
@@ -263,14 +265,14 @@ impl Db {
         }
     }
 
-    /// The same for those who only watch: of their reads few run at a time, however many of them wait, so that whoever
-    /// answers texts finds a reader free.
+    /// Like [`Db::read`], for subscribers that only watch: few of their reads run concurrently, however many of them
+    /// wait, so that the tasks that answer messages find a reader free.
     pub async fn read_aside<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
         let aside = self.readers.asides.clone().acquire_owned().await.map_err(|_| DbError::Closed)?;
-        // The permit goes along: the work does not end when nobody waits for it any more.
+        // The permit is moved into the work, which continues when its caller no longer waits for it.
         let work = move |conn: &mut Conn| {
             let result = work(conn);
             drop(aside);
@@ -279,17 +281,17 @@ impl Db {
         self.read(work).await
     }
 
-    /// Waits until everything queued is on disk and the write-ahead log is folded in. Handles that are left
-    /// are of no use afterwards.
+    /// Waits until all queued work is on disk and the write-ahead log is merged into the file. Remaining handles are
+    /// unusable afterwards.
     pub async fn close(self) {
         let Self { writer, readers, .. } = self;
         let Writer::Thread { jobs, closing, thread } = writer else { return readers.close() };
-        // A read that nobody waits for any more goes on in its thread, and keeps the file locked.
+        // A read whose caller no longer waits continues in its thread, and keeps the file locked.
         let idle = readers.permits.clone().acquire_many_owned(READERS).await;
         readers.close();
         drop((idle, readers));
         closing.store(true, Ordering::Release);
-        // A connection that somebody keeps open may hold a handle for ever, so the thread is woken to look.
+        // A connection that a client keeps open may hold a handle forever, so the thread is woken to check the flag.
         let _ = jobs.send(job(|_| Ok(())).0).await;
         drop(jobs);
         let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -321,7 +323,7 @@ pub enum VisitError {
     Query(#[from] QueryError),
 }
 
-/// Who has the database besides a visitor.
+/// Other user of the database beside a visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beside {
     /// The service, or a conversation in the terminal.
@@ -329,13 +331,13 @@ pub enum Beside {
     Nobody,
 }
 
-/// Runs `work` in one transaction for a command at the shell, whether a service is running or not: beside one, or in its
-/// place, which then no service can take meanwhile.
+/// Runs `work` in one transaction for a command at the shell, whether a service is running or not: beside the service,
+/// or in its role, which no service can take until the work is done.
 pub fn visit<R>(path: &str, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> Result<R, VisitError> {
     visit_beside(path, work).map(|(done, _)| done)
 }
 
-/// The same, and tells who was met there.
+/// Like [`visit`], and returns the other user of the database that was found.
 pub fn visit_beside<R>(
     path: &str,
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
@@ -344,7 +346,7 @@ pub fn visit_beside<R>(
     Ok((conn.immediate_transaction(work)?, beside))
 }
 
-/// The same for work that would keep a running service waiting; `None` where there is one.
+/// Like [`visit`], for work that would keep a running service waiting; `None` if a service is running.
 pub fn visit_alone<R>(
     path: &str,
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
@@ -356,7 +358,7 @@ pub fn visit_alone<R>(
     }
 }
 
-/// The same for work that only reads: in one snapshot, and never in the way of a service that writes.
+/// Like [`visit`], for work that only reads: in one snapshot, and without ever blocking a service that writes.
 pub fn look<R>(path: &str, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> Result<R, VisitError> {
     let (mut conn, _) = enter(path)?;
     Ok(conn.transaction(work)?)
@@ -403,12 +405,12 @@ fn prepare(path: &str) -> Result<(LockedConnection, Readers, Arc<FileWatch>), Op
     Ok((writer, Readers { permits, asides, free: Arc::new(Mutex::new(free)) }, Arc::new(files)))
 }
 
-/// A look that changes nothing in the file, not even how it is written.
+/// Pragmas of an inspection, which changes nothing in the file, not even its journal mode.
 const INSPECTION_PRAGMAS: &str = "PRAGMA query_only=ON;";
-/// What is erased is overwritten in the file too.
+/// Pragmas of the writer. Erased data is overwritten in the file too.
 const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
      PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;";
-/// A reader's cache is empty after each commit, so it stays small.
+/// Pragmas of a reader. Its cache is empty after each commit, so it stays small.
 const READER_PRAGMAS: &str =
     "PRAGMA query_only=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512;";
 
@@ -417,11 +419,12 @@ fn write_until_closed(mut pen: Pen, mut queue: mpsc::Receiver<Job>, closing: &At
     while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
         pen.commit(&mut jobs);
         if closing.load(Ordering::Acquire) {
-            // What is queued is still done; nothing more is taken.
+            // Queued jobs are still run; no further ones are accepted.
             queue.close();
         }
     }
-    // Whoever copies the file as it changes reads it all the time, and is not waited for: the next start reads the log.
+    // A program that copies the file as it changes reads it all the time, and the close does not wait for it: the next
+    // start reads the log.
     let fold_in = "PRAGMA busy_timeout=500; PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);";
     if let Err(error) = pen.conn.batch_execute(fold_in) {
         tracing::warn!(%error, "could not fold in the write-ahead log");
@@ -429,7 +432,7 @@ fn write_until_closed(mut pen: Pen, mut queue: mpsc::Receiver<Job>, closing: &At
 }
 
 impl Pen {
-    /// Runs the jobs in one transaction and tells each of them how it ended, then those who watch.
+    /// Runs the jobs in one transaction and reports the outcome to each of them, then to the subscribers.
     fn commit(&mut self, jobs: &mut Vec<Job>) {
         let mut answers: Vec<Answer> = Vec::with_capacity(jobs.len());
         let committed = self
@@ -439,7 +442,7 @@ impl Pen {
                 Ok::<(), QueryError>(())
             })
             .map_err(|error| error.to_string());
-        // Where BEGIN failed, no job ran: dropping them tells their callers.
+        // If BEGIN failed, no job ran: dropping them notifies their callers.
         jobs.clear();
         for answer in answers {
             answer(committed.clone());
@@ -455,22 +458,22 @@ fn job<R: Send + 'static>(
 ) -> (Job, oneshot::Receiver<Result<R, DbError>>) {
     let (sender, receiver) = oneshot::channel();
     let job: Job = Box::new(move |conn| {
-        // A savepoint of its own, because others share the transaction.
+        // The work has a savepoint of its own, because other jobs share the transaction.
         let result = conn.transaction(|conn| undo_on_panic(conn, work));
         Box::new(move |committed| {
             let answer = match committed {
                 Ok(()) => result.map_err(DbError::from),
                 Err(message) => Err(DbError::Commit(message)),
             };
-            // A caller that went away does not want the answer; its work is done all the same.
+            // A caller that is gone does not want the answer; its work is done all the same.
             let _ = sender.send(answer);
         })
     });
     (job, receiver)
 }
 
-/// Turns a panic into a rollback. It must be caught inside the transaction: unwinding out of it would leave diesel
-/// counting one transaction too many, and the outer COMMIT would only release a savepoint.
+/// Turns a panic into a rollback. The panic must be caught inside the transaction: unwinding out of it would leave
+/// diesel counting one transaction too many, and the outer COMMIT would only release a savepoint.
 fn undo_on_panic<R>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> QueryResult<R> {
     catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(|_| {
         tracing::error!("database work panicked and was undone");
@@ -500,7 +503,7 @@ mod tests {
         compile_options: String,
     }
 
-    /// Without `.cargo/config.toml` the program would do the same, more slowly.
+    /// Guards the build setting: without `.cargo/config.toml` the program would do the same, more slowly.
     #[test]
     fn sqlite_is_compiled_as_configured() {
         let mut conn = Conn::establish(":memory:").unwrap();
@@ -556,12 +559,12 @@ mod tests {
         let gate = Arc::new(Mutex::new(gate));
         let watch = |_| {
             let (db, gate) = (db.clone(), gate.clone());
-            // Until nobody holds the other end.
+            // Blocks until the other end of the channel is dropped.
             let wait = move |_: &mut Conn| Ok(gate.lock().unwrap().recv().is_err());
             tokio::spawn(async move { db.read_aside(wait).await })
         };
         let watching: Vec<_> = (0..3 * READERS).map(watch).collect();
-        // All of them ask before somebody else does.
+        // All of them request a read before another task does.
         while db.readers.asides.available_permits() > 0 {
             tokio::task::yield_now().await;
         }
@@ -608,7 +611,7 @@ mod tests {
         db.close().await;
     }
 
-    /// Closing a further descriptor of the file would release them.
+    /// Guards the locks: closing a further descriptor of the file would release them.
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn sqlite_keeps_its_own_locks_while_the_program_runs() {

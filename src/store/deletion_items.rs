@@ -1,4 +1,4 @@
-//! The steps of one item of a confirmed deletion: its start, the way back from it, its end.
+//! The steps of one item of a confirmed deletion: its start, its way back to not started, its end.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use super::schema::tool_call_items;
 use crate::conversation::deletion::ItemOutcome;
 use crate::conversation::transcript::CallRow;
 
-/// Whether an item may be started.
+/// Outcome of starting an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     Started,
@@ -29,7 +29,7 @@ pub fn start_item(conn: &mut Conn, call: CallRow, ord: i64, now: Timestamp) -> Q
     Ok(if started == 1 { Start::Started } else { Start::NotStartable })
 }
 
-/// It is known that nothing happened: the item may be started again.
+/// Resets an item of which it is known that nothing happened: it may be started again.
 pub fn take_back_item(conn: &mut Conn, call: CallRow, ord: i64) -> QueryResult<()> {
     let open = tool_call_items::state.eq("running").or(tool_call_items::state.eq("unknown"));
     diesel::update(tool_call_items::table.find((call.0, ord)).filter(open))

@@ -1,4 +1,5 @@
-//! What the carrier reports of texts it took. Reports come late, twice and in any order, so a state only moves forward.
+//! Delivery reports of the carrier about accepted messages. Reports come late, twice and in any order, so a state only
+//! moves forward.
 
 use diesel::prelude::*;
 use jiff::tz::TimeZone;
@@ -14,14 +15,14 @@ use crate::conversation::quiet::Quiet;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::conversation::verification::is_same_party;
 
-/// What holds from the moment at which a text was taken.
+/// Conditions that apply from the moment at which a message is accepted.
 #[derive(Debug, Clone)]
 pub struct Terms {
-    /// How long a question stays open.
+    /// Period for which a confirmation prompt stays open.
     pub confirm_for: SignedDuration,
-    /// The household's, in whose days segments are counted.
+    /// Time zone of the household, in whose days segments are counted.
     pub zone: TimeZone,
-    /// The household's quiet hours.
+    /// Quiet hours of the household.
     pub quiet: Option<Quiet>,
 }
 
@@ -30,26 +31,27 @@ pub struct Terms {
 pub struct Report {
     pub sid: String,
     pub status: String,
-    /// What its address names; `None` for an address that is none of ours.
+    /// Key in the address of the callback; `None` for an address that is none of ours.
     pub key: Option<CallbackKey>,
     pub to: Address,
     pub error_code: Option<u32>,
 }
 
-/// What became of a text that was taken, as far as the carrier can tell.
+/// Final delivery of an accepted message, as far as the carrier knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Delivered,
     NotDelivered,
 }
 
-/// Whether a report said something that was not known.
+/// Outcome of recording a report: whether it was news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
-    /// With what it proves of the text itself, and what became of it, if this is the first that tells.
+    /// A new report, with the acceptance that it proves, and the final delivery if this report is the first to show
+    /// it.
     New(Acceptance, Option<Fate>),
     Known,
-    /// It agrees with no message of ours: nothing was changed.
+    /// The report matches no message of ours: nothing was changed.
     Unbound,
 }
 
@@ -63,8 +65,9 @@ struct BoundRow {
 }
 
 impl BoundRow {
-    /// Whether a report is about this message: an attempt that was made, under the word that its address carries, to
-    /// the same receiver, and, once the message has an id, under that id. A row without a word is named by no report.
+    /// Returns whether a report is about this message: an attempt that was made, under the word that its address
+    /// carries, to the same receiver, and, once the message has an id, under that id. A row without a word is named by
+    /// no report.
     fn is_named_by(&self, report: &Report, key: &CallbackKey) -> bool {
         let word = self.callback_word.as_deref().is_some_and(|word| CallbackWord::stored(word) == key.word);
         let attempt = (1..=self.attempts).contains(&i64::from(key.attempt));
@@ -74,7 +77,7 @@ impl BoundRow {
     }
 }
 
-/// Records a report of the message that its address names, and what it proves.
+/// Records a report of the message that its address names, and the acceptance that it proves.
 pub fn record(conn: &mut Conn, report: &Report, terms: &Terms, now: Timestamp) -> QueryResult<Recorded> {
     let Some(key) = &report.key else { return Ok(Recorded::Unbound) };
     let row: Option<BoundRow> =
@@ -96,15 +99,15 @@ pub fn record(conn: &mut Conn, report: &Report, terms: &Terms, now: Timestamp) -
     if inserted == 0 {
         return Ok(Recorded::Known);
     }
-    // Any report proves that the text was taken, whatever became of the answer to our request.
+    // Any report proves that the message was accepted, whether or not the response to our request arrived.
     let taken = Taken { sid: &report.sid, created_at: None };
     let acceptance = outbox::taken_by_report(conn, key.outbox, &taken, terms, now)?;
     let fate = advance(conn, key.outbox, &report.sid, &report.status, now)?;
     Ok(Recorded::New(acceptance, fate))
 }
 
-/// Moves the delivery state of a text that is known by this id, never backwards. Tells what became of the text once it
-/// is over.
+/// Moves the delivery state of a message that is known by this id, never backwards. Returns the final delivery of the
+/// message once the delivery is over.
 pub(super) fn advance(
     conn: &mut Conn,
     id: OutboxId,
@@ -136,10 +139,10 @@ pub(super) fn advance(
     })
 }
 
-/// The rank from which on nothing but a reader's look can come.
+/// Rank from which on only a read receipt can follow.
 const OVER: u8 = 4;
 
-/// How far along a status is; `None` for a word we do not know.
+/// Rank of a status, by its progress; `None` for an unknown status.
 fn rank(status: &str) -> Option<u8> {
     match status {
         "accepted" | "scheduled" => Some(0),
@@ -152,7 +155,7 @@ fn rank(status: &str) -> Option<u8> {
     }
 }
 
-/// The delivery state of a row, for tests and the operator.
+/// Loads the delivery state of a row, for tests and the operator.
 pub fn state(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<String>> {
     rows::table.find(id.0).select(rows::delivery).first(conn)
 }

@@ -1,4 +1,4 @@
-//! The question of a user that ended last, and whether a late yes or no belongs to it.
+//! The last pending action of a user to end, and whether a late yes or no belongs to it.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -17,14 +17,14 @@ use crate::conversation::route::EndedQuestion;
 use crate::conversation::text::{self, Emoji};
 use crate::conversation::transcript::{Brain, CallRow, TurnId, UserId};
 
-/// How long a question that has ended still explains a yes.
+/// Period for which an ended pending action still explains a yes.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
-/// Ended questions, by the time of their end, among which the newest is searched for.
+/// Number of ended pending actions, by the time of their end, among which the newest is searched for.
 const QUESTIONS_SEARCHED: i64 = 20;
-/// Accepted messages, newest first, among which the last one that is no mere notification is searched for.
+/// Number of accepted messages, newest first, among which the last one that is no mere notification is searched for.
 const MESSAGES_SEARCHED: i64 = 20;
 
-/// The user's last question, if it ended within a day.
+/// Loads the user's last pending action, if it ended within a day.
 pub fn load_ended_question(
     conn: &mut Conn,
     user: UserId,
@@ -33,7 +33,7 @@ pub fn load_ended_question(
     let Some(ended) = if_readable(last_ended_call(conn, user, now))?.flatten() else { return Ok(None) };
     let Some(items) = if_readable(pending::items(conn, ended.call))? else { return Ok(None) };
     if items.iter().any(|item| item.item.fingerprint.title.is_empty()) {
-        // What it was about is forgotten, so there is nothing to say of it.
+        // Its titles are erased, so there is nothing to state about it.
         return Ok(None);
     }
     let outcomes: Vec<(FrozenItem, ItemOutcome)> = items
@@ -52,10 +52,10 @@ pub fn load_ended_question(
     }))
 }
 
-/// A destructive call whose question is not open any more.
+/// A destructive call whose pending action is not open any more.
 struct EndedCall {
     call: CallRow,
-    /// The turn that ended with its question.
+    /// The turn that ended with its confirmation prompt.
     asked_in: TurnId,
     ending: Ending,
 }
@@ -74,7 +74,7 @@ fn last_ended_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult
         .limit(QUESTIONS_SEARCHED)
         .select((tool_calls::id, tool_calls::turn_id, tool_calls::state, tool_calls::error))
         .load(conn)?;
-    // By when they were called: the time of an end may be ahead of a clock that was set back.
+    // Ordered by the time of the call: the time of an end may be ahead of a clock that was set back.
     let newest = rows.into_iter().max_by_key(|(call, ..)| *call);
     let Some((call, turn, state, error)) = newest else { return Ok(None) };
     let ending = match state.as_str() {
@@ -89,7 +89,7 @@ fn last_ended_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult
     Ok(Some(EndedCall { call: CallRow(call), asked_in: TurnId(turn), ending }))
 }
 
-/// The message that a text of the user is most likely a reply to.
+/// The message that a message of the user is most likely a reply to.
 struct LastMessage {
     body: String,
     sort: MessageSort,
@@ -101,15 +101,15 @@ enum MessageSort {
     Reply {
         turn: TurnId,
         kind: Kind,
-        /// Who was to write it.
+        /// The responder that was to write it.
         brain: Brain,
     },
     /// A notification that asks something, or a reply that belongs to no turn.
     Other,
 }
 
-/// The newest accepted message, by the time at which it was accepted. A notification that asks nothing is skipped: nobody
-/// says yes or no to it.
+/// Loads the newest accepted message, by the time at which it was accepted. A notification that asks nothing is
+/// skipped: no user replies yes or no to it.
 fn last_message(conn: &mut Conn, user: UserId) -> QueryResult<Option<LastMessage>> {
     type MessageRow = (i64, Option<i64>, String, String, Option<(i64, String, String)>);
     let rows: Vec<MessageRow> = outbox::table
@@ -141,18 +141,19 @@ fn last_message(conn: &mut Conn, user: UserId) -> QueryResult<Option<LastMessage
 }
 
 impl LastMessage {
-    /// Whether the message is the question that was asked in turn `asked_in`, its repeat, or what code said of its end.
+    /// Returns whether the message is the confirmation prompt of turn `asked_in`, its repeat, or a reply by code about
+    /// its end.
     fn is_about(&self, asked_in: TurnId, names: &[String]) -> bool {
         match self.sort {
             MessageSort::Prompt(turn) => turn >= asked_in,
-            // These turns do nothing but answer a yes or a no.
+            // These turns only answer a yes or a no.
             MessageSort::Reply { turn, kind: Kind::Deny | Kind::Confirm, .. } => turn >= asked_in,
             MessageSort::Reply { kind: Kind::Chat | Kind::Command, brain: Brain::Keyword, .. } => {
                 let closing = deletion::closing(names);
                 let sent = [Emoji::Keep, Emoji::Remove].map(|emoji| text::for_sms(&closing, emoji));
                 sent.iter().any(|closing| self.body.starts_with(closing)) && !text::asks(&self.body)
             }
-            // The model's own words may want an answer without a question mark.
+            // Text of the model may call for a reply even without a question mark.
             MessageSort::Reply { brain: Brain::Model, .. } | MessageSort::Other => false,
         }
     }

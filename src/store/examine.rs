@@ -1,4 +1,5 @@
-//! What a file on disk is, seen from beside a service that may be using it. Neither migrates nor locks.
+//! Inspection of a database file on disk, beside a service that may be using it. An inspection neither migrates nor
+//! locks.
 
 use diesel::prelude::*;
 use diesel::sql_types::Text;
@@ -21,33 +22,33 @@ pub enum ExamineError {
     Query(#[from] diesel::result::Error),
 }
 
-/// What a look at a file showed.
+/// Result of inspecting a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
     pub tables: Tables,
-    /// The first thing that SQLite finds wrong with the file.
+    /// The first fault that SQLite finds in the file.
     pub damage: Option<String>,
-    /// `None` where the tables are not those of this program.
+    /// `None` if the tables are not those of this program.
     pub contents: Option<Contents>,
 }
 
-/// What is in a database of this version.
+/// Contents of a database of this version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents {
     pub backlog: Backlog,
     pub memory: Stats,
 }
 
-/// What should have been done a while ago.
+/// Overdue work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backlog {
-    /// Texts that came in and that nothing came of.
+    /// Received messages without an outcome.
     pub unanswered: i64,
-    /// Texts that were to be sent and were neither taken nor given up.
+    /// Messages that were due for sending and were neither accepted nor given up.
     pub unsent: i64,
 }
 
-/// What waits for no longer than this may be on its way. A notice may wait for the morning.
+/// Period within which waiting work may still be on its way. A notification may wait for the morning.
 const A_WHILE: SignedDuration = SignedDuration::from_mins(10);
 
 #[derive(QueryableByName)]
@@ -74,7 +75,7 @@ pub fn examine(path: &str, now: Timestamp) -> Result<Examined, ExamineError> {
     Ok(Examined { tables, damage, contents })
 }
 
-/// Whether the tables are those that this program works on.
+/// Returns whether the tables are those that this program works on.
 pub fn is_as_here(conn: &mut Conn) -> QueryResult<bool> {
     Ok(tables(conn)? == Tables::AsHere)
 }
@@ -126,7 +127,7 @@ mod tests {
         visit_new(path.to_str().unwrap());
         assert_eq!(examine(path.to_str().unwrap(), NOW).unwrap().damage, None);
         let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-        // Beyond the pages that the first look reads.
+        // A page beyond those that the first check reads.
         let root = "(SELECT rootpage FROM sqlite_schema WHERE name = 'ix_outbox_turn')";
         let root = diesel::dsl::sql::<diesel::sql_types::BigInt>(root);
         let page: i64 =
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!([backlog(9), backlog(11)], [unsent(0), unsent(1)]);
     }
 
-    /// Makes the file, and closes it again.
+    /// Creates the file, and closes it again.
     fn visit_new(path: &str) {
         drop(Db::open_simulated(path, 0).unwrap());
     }

@@ -1,4 +1,4 @@
-//! The file that everything is in: where it is, and how large.
+//! The file that holds all data: its path and its size.
 
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};

@@ -1,5 +1,5 @@
-//! Whether the files of an open database are still at their paths. Only their metadata is read: opening and closing one of
-//! them would release SQLite's locks.
+//! Check that the files of an open database are still at their paths. Only their metadata is read: opening and closing
+//! one of them would release SQLite's locks.
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
@@ -12,27 +12,27 @@ use tokio_util::sync::CancellationToken;
 use super::database_lock::{DatabaseHandle, FileIdentity, companion_path};
 use super::db::Db;
 
-/// How often the paths are checked where no webhook comes in.
+/// Interval at which the paths are checked while no webhook comes in.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
 
 /// One of the files that SQLite works with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseFile {
     Main,
-    /// What was committed last is in this one alone.
+    /// The write-ahead log, which alone holds the latest commits.
     Log,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathState {
     Missing,
-    /// Another file is there.
+    /// Another file has this path.
     Replaced,
-    /// It cannot be seen what is there.
+    /// The file at the path cannot be inspected.
     Unreadable,
 }
 
-/// A file that is not at its path: what is committed from here on is lost at the next start.
+/// A file that is not at its path: data committed from here on is lost at the next start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DisplacedFile {
     pub file: DatabaseFile,
@@ -40,7 +40,7 @@ pub struct DisplacedFile {
 }
 
 impl Display for DisplacedFile {
-    /// Without the path: anybody may ask `/ready`.
+    /// Formats the fault without the path: `/ready` is open to everyone.
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         let file = match self.file {
             DatabaseFile::Main => "database",
@@ -66,7 +66,7 @@ struct WatchedFile {
 }
 
 impl FileWatch {
-    /// Takes note of the files of a database whose connections are open, so that its log is there too.
+    /// Records the files of a database whose connections are open, so that its log exists too.
     pub(super) fn begin(handle: &DatabaseHandle) -> io::Result<Self> {
         let main =
             WatchedFile { file: DatabaseFile::Main, path: handle.path().into(), identity: handle.identity() };

@@ -11,28 +11,28 @@ use crate::conversation::transcript::{MediaKind, UserId};
 
 const OPEN: Written = Written("follows.ended_at IS NULL");
 
-/// Why a user follows a title.
+/// Reason for which a user follows a title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FollowReason {
-    /// They asked for the title.
+    /// The user requested the title.
     Request,
-    /// They asked to be notified of it, which counts also while their notifications are off.
+    /// The user asked to be notified of the title, which counts also while their notifications are off.
     Notification,
 }
 
-/// A title in one library, by the id that its catalogue gives it.
+/// A title in one library, by the id that its catalog gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Followed {
     pub instance: String,
     pub kind: MediaKind,
-    /// Of TMDB for a movie, of TheTVDB for a show.
+    /// Id at TMDB for a movie, at TheTVDB for a show.
     pub catalog_id: i64,
     /// `None` for a movie, and for every season of a show.
     pub season: Option<u32>,
 }
 
-/// Starts to follow a title. A user who follows it already has asked again: what they were notified of before counts no
-/// more.
+/// Starts to follow a title. A user who follows it already has asked again: earlier notifications about it no longer
+/// count.
 pub fn follow(
     conn: &mut Conn,
     user: UserId,
@@ -62,8 +62,8 @@ pub fn follow(
     Ok(())
 }
 
-/// Users who are to be notified of a movie, or of this season of a show: each once, in the order in which they began to
-/// follow. Without notifications, a user follows only what they asked to be notified of since.
+/// Loads the users who are to be notified of a movie, or of this season of a show: each once, in the order in which
+/// they began to follow. A user without notifications follows only the titles that they asked to be notified of since.
 pub fn followers(conn: &mut Conn, what: &Followed) -> QueryResult<Vec<UserId>> {
     let season = what.season.map(i64::from);
     let mut ids: Vec<i64> = follows::table
@@ -85,7 +85,7 @@ pub fn followers(conn: &mut Conn, what: &Followed) -> QueryResult<Vec<UserId>> {
     Ok(ids.into_iter().map(UserId).collect())
 }
 
-/// Since when a person follows a movie, or this season of a show: the last time they asked counts.
+/// Returns the time since which a user follows a movie, or this season of a show: the last time they asked counts.
 pub fn since(conn: &mut Conn, user: UserId, what: &Followed) -> QueryResult<Option<Timestamp>> {
     let season = what.season.map(i64::from);
     let at: Option<i64> = follows::table
@@ -97,7 +97,8 @@ pub fn since(conn: &mut Conn, user: UserId, what: &Followed) -> QueryResult<Opti
     at.map(time).transpose()
 }
 
-/// Ends every follow of exactly this. Returns the users who are to be notified, as [`followers`] does.
+/// Ends every follow of exactly this title and season. Returns the users who are to be notified, as [`followers`]
+/// does.
 pub fn end(conn: &mut Conn, what: &Followed, now: Timestamp) -> QueryResult<Vec<UserId>> {
     let season = what.season.map(i64::from);
     let open = follows::table
@@ -113,7 +114,7 @@ pub fn end(conn: &mut Conn, what: &Followed, now: Timestamp) -> QueryResult<Vec<
     Ok(notified.into_iter().map(UserId).collect())
 }
 
-/// Makes every follow of a user one that is silent while their notifications are off.
+/// Makes every follow of a user silent while their notifications are off.
 pub fn mute(conn: &mut Conn, user: UserId) -> QueryResult<()> {
     diesel::update(follows::table.filter(OPEN.and(follows::user_id.eq(user.0))))
         .set(follows::explicit.eq(0))
@@ -121,7 +122,7 @@ pub fn mute(conn: &mut Conn, user: UserId) -> QueryResult<()> {
         .map(drop)
 }
 
-/// A person follows it no more; without a season, nothing of the title.
+/// Ends a user's follow of a season; without a season, every follow of the title.
 pub fn stop(conn: &mut Conn, user: UserId, what: &Followed, now: Timestamp) -> QueryResult<()> {
     let open = follows::table
         .filter(OPEN.and(follows::kind.eq(kind_word(what.kind))))

@@ -1,4 +1,4 @@
-//! What was said before: for the model's window, for MORE, for matching reactions and numbers.
+//! Earlier messages and changes: for the model's window, for MORE, for matching reactions and numbers.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -11,24 +11,24 @@ use crate::conversation::prompt::PastTurn;
 use crate::conversation::route::{LastList, Recent, Said};
 use crate::conversation::transcript::{Brain, ConversationId, EventId, ModelStep, OutboxId, TurnId, UserId};
 
-/// Finished turns that are read for a window; the prompt cuts further.
+/// Number of finished turns that are read for a window; the prompt shortens it further.
 const TURNS_READ: i64 = 20;
 const QUOTABLE_TEXTS: i64 = 20;
-/// Earlier conversations of a day, turns in each, and changes in those, that are looked at.
+/// Limits on the earlier conversations of a day, the turns in each, and the changes in those, that are read.
 const CONVERSATIONS_A_DAY: i64 = 10;
 const TURNS_A_DAY: i64 = 100;
 const CHANGES_READ: i64 = 20;
 
-/// What a model is shown of a conversation.
+/// The part of a conversation that a model is shown.
 #[derive(Debug, Clone, Default)]
 pub struct Window {
-    /// Oldest first.
+    /// Past turns, oldest first.
     pub turns: Vec<PastTurn>,
-    /// The first of the turns that were read; of it nothing may be left to show.
+    /// The first of the turns that were read; there may be no content of it left to show.
     pub oldest: Option<TurnId>,
 }
 
-/// The finished turns of a conversation. Turns that were taken back are not part of it.
+/// Loads the finished turns of a conversation. Turns that were taken back are not part of it.
 pub fn window(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Window> {
     let mut rows = answers(conn, conversation)?;
     rows.reverse();
@@ -50,21 +50,21 @@ pub fn window(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Wind
         })
         .collect::<QueryResult<Vec<PastTurn>>>()?
         .into_iter()
-        // Where nothing is left but reactions, our answer repeated what had been said before.
+        // If only reactions are left, our answer repeated an earlier one.
         .filter(|past| !past.texts.is_empty())
-        // A turn whose words are erased tells a model nothing, and some servers refuse empty messages.
+        // A turn whose text is erased is of no use to a model, and some servers refuse empty messages.
         .filter(|past| past.answer.is_some() || past.texts.iter().any(|text| !text.is_empty()))
         .collect();
     Ok(Window { turns, oldest: Some(oldest) })
 }
 
-/// The steps of a past turn. Where they cannot be read, its texts and its answer have to do.
+/// Loads the steps of a past turn. If they cannot be read, its messages and its answer have to suffice.
 fn readable_steps(steps: &mut steps::Lists<TurnId, ModelStep>, turn: TurnId) -> QueryResult<Vec<ModelStep>> {
     let steps = steps.remove(&turn).map(if_readable).transpose()?;
     Ok(steps.flatten().unwrap_or_default())
 }
 
-/// The turns of a window with their answers, newest first.
+/// Loads the turns of a window with their answers, newest first.
 fn answers(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<(i64, Option<String>)>> {
     turns::table
         .filter(
@@ -79,8 +79,8 @@ fn answers(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<(i6
         .load(conn)
 }
 
-/// The whole answer of the last finished turn, of which the first page was sent. A text that was only remembered has no
-/// answer, and does not count.
+/// Loads the whole answer of the last finished turn, of which the first page was sent. A message that was only
+/// remembered has no answer, and does not count.
 pub fn last_answer(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<String>> {
     let answer: Option<Option<String>> = turns::table
         .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
@@ -92,7 +92,7 @@ pub fn last_answer(conn: &mut Conn, conversation: ConversationId) -> QueryResult
     Ok(answer.flatten())
 }
 
-/// Who wrote the last answer, where it was a numbered list.
+/// Loads the author of the last answer, if that was a numbered list.
 pub fn last_list(conn: &mut Conn, conversation: ConversationId) -> QueryResult<LastList> {
     let last: Option<(i64, Option<String>)> = turns::table
         .filter(turns::conversation_id.eq(conversation.0).and(turns::finished_at.is_not_null()))
@@ -111,19 +111,20 @@ pub fn last_list(conn: &mut Conn, conversation: ConversationId) -> QueryResult<L
     Ok(if by_code { LastList::Code } else { LastList::ModelOrNone })
 }
 
-/// Texts of both sides that a reaction may quote, newest first on each side.
+/// Loads the messages of both sides that a reaction may quote, newest first on each side.
 pub fn quotable_texts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Recent>> {
     recent_texts(conn, user, QUOTABLE_TEXTS)
 }
 
-/// The last text of either side; of ours, the last one that the user may answer.
+/// Loads the last message of either side; of ours, the last one that the user may answer.
 pub fn last_texts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Recent>> {
     let mut recent = recent_texts(conn, user, 1)?;
     recent.retain(|recent| !recent.asks_nothing);
     Ok(recent)
 }
 
-/// Our last accepted messages, newest first by the time at which they were accepted, then the last `count` of the user.
+/// Loads our last accepted messages, newest first by the time at which they were accepted, then the last `count` of
+/// the user.
 fn recent_texts(conn: &mut Conn, user: UserId, count: i64) -> QueryResult<Vec<Recent>> {
     let mut ours: Vec<(i64, Option<i64>, String, String)> = outbox::table
         .filter(outbox::user_id.eq(user.0).and(outbox::accepted_at.is_not_null()))
@@ -151,8 +152,8 @@ fn recent_texts(conn: &mut Conn, user: UserId, count: i64) -> QueryResult<Vec<Re
     Ok(ours.chain(theirs).collect())
 }
 
-/// What was changed for the user since `since` in earlier conversations than this one, in the sentences that tools
-/// wrote, newest first.
+/// Loads the changes made for the user since `since` in conversations earlier than this one, in the sentences that
+/// tools wrote, newest first.
 pub fn done_before(
     conn: &mut Conn,
     user: UserId,
@@ -168,7 +169,7 @@ pub fn done_before(
         .load(conn)?;
     let mut done = Vec::new();
     for conversation in earlier {
-        // Not as a join, which would read every call there ever was.
+        // Not as a join, which would read every call in the table.
         let turns: Vec<i64> = turns::table
             .filter(turns::conversation_id.eq(conversation).and(turns::finished_at.ge(ms(since))))
             .order(turns::id.desc())
@@ -183,7 +184,7 @@ pub fn done_before(
             .select(tool_calls::response)
             .load(conn)?;
         for text in results.into_iter().flatten() {
-            // What is known by now is told by itself, and not what was.
+            // Facts known now are shown separately; outdated ones are not shown.
             let result = if_readable(result(&text))?.filter(|result| !is_of_facts(result));
             done.extend(result.map(|result| result.for_user));
         }

@@ -1,4 +1,4 @@
-//! What holds for everyone: whether the assistant is paused.
+//! State of the whole household: whether the assistant is paused.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -12,12 +12,12 @@ use crate::conversation::transcript::UserId;
 
 const OPEN: Written = Written("pauses.ended_at IS NULL");
 
-/// The pause that is on, by its id.
+/// Returns the id of the current pause.
 pub fn pause(conn: &mut Conn) -> QueryResult<Option<i64>> {
     pauses::table.filter(OPEN).select(pauses::id).first(conn).optional()
 }
 
-/// Whether an order changed anything.
+/// Outcome of an order: whether it changed anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     Done,
@@ -34,7 +34,7 @@ pub fn begin_pause(conn: &mut Conn, by: UserId, now: Timestamp) -> QueryResult<C
     Ok(Change::Done)
 }
 
-/// Who has not been told of the pause yet need not be told any more.
+/// Ends the pause. Users who were not notified of it yet need no notification any more.
 pub fn end_pause(conn: &mut Conn, by: By, now: Timestamp) -> QueryResult<Change> {
     if let Some(pause) = pause(conn)? {
         outbox::put_aside(conn, &format!("pause:{pause}"), now)?;
@@ -45,7 +45,7 @@ pub fn end_pause(conn: &mut Conn, by: By, now: Timestamp) -> QueryResult<Change>
     Ok(if ended == 0 { Change::WasSo } else { Change::Done })
 }
 
-/// When the last pause ended.
+/// Returns the time at which the last pause ended.
 pub fn resumed_at(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
     let last: Option<Option<i64>> =
         pauses::table.order(pauses::id.desc()).select(pauses::ended_at).first(conn).optional()?;

@@ -1,4 +1,4 @@
-//! Strangers on their way to becoming members.
+//! Newcomers on their way to becoming members.
 
 use diesel::dsl::count_star;
 use diesel::prelude::*;
@@ -35,7 +35,8 @@ pub fn stranger(conn: &mut Conn, id: UserId) -> QueryResult<Stranger> {
     })
 }
 
-/// Each stranger is answered at most once a day, so those who were are as many as the answers.
+/// Loads the occupancy of the waiting room. Each newcomer is answered at most once a day, so the number of answers is
+/// the number of newcomers who were answered.
 pub fn waiting_room(conn: &mut Conn, now: Timestamp) -> QueryResult<WaitingRoom> {
     Ok(WaitingRoom {
         taken: users::table.filter(WAITS).select(count_star()).first(conn)?,
@@ -48,7 +49,7 @@ pub fn waiting_room(conn: &mut Conn, now: Timestamp) -> QueryResult<WaitingRoom>
     })
 }
 
-/// The name was asked for: the stranger has a place from here on.
+/// Records that a newcomer was asked for their name: they have a slot from here on.
 pub fn asked_name(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.find(id.0).filter(users::waiting_since.is_null()))
         .set(users::waiting_since.eq(ms(now)))
@@ -63,7 +64,7 @@ pub fn asked_name(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()
         .map(drop)
 }
 
-/// Keeps what a newcomer asked for in their first text.
+/// Stores the title request in a newcomer's first message.
 pub fn keep_first_request(
     conn: &mut Conn,
     id: UserId,
@@ -76,7 +77,7 @@ pub fn keep_first_request(
         .map(drop)
 }
 
-/// What a newcomer asked for in their first text, as long as it is kept.
+/// Loads the title request in a newcomer's first message, as long as it is stored.
 pub fn first_request(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<Option<FirstRequest>> {
     let title: Option<Option<String>> = users::table
         .find(id.0)
@@ -87,7 +88,7 @@ pub fn first_request(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult
     Ok(title.flatten().map(FirstRequest::from_stored))
 }
 
-/// Erases what a newcomer asked for: it was answered, or they were blocked or forgotten.
+/// Erases the first request of a newcomer: it was answered, or they were blocked or forgotten.
 pub fn erase_first_request(conn: &mut Conn, id: UserId) -> QueryResult<()> {
     diesel::update(users::table.find(id.0))
         .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
@@ -95,7 +96,7 @@ pub fn erase_first_request(conn: &mut Conn, id: UserId) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Erases first requests that are older than they are kept.
+/// Erases first requests that have exceeded their retention period.
 pub fn erase_old_first_requests(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.filter(ASKED_FIRST.and(users::first_request_at.le(ms(now - KEPT_FOR)))))
         .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<i64>)))
@@ -103,18 +104,18 @@ pub fn erase_old_first_requests(conn: &mut Conn, now: Timestamp) -> QueryResult<
         .map(drop)
 }
 
-/// The admins are asked again: from here on they wait anew.
+/// Restarts a newcomer's wait when the admins are asked again.
 pub fn wait_again(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.find(id.0)).set(users::waiting_since.eq(ms(now))).execute(conn).map(drop)
 }
 
-/// They have told their name, and wait for an admin.
+/// Records that a newcomer has given their name and waits for an admin.
 pub fn introduce(conn: &mut Conn, id: UserId, name: &Name, now: Timestamp) -> QueryResult<()> {
     people::set_name(conn, id, name, now)?;
     wait_again(conn, id, now)
 }
 
-/// Waiting is over, one way or the other.
+/// Ends the wait of a newcomer, whether admitted or not.
 pub fn leave_room(conn: &mut Conn, id: UserId, status: Status, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.find(id.0))
         .set((
@@ -126,8 +127,8 @@ pub fn leave_room(conn: &mut Conn, id: UserId, status: Status, now: Timestamp) -
         .map(drop)
 }
 
-/// Strangers make room a week after they were last seen to, unless an admin is asked about them. They are not asked for
-/// their name from the start again.
+/// Dismisses newcomers a week after their last contact, to make room, unless an admin is asked about them. The number
+/// of times they were asked for their name is not reset.
 pub fn dismiss(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     let long: Vec<i64> = users::table
         .filter(WAITS.and(users::waiting_since.le(ms(now - LEAVE_AFTER))))
@@ -143,7 +144,7 @@ pub fn dismiss(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     Ok(())
 }
 
-/// The strangers who have told their name and wait, longest first.
+/// Loads the newcomers who have given their name and wait, longest wait first.
 pub fn named(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
     let named: Vec<i64> = users::table
         .filter(WAITS.and(users::display_name.is_not_null()).and(users::status.eq("pending")))

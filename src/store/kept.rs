@@ -1,4 +1,4 @@
-//! Statements that SQLite reads once.
+//! Statements that SQLite parses once.
 
 use diesel::connection::LoadConnection;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
@@ -10,18 +10,18 @@ use diesel::{QueryResult, RunQueryDsl, define_sql_function};
 use super::Conn;
 
 define_sql_function! {
-    /// Rows that the last statement changed, without those that its triggers did.
+    /// Number of rows that the last statement changed, without those that its triggers changed.
     fn changes() -> BigInt;
 }
 
-/// A statement that is prepared once for a connection. Diesel prepares each `UPDATE`, upsert and `sql_query` anew, since
-/// it cannot tell how many texts there may be of it (`AstPass::unsafe_to_cache_prepared`), and with an `UPDATE` the
-/// program of each trigger that it fires.
+/// A statement that is prepared once for a connection. Diesel prepares each `UPDATE`, upsert and `sql_query` every
+/// time, since it cannot know how many different SQL strings may result (`AstPass::unsafe_to_cache_prepared`), and
+/// with an `UPDATE` the program of each trigger that it fires.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kept<S>(S);
 
 pub(super) trait Keep: Sized {
-    /// Keeps the prepared statement. Only where few texts are possible: each is kept for good.
+    /// Caches the prepared statement. Only for statements with few possible SQL strings: each is cached permanently.
     fn kept(self) -> Kept<Self> {
         Kept(self)
     }
@@ -30,10 +30,10 @@ pub(super) trait Keep: Sized {
 impl<S> Keep for S where S: QueryFragment<Sqlite> {}
 
 impl<S: QueryFragment<Sqlite>> Kept<S> {
-    /// How many rows it changed.
+    /// Runs the statement and returns the number of rows it changed.
     pub(super) fn execute(self, conn: &mut Conn) -> QueryResult<usize> {
-        // As a query without rows: a statement that is only run is borrowed by diesel, which then does not see that it
-        // is a kept one.
+        // Run as a query without rows: diesel borrows a statement that is only executed, and then does not see that it
+        // is a cached one.
         for row in LoadConnection::load(conn, Change(self))? {
             row?;
         }
@@ -63,7 +63,7 @@ impl<S: QueryFragment<Sqlite>> QueryFragment<Sqlite> for Kept<S> {
     }
 }
 
-/// The same, as a query that gives no rows.
+/// A cached statement as a query that returns no rows.
 struct Change<S>(Kept<S>);
 
 impl<S> Query for Change<S> {
@@ -97,10 +97,10 @@ mod tests {
     use crate::store::schema::conversations;
     use crate::store::scratch;
 
-    /// How many statements are kept while `work` runs twice.
+    /// Returns the number of statements that are cached while `work` runs twice.
     fn kept(work: impl Fn(&mut Conn)) -> usize {
         let mut conn = scratch();
-        // What counts the changed rows is kept too.
+        // The statement that counts the changed rows is cached too.
         diesel::select(changes()).get_result::<i64>(&mut conn).unwrap();
         let count = Arc::new(Mutex::new(0));
         let counted = Arc::clone(&count);
@@ -118,7 +118,7 @@ mod tests {
     fn an_update_is_prepared_once() {
         let rename = || diesel::update(conversations::table.find(1)).set(conversations::name.eq("A talk"));
         assert_eq!(kept(|conn| assert_eq!(rename().kept().execute(conn), Ok(0))), 1);
-        // Else this could go.
+        // If this fails, diesel caches the statement and this type can be removed.
         assert_eq!(kept(|conn| assert_eq!(rename().execute(conn), Ok(0))), 0);
     }
 

@@ -1,4 +1,4 @@
-//! The ledger of received texts. Admission is the promise to answer: after it the text is ours.
+//! The ledger of received messages. Admission is the promise to answer: after it the message is our responsibility.
 
 use diesel::dsl::min;
 use diesel::prelude::*;
@@ -24,13 +24,13 @@ pub enum Admission {
         user: UserId,
         event: EventId,
     },
-    /// Known by its channel and external id: nothing was changed.
+    /// A message known by its channel and external id: nothing was changed.
     Duplicate,
-    /// Written in the console in the name of somebody who is not known any more.
+    /// Written in the console in the name of a user who is not known any more.
     Nobody,
 }
 
-/// How long a user's text waits for the next one before work starts.
+/// Delay for which a user's message waits for the next one before work starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     pub quiet_ms: i64,
@@ -46,15 +46,16 @@ pub fn admit(conn: &mut Conn, received: &Received, pace: Pace) -> QueryResult<Ad
     Ok(admission)
 }
 
-/// Takes in a text that is only to be remembered. It waits for no other, and no other waits for it.
+/// Admits a message that is only to be remembered. It waits for no other message, and no other waits for it.
 pub fn admit_unanswered(conn: &mut Conn, received: &Received) -> QueryResult<Admission> {
     insert(conn, received, Wants::NoAnswer, ms(received.received_at))
 }
 
 fn insert(conn: &mut Conn, received: &Received, wants: Wants, not_before: i64) -> QueryResult<Admission> {
     let user = match received.channel {
-        // Strangers come by the channels that people have. Whoever a text of the console is in the name of was known when
-        // it was written, and may have been forgotten since: then their number is nobody's, and stays so.
+        // Newcomers arrive through the channels that users have. A console message is in the name of a user who was
+        // known when it was written and may have been forgotten since: then no user has the number, and none is
+        // created.
         ChannelKind::Console => users::by_phone(conn, &received.from)?.map(|user| user.id),
         ChannelKind::Twilio | ChannelKind::Local => {
             Some(users::ensure(conn, &received.from, Newcomer::Stranger, received.received_at)?)
@@ -87,10 +88,10 @@ fn insert(conn: &mut Conn, received: &Received, wants: Wants, not_before: i64) -
     Ok(event.map_or(Admission::Duplicate, |event| Admission::New { user, event: EventId(event) }))
 }
 
-/// The texts of `received` that were never admitted, in their order.
+/// Returns the messages of `received` that were never admitted, in their order.
 pub fn unknown(conn: &mut Conn, received: Vec<Received>) -> QueryResult<Vec<Received>> {
     let mut unknown = Vec::new();
-    // One by one, each by the unique index: a statement with a list in it is prepared anew at each use.
+    // One by one, each by the unique index: a statement with a list in it is prepared again at each use.
     for text in received {
         let same = inbound_events::channel
             .eq(channel_word(text.channel))
@@ -104,10 +105,11 @@ pub fn unknown(conn: &mut Conn, received: Vec<Received>) -> QueryResult<Vec<Rece
     Ok(unknown)
 }
 
-/// Taken in, and not taken up by a turn.
+/// Condition of messages that were admitted and that no turn has processed.
 pub(super) const PENDING: Written = Written("inbound_events.state = 'pending'");
 
-/// Texts that came the same way begin together: each further one postpones all, up to a limit from the first.
+/// Sets the start of messages that came the same way, which begin together: each further one postpones all, up to a
+/// limit from the first.
 fn wait_for_each_other(conn: &mut Conn, user: UserId, received: &Received, pace: Pace) -> QueryResult<()> {
     let at = ms(received.received_at);
     let waiting = inbound_events::table
@@ -115,7 +117,7 @@ fn wait_for_each_other(conn: &mut Conn, user: UserId, received: &Received, pace:
         .filter(inbound_events::to_addr.eq(received.to.as_str()).and(inbound_events::wants_answer.eq(1)));
     let times: Vec<i64> = waiting.select(inbound_events::received_at).limit(2).load(conn)?;
     if times.len() < 2 {
-        // Nothing else waits, and this one knows its time.
+        // No other message waits, and this one has its time already.
         return Ok(());
     }
     let first: Option<i64> = waiting.select(min(inbound_events::received_at)).first(conn)?;
@@ -140,7 +142,7 @@ struct Row {
     wants_answer: i64,
 }
 
-/// The carrier tells only these three.
+/// Keyword that the carrier sends; it sends only these three.
 fn carrier_word(word: Option<OptWord>) -> Option<&'static str> {
     match word? {
         OptWord::Out => Some("stop"),
@@ -180,7 +182,7 @@ impl Row {
     }
 }
 
-/// A user's texts that no turn has taken up, in the order they were sent; at most `limit`.
+/// Loads a user's messages that no turn has processed, in the order they were sent; at most `limit`.
 pub fn waiting(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<InboundEvent>> {
     let rows = inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(PENDING))
@@ -191,8 +193,9 @@ pub fn waiting(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<Inb
     Row::read_all(rows)
 }
 
-/// The texts that the user's next work is about, in the order they were sent; at most `limit`. Each way is answered by
-/// itself, so they all came the same one, by which a text has waited long enough. One that wants no answer is alone.
+/// Loads the messages of the user's next work, in the order they were sent; at most `limit`. Each address of ours is
+/// answered separately, so all of them came to the same one, at which a message has waited long enough. A message that
+/// wants no answer is alone.
 pub fn due(conn: &mut Conn, user: UserId, limit: i64, now: Timestamp) -> QueryResult<Vec<InboundEvent>> {
     let next: Option<Row> = inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(PENDING))
@@ -217,14 +220,14 @@ pub fn due(conn: &mut Conn, user: UserId, limit: i64, now: Timestamp) -> QueryRe
         match row.read() {
             Ok(text) => texts.push(text),
             Err(error) if texts.is_empty() => return Err(error),
-            // Those before a text that cannot be read do not fail with it.
+            // Messages before one that cannot be read do not fail with it.
             Err(_) => break,
         }
     }
     Ok(texts)
 }
 
-/// When the first of the user's waiting texts may begin.
+/// Returns the time at which the first of the user's waiting messages may begin.
 pub fn due_at(conn: &mut Conn, user: UserId) -> QueryResult<Option<Timestamp>> {
     let due: Option<i64> = inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(PENDING))
@@ -233,7 +236,7 @@ pub fn due_at(conn: &mut Conn, user: UserId) -> QueryResult<Option<Timestamp>> {
     due.map(time).transpose()
 }
 
-/// Everyone with a waiting text or an unfinished turn.
+/// Loads every user with a waiting message or an unfinished turn.
 pub fn users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
     let waiting: Vec<i64> =
         inbound_events::table.filter(PENDING).select(inbound_events::user_id).distinct().load(conn)?;
@@ -245,7 +248,7 @@ pub fn users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
     Ok(users)
 }
 
-/// What an ambiguous text says of itself, with the id by which the carrier knows it.
+/// Loads the fields that an ambiguous message claims, with the id by which the carrier knows it.
 pub fn claimed_fields(conn: &mut Conn, event: EventId) -> QueryResult<Option<(String, TextFields)>> {
     let row: Option<(Row, String)> = inbound_events::table
         .find(event.0)
@@ -264,7 +267,7 @@ pub fn claimed_fields(conn: &mut Conn, event: EventId) -> QueryResult<Option<(St
     Ok(Some((row.external_id, fields)))
 }
 
-/// Records what the carrier's record showed of an ambiguous text.
+/// Records the result of the carrier's record for an ambiguous message.
 pub fn settle_authority(
     conn: &mut Conn,
     event: EventId,
@@ -281,16 +284,16 @@ pub fn settle_authority(
         .map(drop)
 }
 
-/// Whether nothing more comes of a text.
+/// Returns whether the outcome of a message is final.
 pub fn is_over(conn: &mut Conn, event: EventId) -> QueryResult<bool> {
     let outcome: Option<String> =
         inbound_events::table.find(event.0).select(inbound_events::outcome).first(conn)?;
     Ok(outcome.is_some())
 }
 
-/// Puts texts into a turn; they share its end.
+/// Assigns messages to a turn; they share its end.
 pub fn take(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Timestamp) -> QueryResult<()> {
-    // One by one: a statement with a list in it is prepared anew at each use.
+    // One by one: a statement with a list in it is prepared again at each use.
     events.iter().try_for_each(|event| {
         diesel::update(inbound_events::table.find(event.0))
             .set((
@@ -304,17 +307,17 @@ pub fn take(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Timestamp) -
     })
 }
 
-/// A text whose work failed to begin, as far as it is read for that.
+/// A message whose work failed to begin, with the fields needed to handle that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedText {
     pub event: EventId,
-    /// The address of ours that it came to.
+    /// The address of ours that the message was sent to.
     pub to: Address,
-    /// How often its work failed to begin.
+    /// Number of failed starts of its work.
     pub failures: i64,
 }
 
-/// Counts a failed beginning of work on the user's next text, also where that text cannot be read.
+/// Counts a failed start of work on the user's next message, also if that message cannot be read.
 pub fn count_failure(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<Option<FailedText>> {
     let next: Option<(i64, String)> = inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(PENDING))
@@ -335,9 +338,10 @@ pub fn count_failure(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResu
     Ok(Some(FailedText { event: EventId(event), to: Address::new(to), failures }))
 }
 
-/// The user's texts that were taken up before `event`, came the same way and counted towards a limit, with the time they
-/// were sent, newest first; at most `most` of each of the two allowances. Texts that still wait are not among them: one that
-/// was recovered later than others is worked on before them. What a button says is the operator's, and takes nothing from them.
+/// Loads the user's messages that were processed before `event`, came the same way and counted towards a limit, with
+/// the time they were sent, newest first; at most `most` of each of the two allowances. Messages that still wait are
+/// not among them: one that was recovered later than others is worked on before them. Input from a button is the
+/// operator's, and uses up no allowance of theirs.
 pub fn counted_before(
     conn: &mut Conn,
     user: UserId,
@@ -358,7 +362,7 @@ pub fn counted_before(
         .collect()
 }
 
-/// Marks a text as one too many.
+/// Marks a message as exceeding the limit.
 pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
     diesel::update(inbound_events::table.find(event.0))
         .set(inbound_events::over_limit.eq(1))
@@ -367,7 +371,8 @@ pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Whether the user was told since `since`, by the way that `event` came, that texts come too fast.
+/// Returns whether the user was notified since `since`, from the address that `event` came to, that messages come too
+/// fast.
 pub fn told_of_limit(
     conn: &mut Conn,
     user: UserId,
@@ -385,15 +390,15 @@ pub fn told_of_limit(
     Ok(told.is_some())
 }
 
-/// How a text ended.
+/// Outcome of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Replied,
     /// A reaction is the whole answer, and nothing is sent.
     Reacted,
-    /// Nothing was to be answered.
+    /// No answer was needed.
     Remembered,
-    /// It could not be worked on, and the user was told so.
+    /// The message could not be processed, and the user was notified of that.
     FailedNotified,
     Skipped(&'static str),
 }
@@ -420,19 +425,19 @@ impl Ending {
     }
 }
 
-/// Ends a text that no turn took up.
+/// Ends a message that no turn processed.
 pub fn end(conn: &mut Conn, event: EventId, outcome: Outcome, now: Timestamp) -> QueryResult<()> {
     let ending = Ending::of(outcome, now);
     diesel::update(inbound_events::table.find(event.0)).set(ending).kept().execute(conn).map(drop)
 }
 
-/// Ends the texts of a turn.
+/// Ends the messages of a turn.
 pub fn end_of_turn(conn: &mut Conn, turn: TurnId, outcome: Outcome, now: Timestamp) -> QueryResult<()> {
     let (texts, ending) = (inbound_events::turn_id.eq(turn.0), Ending::of(outcome, now));
     diesel::update(inbound_events::table.filter(texts)).set(ending).kept().execute(conn).map(drop)
 }
 
-/// The texts of a turn, in the order they were sent.
+/// Loads the messages of a turn, in the order they were sent.
 pub fn of_turn(conn: &mut Conn, turn: TurnId) -> QueryResult<Vec<InboundEvent>> {
     let rows = inbound_events::table
         .filter(inbound_events::turn_id.eq(turn.0))
@@ -442,7 +447,7 @@ pub fn of_turn(conn: &mut Conn, turn: TurnId) -> QueryResult<Vec<InboundEvent>> 
     Row::read_all(rows)
 }
 
-/// A user's last texts up to and with `last`, newest first; all of them where it is not given.
+/// Loads a user's last messages up to and with `last`, newest first; all of them if `last` is not given.
 pub fn bodies_up_to(
     conn: &mut Conn,
     user: UserId,

@@ -1,5 +1,5 @@
-//! Everything that is remembered, in one SQLite file. The only place that knows there is a database:
-//! sync functions over a [`Conn`], a file per noun, run through [`db::Db`]'s closures.
+//! The persistent state, in one SQLite file. This is the only module that knows there is a database: sync functions
+//! over a [`Conn`], a file per noun, run through [`db::Db`]'s closures.
 
 pub mod access;
 pub mod account;
@@ -64,7 +64,7 @@ mod written;
 /// A connection inside a transaction (writes) or on a reader.
 pub type Conn = diesel::SqliteConnection;
 
-/// What every function here returns.
+/// The result type of every function here.
 pub use diesel::QueryResult;
 
 /// Runs `work` so that a failure undoes only its own changes, not those of the whole transaction.

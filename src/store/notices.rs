@@ -1,4 +1,5 @@
-//! What people were told without having asked at that moment, each matter once, and whether they want to be told at all.
+//! Notifications that were sent to users without a request at that moment, each matter once, and the preferences of
+//! users about them.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -12,15 +13,15 @@ use crate::conversation::notices::Topic;
 use crate::conversation::quiet::{Quiet, Wish};
 use crate::conversation::transcript::{OutboxId, UserId};
 
-/// How the keys of messages begin that keep quiet hours: notifications of titles and trouble, and the outcome of an
-/// addition that was tried again.
+/// Prefixes of the keys of messages that respect quiet hours: notifications of titles and trouble, and the outcome of
+/// an addition that was tried again.
 const QUIET_KEYS: [&str; 3] = ["ready:", "trouble:", "request:"];
 
-/// What a person wants of notices.
+/// Notification preference of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wants {
     Nothing,
-    /// Hours of their own, where they have set some.
+    /// The user wants notifications, with quiet hours of their own if they have set some.
     Notices(Option<Quiet>),
 }
 
@@ -29,7 +30,8 @@ pub fn wants(conn: &mut Conn, user: UserId) -> QueryResult<Wants> {
     Ok(if notify == 0 { Wants::Nothing } else { Wants::Notices(hours(conn, user)?) })
 }
 
-/// The quiet hours that a person has set, whether or not they want notices: what was promised keeps to them as well.
+/// Loads the quiet hours that a user has set, whether or not they want notifications: promised messages respect them
+/// as well.
 pub fn hours(conn: &mut Conn, user: UserId) -> QueryResult<Option<Quiet>> {
     let (from, to): (Option<i64>, Option<i64>) =
         users::table.find(user.0).select((users::quiet_from, users::quiet_to)).first(conn)?;
@@ -42,7 +44,7 @@ pub fn hours(conn: &mut Conn, user: UserId) -> QueryResult<Option<Quiet>> {
     }
 }
 
-/// Who wants no notices any more is not sent those that wait either.
+/// Stores the preference of a user. A user who wants no notifications any more does not get those that wait either.
 pub fn wish(conn: &mut Conn, user: UserId, wish: Wish, now: Timestamp) -> QueryResult<()> {
     let person = users::table.find(user.0);
     let hours = |quiet: Quiet| {
@@ -64,14 +66,14 @@ pub fn wish(conn: &mut Conn, user: UserId, wish: Wish, now: Timestamp) -> QueryR
     Ok(())
 }
 
-/// Whether a person is told of a matter for the first time.
+/// Outcome of recording a notification: whether it is the first one about its matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noted {
     New(i64),
     Known,
 }
 
-/// Notes that a person is told of a matter. What they were told before `since` counts for nothing.
+/// Records that a user is notified of a matter. Notifications from before `since` do not count.
 pub fn note(
     conn: &mut Conn,
     user: UserId,
@@ -95,7 +97,7 @@ pub fn note(
     diesel::insert_into(notices::table).values(row).returning(notices::id).get_result(conn).map(Noted::New)
 }
 
-/// Whether a person was told of a matter since `since`.
+/// Returns whether a user was notified of a matter since `since`.
 pub fn is_noted(conn: &mut Conn, user: UserId, matter: &str, since: Timestamp) -> QueryResult<bool> {
     let at: Option<i64> = notices::table
         .filter(notices::user_id.eq(user.0).and(notices::matter.eq(matter)))
@@ -105,9 +107,9 @@ pub fn is_noted(conn: &mut Conn, user: UserId, matter: &str, since: Timestamp) -
     Ok(at.is_some_and(|at| at >= ms(since)))
 }
 
-/// When a person was last told of something whose matter begins like this.
+/// Returns the time at which a user was last notified of a matter with this prefix.
 pub fn last_about(conn: &mut Conn, user: UserId, beginning: &str) -> QueryResult<Option<Timestamp>> {
-    // The character behind the colon, which ends every beginning.
+    // The semicolon is the character after the colon, which ends every prefix.
     let end = format!("{};", beginning.trim_end_matches(':'));
     let last: Option<i64> = notices::table
         .filter(notices::user_id.eq(user.0).and(notices::matter.ge(beginning)).and(notices::matter.lt(end)))
@@ -116,7 +118,7 @@ pub fn last_about(conn: &mut Conn, user: UserId, beginning: &str) -> QueryResult
     last.map(time).transpose()
 }
 
-/// When the notifications of a user since `since` were made, each once; `but` is left out.
+/// Loads the times at which the notifications of a user since `since` were made, each once; `but` is left out.
 pub fn texts_since(
     conn: &mut Conn,
     user: UserId,
@@ -142,15 +144,15 @@ pub fn texts_since(
     Ok(times)
 }
 
-/// A text that several notices may share.
+/// A message that several notifications may share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     pub id: OutboxId,
-    /// What it says so far.
+    /// The phrases of the message so far.
     pub phrases: Vec<String>,
 }
 
-/// The text of a person that waits for its time.
+/// Loads the message of a user that waits for its time.
 pub fn held(conn: &mut Conn, user: UserId, topic: Topic, now: Timestamp) -> QueryResult<Option<Held>> {
     let waiting: Option<(i64, i64)> = texts::table
         .filter(outbox::OPEN.and(texts::user_id.eq(user.0)).and(texts::kind.eq("notice")))
@@ -169,11 +171,11 @@ pub fn held(conn: &mut Conn, user: UserId, topic: Topic, now: Timestamp) -> Quer
         .select(notices::words)
         .load(conn)?;
     let phrases: Vec<String> = words.into_iter().flatten().collect();
-    // A text whose words were erased cannot be said anew.
+    // A message whose text was erased cannot be formatted again.
     Ok((!phrases.is_empty()).then_some(Held { id: OutboxId(id), phrases }))
 }
 
-/// The beginning of a text's key; the id of the first notice in it makes it one of its own.
+/// Prefix of a message's key; the id of the first notification in it makes the key unique.
 pub fn key(topic: Topic, notice: i64) -> String {
     format!("{}:{notice}", word(topic))
 }
@@ -185,7 +187,7 @@ fn word(topic: Topic) -> &'static str {
     }
 }
 
-/// Queues the text that tells of these notices, to be sent at `at`.
+/// Queues the message for these notifications, to be sent at `at`.
 pub fn queue(
     conn: &mut Conn,
     text: &NewText,
@@ -197,7 +199,7 @@ pub fn queue(
     tell_in(conn, id, ids, phrase)
 }
 
-/// Says more in a text that waits.
+/// Adds phrases to a message that waits.
 pub fn say_more(
     conn: &mut Conn,
     held: OutboxId,
@@ -235,7 +237,7 @@ pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResul
     .map(drop)
 }
 
-/// Does not send what a person was about to be told.
+/// Suppresses the notifications of ready titles and of trouble that a user was about to receive.
 pub fn put_aside(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     for topic in [Topic::Ready, Topic::Trouble] {
         diesel::update(
@@ -253,7 +255,7 @@ pub fn put_aside(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<(
 /// Longest pause before a message that was refused is tried again.
 const RETRY_WITHIN: SignedDuration = SignedDuration::from_mins(10);
 
-/// Notifications that wait for an hour of the day, or for room in the hour, with their users.
+/// Loads the notifications that wait for an hour of the day, or for room in the hour, with their users.
 pub fn waiting(
     conn: &mut Conn,
     user: Option<UserId>,
@@ -276,7 +278,7 @@ pub fn waiting(
     Ok(rows.into_iter().map(|(id, user, _)| (OutboxId(id), UserId(user))).collect())
 }
 
-/// Lets a notification wait until `at` instead. Its age counts from there.
+/// Postpones a notification until `at`. Its age is counted from that time.
 pub fn reschedule(conn: &mut Conn, id: OutboxId, at: Timestamp, now: Timestamp) -> QueryResult<()> {
     diesel::update(texts::table.find(id.0).filter(texts::state.eq("queued")))
         .set((
@@ -307,9 +309,9 @@ pub(super) fn quiet_until(
     Ok(hours.and_then(|hours| hours.until(now, &terms.zone)))
 }
 
-/// Forgets what people were told before `before`.
+/// Deletes the records of notifications from before `before`.
 pub fn forget(conn: &mut Conn, before: Timestamp) -> QueryResult<usize> {
-    // By person, as the index is.
+    // By user, as the index is.
     let people: Vec<i64> = users::table.select(users::id).load(conn)?;
     let mut gone = 0;
     for user in people {

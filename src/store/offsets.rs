@@ -1,4 +1,4 @@
-//! How far a carrier's list of received texts has been read.
+//! Cursor in a carrier's list of received messages.
 
 use diesel::prelude::*;
 use diesel::upsert::excluded;
@@ -8,13 +8,13 @@ use super::Conn;
 use super::codec::{ms, time};
 use super::schema::offsets;
 
-/// `None` before the first reading.
+/// Loads the cursor; `None` before the first reading.
 pub fn get(conn: &mut Conn, source: &str) -> QueryResult<Option<Timestamp>> {
     let at: Option<i64> = offsets::table.find(source).select(offsets::cursor_at).first(conn).optional()?;
     at.map(time).transpose()
 }
 
-/// Call it only after every text up to `at` was admitted.
+/// Stores the cursor. Call this only after every message up to `at` was admitted.
 pub fn set(conn: &mut Conn, source: &str, at: Timestamp, now: Timestamp) -> QueryResult<()> {
     diesel::insert_into(offsets::table)
         .values((offsets::source.eq(source), offsets::cursor_at.eq(ms(at)), offsets::updated_at.eq(ms(now))))
@@ -28,7 +28,7 @@ pub fn set(conn: &mut Conn, source: &str, at: Timestamp, now: Timestamp) -> Quer
         .map(drop)
 }
 
-/// A change that leaves nothing behind, to see whether the disk takes one.
+/// Makes a change that leaves no trace, to check that the disk accepts one.
 pub fn probe(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     const SOURCE: &str = "probe";
     diesel::insert_into(offsets::table)

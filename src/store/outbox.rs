@@ -1,4 +1,4 @@
-//! Texts to send. Nothing leaves but through a row here; the intent to send is written before the sending.
+//! Messages to send. No message leaves except through a row here; the intent to send is written before the sending.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -16,17 +16,18 @@ use crate::conversation::text;
 use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId};
 use crate::conversation::way::Way;
 
-/// Time after which a text is too old to be sent.
+/// Time after which a message is too old to be sent.
 pub(super) const SEND_WITHIN: SignedDuration = SignedDuration::from_hours(6);
 
-/// Neither taken nor given up.
+/// Condition of open rows: neither accepted nor given up.
 pub(super) const OPEN: Written = Written("outbox.state IN ('queued','attempting','unknown')");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextKind {
     Reply,
     ConfirmPrompt,
-    /// Nobody asked for it at this moment: it never comes between a question and its answer.
+    /// A notification, which no user requested at this moment: it never comes between a confirmation prompt and its
+    /// reply.
     Notice,
 }
 
@@ -35,13 +36,13 @@ pub struct NewText {
     /// One row per key, ever: `turn:42:reply`.
     pub key: String,
     pub user: UserId,
-    /// `None` for a text that no turn wrote.
+    /// `None` for a message that no turn wrote.
     pub turn: Option<TurnId>,
     pub kind: TextKind,
     pub to: Address,
     pub from: Address,
     pub body: String,
-    /// The address of a picture that goes along.
+    /// The address of a picture that is sent along.
     pub media: Option<String>,
     pub segments: u32,
 }
@@ -50,7 +51,7 @@ pub fn queue(conn: &mut Conn, text: &NewText, now: Timestamp) -> QueryResult<Out
     queue_for(conn, text, now, now)
 }
 
-/// Queues a text that is not to leave before `at`.
+/// Queues a message that is not to leave before `at`.
 pub fn queue_for(conn: &mut Conn, text: &NewText, at: Timestamp, now: Timestamp) -> QueryResult<OutboxId> {
     let kind = match text.kind {
         TextKind::Reply => "reply",
@@ -80,12 +81,12 @@ pub fn queue_for(conn: &mut Conn, text: &NewText, at: Timestamp, now: Timestamp)
         .map(OutboxId)
 }
 
-/// Queues a text unless one with its key was queued before, ever.
+/// Queues a message unless one with its key was queued before, ever.
 pub fn queue_once(conn: &mut Conn, text: &NewText, now: Timestamp) -> QueryResult<()> {
     queue_once_for(conn, text, now, now)
 }
 
-/// The same, and it is not to leave before `at`.
+/// Like [`queue_once`], for a message that is not to leave before `at`.
 pub fn queue_once_for(conn: &mut Conn, text: &NewText, at: Timestamp, now: Timestamp) -> QueryResult<()> {
     let known: Option<i64> =
         outbox::table.filter(outbox::dedupe_key.eq(&text.key)).select(outbox::id).first(conn).optional()?;
@@ -95,7 +96,7 @@ pub fn queue_once_for(conn: &mut Conn, text: &NewText, at: Timestamp, now: Times
     }
 }
 
-/// A row that is to be sent.
+/// A row that is due for sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due {
     pub id: OutboxId,
@@ -108,13 +109,13 @@ pub struct Due {
     pub word: CallbackWord,
 }
 
-/// What a claim of a row gave.
+/// Outcome of claiming a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     Send(Due),
-    /// Too old or outdated, or its receiver has opted out or was blocked: it will not be sent.
+    /// Too old or outdated, or its receiver has opted out or was blocked: the message will not be sent.
     Dropped,
-    /// Somebody else has it, or it has to wait.
+    /// Another task has claimed the row, or it has to wait.
     Taken,
 }
 
@@ -122,7 +123,7 @@ pub enum Claim {
 pub fn claim(conn: &mut Conn, id: OutboxId, terms: &Terms, now: Timestamp) -> QueryResult<Claim> {
     let row: Option<(i64, String, String, i64, i64, Option<String>)> = outbox::table
         .find(id.0)
-        // Somebody else may have tried it since the agenda was made, and have put it off.
+        // Another task may have tried the row since the agenda was made, and have postponed it.
         .filter(outbox::state.eq("queued").and(outbox::not_before.le(ms(now))))
         .filter(lookups::MAY_BE_SENT)
         .select((
@@ -151,7 +152,7 @@ pub fn claim(conn: &mut Conn, id: OutboxId, terms: &Terms, now: Timestamp) -> Qu
         return Ok(Claim::Dropped);
     }
     if let Some(morning) = notices::quiet_until(conn, UserId(user), &key, terms, now)? {
-        // It was queued before the quiet hours, and waited for an answer or for the carrier.
+        // The message was queued before the quiet hours, and waited for a reply or for the carrier.
         notices::reschedule(conn, id, morning, now)?;
         return Ok(Claim::Taken);
     }
@@ -192,7 +193,7 @@ impl DueRow {
             from: Address::new(self.from_addr),
             body: self.body,
             media: self.media_url,
-            // A row that a version without such words attempted has none, and no callback names it.
+            // A row that was attempted by a version without such words has none, and no callback names it.
             word: CallbackWord::stored(self.callback_word.unwrap_or_default()),
         })
     }
@@ -207,26 +208,27 @@ pub(super) fn kind(word: &str) -> QueryResult<TextKind> {
     }
 }
 
-/// Whether a message of this kind and text is a notification that no text of its user answers.
+/// Returns whether a message of this kind and text is a notification to which no message of its user replies.
 pub(super) fn asks_nothing(kind: &str, body: &str) -> bool {
     kind == "notice" && !text::asks(body)
 }
 
-/// What the carrier told of a text it took.
+/// Receipt of the carrier for a message it accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken<'a> {
     pub sid: &'a str,
     pub created_at: Option<Timestamp>,
 }
 
-/// Whether a text is known to be taken since just now: in whichever way that is found out, it is so once.
+/// Outcome of recording an acceptance: an acceptance counts once, by any channel that shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acceptance {
     First { kind: TextKind, way: Way, segments: u32 },
     Known,
 }
 
-/// The carrier has taken the text: it is sent and paid for, and a question that it holds is open from here.
+/// Records that the carrier has accepted the message: it is sent and paid for, and a confirmation prompt in it is open
+/// from here.
 pub fn accepted(
     conn: &mut Conn,
     id: OutboxId,
@@ -254,7 +256,7 @@ pub fn accepted(
             .kept()
             .get_result(conn)
             .optional()?;
-    // None if a callback was faster than the answer to our request.
+    // `None` if a callback was faster than the response to our request.
     let Some((user, segments, from, kind, lookups_left)) = taken_up else { return Ok(Acceptance::Known) };
     let way = Address::new(from).way();
     match way {
@@ -268,8 +270,8 @@ pub fn accepted(
     for status in early {
         super::deliveries::advance(conn, id, sid, &status, now)?;
     }
-    // One that was found before this program sent it was sent by a run that the database does not know of: a question
-    // has been open since then.
+    // A message that was found before this program sent it was sent by a run that the database does not know of: a
+    // confirmation prompt has been open since then.
     let opened = taken.created_at.filter(|at| lookups_left > 0 && *at < now).unwrap_or(now);
     let kind = self::kind(&kind)?;
     if kind == TextKind::ConfirmPrompt {
@@ -278,7 +280,8 @@ pub fn accepted(
     Ok(Acceptance::First { kind, way, segments: number(segments)? })
 }
 
-/// A status report names this row: it was taken under that id, unless the row is known by another already.
+/// Records the acceptance by a status report that names this row: it was accepted under that id, unless the row is
+/// already known by another.
 pub(super) fn taken_by_report(
     conn: &mut Conn,
     id: OutboxId,
@@ -300,8 +303,8 @@ pub(super) fn taken_by_report(
     }
 }
 
-/// A question is open from the moment at which it was first accepted, also where a repeat was queued by then. A repeat
-/// keeps its expiry, but only an answer to the repeat counts.
+/// Arms the pending action of a message. It is open from the moment at which its confirmation prompt was first
+/// accepted, also if a repeat was queued by then. A repeat keeps its expiry, but only a reply to the repeat counts.
 fn arm(conn: &mut Conn, id: OutboxId, confirm_for: SignedDuration, now: Timestamp) -> QueryResult<()> {
     let asked_in: Option<i64> = outbox::table.find(id.0).select(outbox::turn_id).first(conn)?;
     let calls = tool_calls::table.filter(tool_calls::turn_id.nullable().eq(asked_in)).select(tool_calls::id);
@@ -318,7 +321,8 @@ fn arm(conn: &mut Conn, id: OutboxId, confirm_for: SignedDuration, now: Timestam
         .map(drop)
 }
 
-/// Certainly not taken: tried again at `not_before`, unless a status report has told otherwise meanwhile.
+/// Postpones a message that was certainly not accepted: tried again at `not_before`, unless a status report has shown
+/// otherwise in the meantime.
 pub fn later(
     conn: &mut Conn,
     id: OutboxId,
@@ -338,7 +342,7 @@ pub fn later(
         .map(drop)
 }
 
-/// It may have been taken: it stays put until that is known.
+/// Marks a message that may have been accepted: it is not sent again until that is known.
 pub fn unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.find(id.0).filter(outbox::state.eq("attempting")))
         .set((
@@ -354,9 +358,9 @@ pub fn unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> Q
         .map(drop)
 }
 
-/// The first of these ids that no other text is known by.
+/// Returns the position of the first of these ids that belongs to no other message.
 pub fn unclaimed(conn: &mut Conn, sids: &[String]) -> QueryResult<Option<usize>> {
-    // One by one: a statement with a list in it is prepared anew at each use.
+    // One by one: a statement with a list in it is prepared again at each use.
     for (place, sid) in sids.iter().enumerate() {
         let claimed: Option<i64> =
             outbox::table.filter(outbox::provider_sid.eq(sid)).select(outbox::id).first(conn).optional()?;
@@ -367,7 +371,7 @@ pub fn unclaimed(conn: &mut Conn, sids: &[String]) -> QueryResult<Option<usize>>
     Ok(None)
 }
 
-/// Why a text will never be sent, for the operator.
+/// Cause for which a message will never be sent, for the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failed<'a> {
     pub code: Option<u32>,
@@ -386,7 +390,7 @@ pub fn fail(conn: &mut Conn, id: OutboxId, why: &Failed<'_>, now: Timestamp) -> 
         .map(drop)
 }
 
-/// Nothing goes to someone who opted out: what waits for them is put aside.
+/// Suppresses all waiting messages of a user: none is sent to a user who opted out.
 pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user.0)).and(outbox::state.eq("queued"))))
         .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
@@ -395,7 +399,7 @@ pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResul
         .map(drop)
 }
 
-/// Puts aside what nobody is to be sent any more, by the beginning of its key.
+/// Suppresses messages that are not to be sent any more, by the prefix of their key.
 pub fn put_aside(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
     let (from, to) = (format!("{key}:"), format!("{key};"));
     let meant = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
@@ -406,7 +410,7 @@ pub fn put_aside(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> 
         .map(drop)
 }
 
-/// The same, and empties it. What was sent is emptied too.
+/// Suppresses messages as [`put_aside`] does, and erases their text. The text of sent ones is erased too.
 pub fn withdraw(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
     put_aside(conn, key, now)?;
     let (from, to) = (format!("{key}:"), format!("{key};"));
@@ -427,7 +431,7 @@ fn suppress(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
         .map(drop)
 }
 
-/// The carrier says that the receiver has opted out.
+/// Records the carrier's report that the receiver has opted out.
 pub fn opted_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<UserId> {
     suppress(conn, id, now)?;
     let user: i64 = outbox::table.find(id.0).select(outbox::user_id).first(conn)?;
@@ -436,7 +440,7 @@ pub fn opted_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<U
     Ok(UserId(user))
 }
 
-/// Texts that are being handed over at this moment.
+/// Counts the messages that are being handed over at this moment.
 pub fn on_the_way(conn: &mut Conn) -> QueryResult<i64> {
     outbox::table.filter(OPEN.and(outbox::state.eq("attempting"))).count().get_result(conn)
 }
@@ -459,7 +463,7 @@ mod tests {
         Terms { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC, quiet: None }
     }
 
-    /// A text that waits to be sent.
+    /// Queues a message that waits to be sent.
     fn queued_text(conn: &mut Conn, kind: TextKind, key: &str) -> OutboxId {
         let user = people::ensure(conn, &PhoneNumber::parse("+15550100001").unwrap(), Newcomer::Member, NOW);
         let text = NewText {
@@ -531,7 +535,7 @@ mod tests {
         assert_eq!(due(&mut conn), [(question, agenda::Todo::Send)]);
     }
 
-    /// A text whose fate is unknown.
+    /// Creates a message whose delivery status is unknown.
     fn lost_text(conn: &mut Conn) -> OutboxId {
         let id = queued_text(conn, TextKind::Reply, "turn:1:reply");
         claim(conn, id, &terms(), NOW).unwrap();

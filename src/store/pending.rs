@@ -1,4 +1,4 @@
-//! The one open question of a user: held, repeated, claimed once by a yes, or closed.
+//! The one open pending action of a user: held, repeated, claimed once by a yes, or closed.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -24,29 +24,29 @@ use crate::conversation::transcript::{
 };
 use crate::conversation::way::Way;
 
-/// A deletion that is to wait for a yes.
+/// A deletion that is to wait for a confirmation.
 #[derive(Debug, Clone)]
 pub struct Question {
     pub turn: TurnId,
     pub user: UserId,
     pub conversation: ConversationId,
     pub items: Vec<FrozenItem>,
-    /// The question, word for word.
+    /// The exact text of the confirmation prompt.
     pub words: String,
     pub code: Option<String>,
-    /// The text that carries the question.
+    /// The message that carries the confirmation prompt.
     pub text: NewText,
 }
 
-/// Whether a question is asked.
+/// Outcome of holding a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holding {
     Held,
-    /// The turn was taken back in the meantime: nothing is asked any more, and the turn is still to be ended.
+    /// The turn was taken back in the meantime: no confirmation prompt is sent, and the turn is still to be ended.
     TakenBack,
 }
 
-/// Asking is an ending: the call is held, the question goes out, the turn is over.
+/// Holds a deletion. Asking is an ending: the call is held, the confirmation prompt is queued, the turn is over.
 pub fn hold(conn: &mut Conn, call: CallRow, question: &Question, now: Timestamp) -> QueryResult<Holding> {
     if turn_rows::cancel_requested(conn, question.turn)? {
         return Ok(Holding::TakenBack);
@@ -93,7 +93,7 @@ fn put_items(conn: &mut Conn, call: CallRow, items: &[FrozenItem]) -> QueryResul
     Ok(())
 }
 
-/// The open question of a user.
+/// The open pending action of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Open {
     pub call: CallRow,
@@ -102,15 +102,15 @@ pub struct Open {
     pub repeats: u32,
     pub armed_at: Option<Timestamp>,
     pub disturbed: bool,
-    /// How it was asked.
+    /// Transport by which the confirmation prompt was sent.
     pub way: Way,
-    /// `Dune (2021)`, one per item.
+    /// Names such as `Dune (2021)`, one per item.
     pub names: Vec<String>,
     pub items: Vec<(MediaKind, i64)>,
 }
 
 impl Open {
-    /// The kind of its titles, where all are of one.
+    /// Returns the kind of its titles, if all are of one kind.
     pub fn kind(&self) -> Option<MediaKind> {
         let (first, _) = *self.items.first()?;
         self.items.iter().all(|(kind, _)| *kind == first).then_some(first)
@@ -135,7 +135,7 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
     let sent_since: i64 = outbox_rows::table
         .filter(outbox_rows::user_id.eq(user.0).and(outbox_rows::id.gt(prompt)))
         .filter(outbox_rows::state.ne_all(["failed", "suppressed"]))
-        // A notice waits for the answer, so it has not come in between.
+        // A notification waits for the reply, so it has not come in between.
         .filter(outbox_rows::kind.ne("notice").or(outbox_rows::state.ne("queued")))
         .count()
         .get_result(conn)?;
@@ -149,7 +149,7 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
     Ok(Some(Open {
         call: CallRow(call),
         question,
-        // One that cannot be read must not make a bare yes enough.
+        // An unreadable code must not make a bare yes enough.
         code: code.map(|code| Code::parse(&code).ok_or_else(|| unreadable("code"))).transpose()?,
         repeats: number(repeats)?,
         armed_at: armed_at.map(time).transpose()?,
@@ -160,7 +160,7 @@ pub fn open(conn: &mut Conn, user: UserId) -> QueryResult<Option<Open>> {
     }))
 }
 
-/// Closes a question whose time is over, as of the moment it was over.
+/// Closes a pending action that has expired, dated at the moment it expired.
 pub fn expire(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     let over: Option<Option<i64>> = pending_actions::table
         .filter(pending_actions::user_id.eq(user.0).and(pending_actions::expires_at.le(ms(now))))
@@ -173,7 +173,7 @@ pub fn expire(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> 
     }
 }
 
-/// Sends the question once more; the repeat becomes the question, the expiry stays.
+/// Sends the confirmation prompt once more; the repeat replaces it, and the expiry stays.
 pub fn repeat(conn: &mut Conn, user: UserId, text: &NewText, now: Timestamp) -> QueryResult<()> {
     let prompt = outbox::queue(conn, text, now)?;
     diesel::update(pending_actions::table.filter(pending_actions::user_id.eq(user.0)))
@@ -185,18 +185,18 @@ pub fn repeat(conn: &mut Conn, user: UserId, text: &NewText, now: Timestamp) -> 
         .map(drop)
 }
 
-/// Why a question is closed without being carried out.
+/// Cause for which a pending action is closed without being carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Closing {
     Denied,
     Expired,
-    /// Something else was talked about.
+    /// The user changed the subject.
     Dropped,
     Replaced,
 }
 
-/// Closes the user's question, if one is open: nothing of it will run.
+/// Closes the user's pending action, if one is open: no part of it will run.
 pub fn close(conn: &mut Conn, user: UserId, why: Closing, now: Timestamp) -> QueryResult<()> {
     let call: Option<i64> =
         diesel::delete(pending_actions::table.filter(pending_actions::user_id.eq(user.0)))
@@ -218,16 +218,17 @@ pub fn close(conn: &mut Conn, user: UserId, why: Closing, now: Timestamp) -> Que
         .map(drop)
 }
 
-/// Whether a yes got the question.
+/// Outcome of a yes: whether it claimed the pending action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// It is this yes's alone; `turn` will carry it out.
+    /// The pending action belongs to this yes alone; `turn` will carry it out.
     Claimed,
     /// Not open any more, not armed, or expired.
     Lost,
 }
 
-/// Takes the question away and hands its call to `turn`, all or nothing: of two yes only one gets it.
+/// Removes the pending action and assigns its call to `turn`, all or nothing: of two replies with yes only one gets
+/// it.
 pub fn claim(
     conn: &mut Conn,
     user: UserId,
@@ -255,17 +256,17 @@ pub fn claim(
     Ok(Claim::Claimed)
 }
 
-/// A deletion that an admin's word begins for somebody else.
+/// A deletion for another user that begins with an admin's decision.
 #[derive(Debug, Clone)]
 pub struct Approved<'a> {
     pub turn: TurnId,
-    /// The text by which it was approved.
+    /// The message by which it was approved.
     pub yes: EventId,
     pub tool: &'a str,
     pub item: &'a FrozenItem,
 }
 
-/// Makes the call that the turn carries out. It names its yes from the start.
+/// Creates the call that the turn carries out. It names its yes from the start.
 pub fn hold_approved(conn: &mut Conn, approved: &Approved<'_>, now: Timestamp) -> QueryResult<CallRow> {
     let call = steps::add_call(conn, approved.turn, approved.tool, now)?;
     put_items(conn, call, std::slice::from_ref(approved.item))?;

@@ -1,4 +1,4 @@
-//! The one text that says that a turn is still at work: sent once ever, and not after the turn is over.
+//! The one message that a turn is still at work: sent once ever, and not after the turn is over.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -21,7 +21,8 @@ pub fn queue(conn: &mut Conn, turn: TurnId, text: NewText, now: Timestamp) -> Qu
     outbox::queue_once(conn, &NewText { key: format!("{PREFIX}{turn}{SUFFIX}"), turn: None, ..text }, now)
 }
 
-/// Whether a text is the progress text of a turn that is over: its answer is there, so nobody needs it.
+/// Returns whether a message is the progress message of a turn that is over: its answer exists, so the message is not
+/// needed.
 pub(super) fn is_outdated(conn: &mut Conn, text: OutboxId) -> QueryResult<bool> {
     let key: String = texts::table.find(text.0).select(texts::dedupe_key).first(conn)?;
     let turn = key.strip_prefix(PREFIX).and_then(|key| key.strip_suffix(SUFFIX));

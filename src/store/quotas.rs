@@ -1,4 +1,4 @@
-//! What members have added lately, counted towards their quota.
+//! Recent additions by members, counted towards their quota.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -15,12 +15,12 @@ fn word(counted: Counted) -> &'static str {
     }
 }
 
-/// Counts what a call has added; a call counts once.
+/// Counts the additions of a call; a call counts once.
 pub fn count(conn: &mut Conn, user: UserId, call: CallRow, added: Added, now: Timestamp) -> QueryResult<()> {
     insert(conn, user, Some(call), added, now)
 }
 
-/// Counts what no call is known for.
+/// Counts additions for which no call is known.
 pub fn count_unnamed(conn: &mut Conn, user: UserId, added: Added, now: Timestamp) -> QueryResult<()> {
     insert(conn, user, None, added, now)
 }
@@ -48,7 +48,7 @@ fn insert(
         .map(drop)
 }
 
-/// What was added after `since`, oldest first.
+/// Loads the additions after `since`, oldest first.
 pub fn counted(
     conn: &mut Conn,
     user: UserId,
@@ -64,7 +64,7 @@ pub fn counted(
     rows.into_iter().map(|(at, amount)| Ok((time(at)?, number(amount)?))).collect()
 }
 
-/// Limits of one person in place of the household's.
+/// Limits of one user in place of the household's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Own {
     pub movies: Option<u32>,

@@ -1,4 +1,4 @@
-//! Reactions of people on our texts and theirs, and ours on theirs.
+//! Reactions of users on our messages and theirs, and our reactions on theirs.
 
 use std::collections::HashMap;
 
@@ -12,27 +12,28 @@ use crate::conversation::action::Emoji;
 use crate::conversation::route::Said;
 use crate::conversation::transcript::{EventId, OutboxId, UserId};
 
-/// A reaction that came as a text.
+/// A reaction that came as a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Received<'a> {
     pub user: UserId,
-    /// The text it came as.
+    /// The message that carried the reaction.
     pub said_in: EventId,
-    /// `None` for a picture, or where the quoted text is not known.
+    /// `None` for a picture, or if the quoted message is not known.
     pub on: Option<Said>,
     /// `None` for a sticker.
     pub emoji: Option<&'a str>,
     pub removal: bool,
 }
 
-/// Keeps the reaction on the text that it quotes. One that takes another back is kept as taken back itself.
+/// Stores the reaction on the message that it quotes. A reaction that takes another back is stored as taken back
+/// itself.
 pub fn receive(conn: &mut Conn, received: &Received<'_>, now: Timestamp) -> QueryResult<()> {
     let (event, outbox) = match received.on {
         Some(Said::ByThem(event)) => (Some(event.0), None),
         Some(Said::ByUs(outbox)) => (None, Some(outbox.0)),
         None => (None, None),
     };
-    // A person has one reaction on a text: the last.
+    // A user has one reaction on a message: the last.
     let theirs = reactions::author.eq("user").and(reactions::removed_at.is_null());
     match received.on {
         Some(Said::ByThem(event)) => {
@@ -61,7 +62,7 @@ pub fn receive(conn: &mut Conn, received: &Received<'_>, now: Timestamp) -> Quer
         .map(drop)
 }
 
-/// Our reaction on a text of theirs, in place of an earlier one.
+/// Stores our reaction on a message of the user, in place of an earlier one.
 pub fn react(conn: &mut Conn, user: UserId, on: EventId, emoji: &Emoji, now: Timestamp) -> QueryResult<()> {
     let ours = reactions::event_id.eq(on.0).and(reactions::author.eq("assistant"));
     diesel::update(reactions::table.filter(ours.and(reactions::removed_at.is_null())))
@@ -83,18 +84,18 @@ pub fn react(conn: &mut Conn, user: UserId, on: EventId, emoji: &Emoji, now: Tim
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     pub id: i64,
-    /// `None` for a sticker, and where it was erased.
+    /// `None` for a sticker, and if the emoji was erased.
     pub emoji: Option<String>,
 }
 
-/// On whose texts.
+/// Author of the messages that the reactions are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum On {
     Theirs,
     Ours,
 }
 
-/// The reactions that stand on texts, by text.
+/// Loads the reactions on messages that were not taken back, by message.
 pub(super) fn standing(conn: &mut Conn, on: On, texts: Vec<i64>) -> QueryResult<HashMap<i64, Vec<Standing>>> {
     let stands = reactions::removed_at.is_null();
     let texts: Vec<Option<i64>> = texts.into_iter().map(Some).collect();
@@ -118,7 +119,7 @@ pub(super) fn standing(conn: &mut Conn, on: On, texts: Vec<i64>) -> QueryResult<
     Ok(given)
 }
 
-/// The text that a reaction is on; `None` for one on a picture.
+/// Returns the message that a reaction is on; `None` for one on a picture.
 pub fn text_of(conn: &mut Conn, reaction: i64) -> QueryResult<Option<Said>> {
     let row: Option<(Option<i64>, Option<i64>)> = reactions::table
         .find(reaction)

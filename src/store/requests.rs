@@ -1,4 +1,4 @@
-//! Who asked for which title, and the additions that are tried again until they are made or given up.
+//! Title requests of users, and the additions that are tried again until they are made or given up.
 
 use diesel::dsl::max;
 use diesel::prelude::*;
@@ -14,13 +14,13 @@ use super::written::Written;
 use crate::conversation::requests::{QueuedRequest, Stage, Wanted, pause_after};
 use crate::conversation::transcript::{Arguments, CallRow, UserId};
 
-/// The condition of the index of what is still to be tried.
+/// Condition of the index of additions that are still to be tried.
 const DUE: Written = Written("requests.next_try_at IS NOT NULL");
-/// The last requests that a tool is told of.
+/// Number of the last requests that a tool is shown.
 const LATELY: i64 = 500;
 
-/// A title is in the library and somebody asked for it. What they have waiting of it is settled with that, except for
-/// seasons that this is not about.
+/// Records the title request of a user for a title that is in the library. Their waiting additions of it are settled
+/// by this, except for seasons that this request does not cover.
 pub fn remember(
     conn: &mut Conn,
     user: UserId,
@@ -56,13 +56,14 @@ pub struct NewQueued<'a> {
     pub arguments: &'a Arguments,
 }
 
-/// Merged with what the same person has waiting of the title, so that one text tells how both ended.
+/// Queues an addition. It is merged with the waiting additions of the same user for the title, so that one message
+/// reports the outcome of both.
 pub fn queue(conn: &mut Conn, new: &NewQueued<'_>, now: Timestamp) -> QueryResult<()> {
     let later = QueuedRequest { wanted: new.wanted.clone(), arguments: new.arguments.clone() };
     for open in waiting(conn, new.user, new.wanted)? {
         let earlier = QueuedRequest { wanted: open.wanted, arguments: open.arguments };
         match open.trying {
-            // A try under way keeps its arguments. It ends with a text of its own.
+            // A try under way keeps its arguments. It ends with a message of its own.
             Trying::UnderWay if earlier.covers(&later) => return Ok(()),
             Trying::UnderWay => {}
             Trying::Waiting => {
@@ -84,7 +85,7 @@ pub fn queue(conn: &mut Conn, new: &NewQueued<'_>, now: Timestamp) -> QueryResul
         .map(drop)
 }
 
-/// What a call writes into its row, whether that is there or not.
+/// Columns that a call writes into its row, whether or not the row exists.
 #[derive(AsChangeset, Insertable)]
 #[diesel(table_name = requests)]
 struct QueuedColumns {
@@ -109,7 +110,7 @@ fn changes(new: &NewQueued<'_>, request: &QueuedRequest, now: Timestamp) -> Quer
     })
 }
 
-/// What a person has waiting of a title, of whichever seasons; oldest first.
+/// Loads the waiting additions of a user for a title, for any seasons; oldest first.
 fn waiting(conn: &mut Conn, user: UserId, wanted: &Wanted) -> QueryResult<Vec<Open>> {
     let rows: Vec<Row> = requests::table
         .filter(requests::kind.eq(kind_word(wanted.kind)).and(requests::catalog_id.eq(wanted.catalog_id)))
@@ -122,8 +123,8 @@ fn waiting(conn: &mut Conn, user: UserId, wanted: &Wanted) -> QueryResult<Vec<Op
     rows.into_iter().filter_map(|row| open(row).transpose()).collect()
 }
 
-/// Whether a title that was given up may come all the same, or a season of it: somebody else waits for it, or has been
-/// given it before.
+/// Returns whether a title that was given up, or a season of it, may come all the same: another user waits for it, or
+/// has been given it before.
 pub fn may_come(conn: &mut Conn, wanted: &Wanted) -> QueryResult<bool> {
     let others: Vec<Row> = requests::table
         .filter(requests::kind.eq(kind_word(wanted.kind)).and(requests::catalog_id.eq(wanted.catalog_id)))
@@ -143,7 +144,7 @@ pub fn may_come(conn: &mut Conn, wanted: &Wanted) -> QueryResult<bool> {
     Ok(false)
 }
 
-/// What is tried next, and when.
+/// Loads the next addition to try, with its time.
 pub fn next(conn: &mut Conn) -> QueryResult<Option<(i64, Timestamp)>> {
     let next: Option<(i64, Option<i64>)> = requests::table
         .filter(DUE)
@@ -172,7 +173,7 @@ pub struct Open {
 pub enum Trying {
     /// Certainly not made yet.
     Waiting,
-    /// A try was begun, and nobody knows what came of it.
+    /// A try was begun, and its outcome is unknown.
     UnderWay,
 }
 
@@ -227,7 +228,7 @@ impl Row {
     }
 }
 
-/// `None` once it is settled.
+/// Loads an open addition; `None` once it is settled.
 pub fn open(conn: &mut Conn, id: i64) -> QueryResult<Option<Open>> {
     let row: Option<Row> = requests::table.find(id).select(Row::as_select()).first(conn).optional()?;
     row.map_or(Ok(None), Row::open)
@@ -241,7 +242,7 @@ pub fn start(conn: &mut Conn, id: i64) -> QueryResult<Start> {
     Ok(if started == 1 { Start::Started } else { Start::NotStartable })
 }
 
-/// Certainly not made: it is tried again at `at`.
+/// Schedules another try at `at`, for an addition that was certainly not made.
 pub fn try_at(conn: &mut Conn, id: i64, at: Timestamp) -> QueryResult<()> {
     diesel::update(requests::table.find(id).filter(requests::next_try_at.is_not_null()))
         .set((requests::state.eq("queued"), requests::next_try_at.eq(ms(at))))
@@ -249,7 +250,7 @@ pub fn try_at(conn: &mut Conn, id: i64, at: Timestamp) -> QueryResult<()> {
         .map(drop)
 }
 
-/// What stands, stands until `at`, when it is looked at again.
+/// Schedules the next check at `at`; the state of the addition stays as it is until then.
 pub fn look_at(conn: &mut Conn, id: i64, at: Timestamp) -> QueryResult<()> {
     diesel::update(requests::table.find(id).filter(requests::next_try_at.is_not_null()))
         .set(requests::next_try_at.eq(ms(at)))
@@ -257,7 +258,7 @@ pub fn look_at(conn: &mut Conn, id: i64, at: Timestamp) -> QueryResult<()> {
         .map(drop)
 }
 
-/// How a request ends.
+/// Outcome of a request.
 #[derive(Debug, Clone, Copy)]
 pub enum End<'a> {
     /// The title is in the library, with the name that it has there.
@@ -265,11 +266,11 @@ pub enum End<'a> {
     GivenUp,
 }
 
-/// Whether a request was still open when it was settled.
+/// Outcome of settling a request: whether it was still open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settling {
     Settled,
-    /// The person has left meanwhile, or has it already: nobody waits for word of it.
+    /// The user has left in the meantime, or has the title already: no user waits for a notification.
     Withdrawn,
 }
 
@@ -293,9 +294,9 @@ pub fn settle(conn: &mut Conn, id: i64, end: &End<'_>, now: Timestamp) -> QueryR
     Ok(if changed == 1 { Settling::Settled } else { Settling::Withdrawn })
 }
 
-/// Gives up, without a word, everything that a person has waiting.
+/// Gives up all waiting additions of a user, without a notification.
 pub fn withdraw(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    // What waits is little, whoever it is of.
+    // Each user has only a few waiting additions.
     let waiting: Vec<i64> =
         requests::table.filter(DUE.and(requests::user_id.eq(user.0))).select(requests::id).load(conn)?;
     for id in waiting {
@@ -304,7 +305,7 @@ pub fn withdraw(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()
     Ok(())
 }
 
-/// That somebody asked for a title.
+/// A title request of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     pub user: UserId,
@@ -313,7 +314,7 @@ pub struct Asked {
     pub at: Timestamp,
 }
 
-/// What the household asked for lately and has, or waits for; oldest first.
+/// Loads the household's recent requests for titles that it has or waits for; oldest first.
 pub fn lately(conn: &mut Conn) -> QueryResult<Vec<Asked>> {
     let last: Option<i64> = requests::table.select(max(requests::id)).first(conn)?;
     let rows: Vec<Row> = requests::table
@@ -330,7 +331,7 @@ pub fn lately(conn: &mut Conn) -> QueryResult<Vec<Asked>> {
         };
         Ok(Asked { user: UserId(row.user_id), wanted: row.wanted()?, stage, at: time(row.created_at)? })
     };
-    // Every tool is told of them, so one that cannot be read must not fail the tools.
+    // Every tool is shown them, so one that cannot be read must not fail the tools.
     rows.into_iter().filter_map(|row| if_readable(read(row)).transpose()).collect()
 }
 
@@ -377,7 +378,7 @@ mod tests {
     }
 
     fn queues(conn: &mut Conn, user: UserId, call: i64, wanted: &Wanted) {
-        // The calls themselves are of no interest here.
+        // The calls themselves are not part of this test.
         diesel::sql_query("PRAGMA foreign_keys=OFF").execute(conn).unwrap();
         let arguments = match &wanted.seasons {
             Some(seasons) => serde_json::json!({ "tvdb": wanted.catalog_id, "seasons": seasons }),

@@ -1,4 +1,4 @@
-//! Sending a text again that surely did not arrive, once.
+//! Resending a message that certainly did not arrive, once.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -11,13 +11,13 @@ use super::{Conn, QueryResult};
 use crate::conversation::transcript::{Address, UserId};
 use crate::store::codec::number;
 
-/// Whether a text is sent again.
+/// Outcome of resending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
     Queued,
-    /// It may have arrived, was sent again already, or nothing is left of it.
+    /// The message may have arrived, was resent already, or its text is erased.
     No,
-    /// No text is known by this id.
+    /// No message is known by this id.
     Unknown,
 }
 
@@ -37,8 +37,9 @@ struct Row {
 }
 
 impl Row {
-    /// Only the carrier knows that a text did not arrive: where it refused the text with a code, or reported it as not
-    /// delivered. A question is left alone, since a yes to it may not mean it any more.
+    /// Returns whether the message certainly did not arrive. Only the carrier knows that: it refused the message with
+    /// a code, or reported it as not delivered. A confirmation prompt is never resent, since a yes to it may not mean
+    /// it any more.
     fn surely_failed(&self) -> bool {
         let refused = self.state == "failed" && self.error.as_deref().is_some_and(has_code);
         let reported = matches!(self.delivery.as_deref(), Some("undelivered" | "failed"));
@@ -54,7 +55,7 @@ fn key(id: i64) -> String {
     format!("again:{id}")
 }
 
-/// Whether [`again`] would queue it.
+/// Returns whether [`again`] would queue the message.
 pub fn may_be(conn: &mut Conn, id: i64) -> QueryResult<bool> {
     let row: Option<Row> = rows::table.find(id).select(Row::as_select()).first(conn).optional()?;
     Ok(row.is_some_and(|row| row.surely_failed()) && !was_sent_again(conn, id)?)
@@ -66,7 +67,8 @@ fn was_sent_again(conn: &mut Conn, id: i64) -> QueryResult<bool> {
     Ok(known.is_some())
 }
 
-/// Queues its words as a text of its own. As a notice it never comes between a question and its answer.
+/// Queues the text as a message of its own. As a notification it never comes between a confirmation prompt and its
+/// reply.
 pub fn again(conn: &mut Conn, id: i64, by: By, now: Timestamp) -> QueryResult<Again> {
     let row: Option<Row> = rows::table.find(id).select(Row::as_select()).first(conn).optional()?;
     let Some(row) = row else { return Ok(Again::Unknown) };

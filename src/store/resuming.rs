@@ -1,4 +1,4 @@
-//! A turn that failed is begun once more from its log. What has a result keeps it: only what never ran runs.
+//! Resuming a failed turn from its log. Calls that have a result keep it: only those that never ran are run.
 
 use diesel::prelude::*;
 use diesel::sql_types::{Nullable, Text};
@@ -11,34 +11,34 @@ use super::{Conn, conversations as talks, household, users};
 use crate::conversation::transcript::{ConversationId, Role, Status, TurnId, UserId};
 use crate::conversation::turn::TURN_TIME;
 
-/// What came of the wish to resume a turn.
+/// Outcome of resuming a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reopening {
-    /// It is live again; its user has to be woken.
+    /// The turn is live again; its user has to be woken.
     Reopened(UserId),
     Not(Hindrance),
     Unknown,
 }
 
-/// Why a turn cannot be resumed.
+/// Cause for which a turn cannot be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hindrance {
-    /// It runs, or it ended in another way than by failing.
+    /// The turn is running, or it ended in another way than by failing.
     NotFailed,
-    /// Something was said in the conversation since.
+    /// The conversation has newer messages.
     NotNewest,
     ConversationEnded,
-    /// Another turn of the user runs, or a text of theirs waits for one.
+    /// Another turn of the user is running, or a message of theirs waits for one.
     Busy,
     /// The user is not active, or has opted out.
     NotServed,
-    /// An admin has paused the assistant, and the user is none.
+    /// An admin has paused the assistant, and the user is not an admin.
     Paused,
-    /// What was said is erased, so nothing can be made of it any more.
+    /// The text of the messages is erased, so there is nothing to answer any more.
     Erased,
 }
 
-/// Makes a failed turn live again as it stood when it failed.
+/// Makes a failed turn live again in the state in which it failed.
 pub fn reopen(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<Reopening> {
     let row: Option<(i64, i64, String, Option<i64>)> = turns::table
         .find(turn.0)
@@ -114,7 +114,7 @@ fn hindrance(
     if user.rights.role != Role::Admin && household::pause(conn)?.is_some() {
         return Ok(Some(Hindrance::Paused));
     }
-    // No text was without words and pictures when it came.
+    // No message without text and pictures is ever received, so such a message was erased.
     let erased: Option<i64> = inbound_events::table
         .filter(inbound_events::turn_id.eq(turn.0))
         .filter(inbound_events::body.eq("").and(inbound_events::media.is_null()))
@@ -124,15 +124,16 @@ fn hindrance(
     Ok(erased.map(|_| Hindrance::Erased))
 }
 
-/// The attempts that failed keep their numbers and what was said of them, and count against nothing any more.
+/// Marks failed attempts as forgiven: they keep their numbers and their error messages, and count against nothing any
+/// more.
 fn forgive_failures(conn: &mut Conn, turn: TurnId) -> QueryResult<()> {
     let forgiven = diesel::dsl::sql::<Nullable<Text>>("json_set(llm_steps.error, '$.kind', 'forgiven')");
     let failed = llm_steps::turn_id.eq(turn.0).and(llm_steps::state.eq("abandoned"));
     diesel::update(llm_steps::table.filter(failed)).set(llm_steps::error.eq(forgiven)).execute(conn).map(drop)
 }
 
-/// The calls of the last response that code refused because the time was over, or never came to: the model has not
-/// been told so. Their result is taken back, so that each has one in the end.
+/// Reopens the calls of the last response that code refused because the time was over, or never reached: the model has
+/// not seen those results. They are removed, so that each call has one result in the end.
 fn reopen_calls(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
     let last: Option<i64> = tool_calls::table
         .filter(tool_calls::turn_id.eq(turn.0))

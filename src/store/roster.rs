@@ -1,4 +1,4 @@
-//! The people as the operator sees and changes them.
+//! The users as the operator sees and changes them.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use super::users as people;
 use crate::conversation::naming::Name;
 use crate::conversation::transcript::{PhoneNumber, Rights, Role, User, UserId};
 
-/// A person with what concerns only the operator.
+/// A user with the data that concerns only the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
     pub user: User,
@@ -24,14 +24,14 @@ pub struct Person {
     pub code_misses: CodeMisses,
 }
 
-/// How many someone may add within the household's time.
+/// Number of movies or seasons that a user may add within the household's period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     Household,
     Own(u32),
 }
 
-/// Everyone who is not forgotten, longest known first.
+/// Loads all users who are not forgotten, longest known first.
 pub fn everyone(conn: &mut Conn) -> QueryResult<Vec<Person>> {
     let known = people::known(conn)?;
     known.into_iter().map(|user| with_limits(conn, user)).collect()
@@ -46,7 +46,7 @@ pub fn by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<User
     Ok(id.map(UserId))
 }
 
-/// Somebody who is known and not forgotten.
+/// Loads a user who is known and not forgotten.
 pub fn known(conn: &mut Conn, id: UserId) -> QueryResult<Option<User>> {
     let known: Option<i64> = users::table
         .filter(users::id.eq(id.0).and(users::forgotten_at.is_null()))
@@ -75,18 +75,18 @@ fn with_limits(conn: &mut Conn, user: User) -> QueryResult<Person> {
     Ok(Person { code_misses, user, movies: limit(own.movies), seasons: limit(own.seasons), last_text })
 }
 
-/// A conversation without what was said in it.
+/// A conversation without its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Talk {
     pub name: String,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
     pub end_reason: Option<String>,
-    /// Texts of the person that turns took up.
+    /// Number of the user's messages that turns processed.
     pub texts: i64,
 }
 
-/// The last conversations of a person, newest first.
+/// Loads the last conversations of a user, newest first.
 pub fn talks(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<Talk>> {
     type Row = (i64, String, i64, Option<i64>, Option<String>);
     let rows: Vec<Row> = conversations::table
@@ -113,7 +113,7 @@ pub fn talks(conn: &mut Conn, user: UserId, limit: i64) -> QueryResult<Vec<Talk>
     rows.into_iter().map(talk).collect()
 }
 
-/// What the operator changes of a person; nothing else of them changes.
+/// Changes that the operator makes to a user; their other fields stay the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
     pub role: Option<Role>,
@@ -125,11 +125,11 @@ pub struct Changes {
     pub seasons: Option<Limit>,
 }
 
-/// Whether the changes were made.
+/// Outcome of changing a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changed {
     Changed,
-    /// Nobody would be left to let people in.
+    /// No admin would be left to let users in.
     LastAdmin,
 }
 
@@ -166,7 +166,7 @@ pub fn change(
 }
 
 impl Changes {
-    /// A name does not belong in the record: that it was changed has to do.
+    /// A name does not belong in the audit log: the fact that it was changed has to suffice.
     fn detail(&self) -> Value {
         let limit = |limit: Limit| limit.own().map_or(json!("household"), |own| json!(own));
         let changed = [

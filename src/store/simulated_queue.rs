@@ -1,4 +1,4 @@
-//! The queue of a simulated database, which has no writer thread: who asks for a write waits a little and runs it.
+//! The queue of a simulated database, which has no writer thread: the caller of a write waits a little and runs it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,12 +7,12 @@ use std::time::Duration;
 /// Longest wait around a piece of work.
 const LONGEST_WAIT_MS: u64 = 4;
 
-/// Short waits before and after each piece of work, so that a kill can fall on either side of a commit. The same
-/// number gives the same waits.
+/// Short waits before and after each piece of work, so that a kill can occur on either side of a commit. The same seed
+/// gives the same waits.
 #[derive(Debug)]
 pub(super) struct SimulatedQueue {
     seed: AtomicU64,
-    /// Writes that were asked for and have not run yet.
+    /// Number of writes that were requested and have not run yet.
     queued: AtomicUsize,
 }
 

@@ -1,4 +1,4 @@
-//! A page of a conversation: turns that follow each other, and the time in which stands what no turn is behind.
+//! A page of a conversation: consecutive turns, and the time range of the messages that belong to no turn.
 
 use diesel::prelude::*;
 
@@ -6,7 +6,7 @@ use super::Conn;
 use super::schema::turns;
 use crate::conversation::transcript::{ConversationId, TurnId};
 
-/// From one turn on, up to and with another.
+/// Turns from one on, up to and with another.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turns {
     pub(super) conversation: ConversationId,
@@ -21,7 +21,7 @@ pub(super) fn ids(turns_of: Turns) -> _ {
     turns::table.filter(wanted).select(turns::id)
 }
 
-/// What was said without a turn from `from` on and before `to`, as the tables tell times.
+/// Time range of messages without a turn: from `from` on and before `to`, in the units of the tables.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Time {
     pub(super) conversation: ConversationId,
@@ -30,8 +30,8 @@ pub(super) struct Time {
 }
 
 impl Time {
-    /// Of the page of turns below `before`: from its oldest turn on, or from the beginning where there are none before
-    /// that, up to the oldest turn of the page above it.
+    /// Computes the range of the page of turns below `before`: from its oldest turn on, or from the beginning if there
+    /// are none before that, up to the oldest turn of the page above it.
     pub(super) fn of(
         conn: &mut Conn,
         conversation: ConversationId,

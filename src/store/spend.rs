@@ -1,5 +1,6 @@
-//! What was spent, per user and day of the household's zone. What a model call may come to is set aside before it is
-//! made and settled when it is over, so that calls at the same time cannot overdraw a budget together.
+//! Spending in tokens and cost, per user and day of the household's zone. The maximum cost of a model call, in tokens
+//! and in money, is reserved before the call is made and settled when it is over, so that concurrent calls cannot
+//! overdraw a budget together.
 
 use std::fmt;
 
@@ -43,17 +44,17 @@ pub struct Call {
     pub estimate: Estimate,
 }
 
-/// Whether there is room for a call.
+/// Outcome of reserving room for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reservation {
     Granted,
-    /// Not beside the calls under way: once they are over, there may be.
+    /// There is no room beside the calls under way: once they are over, there may be.
     Crowded,
-    /// Not on this day.
+    /// There is no room left on this day.
     Exhausted,
 }
 
-/// Sets aside what the call may come to, if the day's budget has room for it.
+/// Reserves the maximum cost of the call, if the day's budget has room for it.
 pub fn reserve(conn: &mut Conn, call: &Call, budget: Budget) -> QueryResult<Reservation> {
     let Call { turn, user, day, estimate } = call;
     let used = used(conn, day)?;
@@ -77,8 +78,8 @@ pub fn reserve(conn: &mut Conn, call: &Call, budget: Budget) -> QueryResult<Rese
     Ok(Reservation::Granted)
 }
 
-/// The turn's call is over: what was set aside for it is freed, and what it came to counts for the day on which it was
-/// made. Without a call under way nothing happens.
+/// Settles the turn's call, which is over: its reservation is freed, and its actual cost counts for the day on which
+/// it was made. Without a call under way nothing happens.
 pub fn settle(conn: &mut Conn, turn: TurnId, charge: Charge) -> QueryResult<()> {
     let open: Option<(String, i64, i64, i64)> = diesel::delete(reservations::table.find(turn.0))
         .returning((
@@ -120,13 +121,14 @@ pub fn settle(conn: &mut Conn, turn: TurnId, charge: Charge) -> QueryResult<()> 
         .map(drop)
 }
 
-/// At the start no call is under way: what is still set aside was cut off, and nobody knows how far the server came.
+/// Settles all reservations. At the start no call is under way: the calls still reserved were cut off, and it is
+/// unknown how far the server came.
 pub(super) fn settle_all(conn: &mut Conn) -> QueryResult<()> {
     let left: Vec<i64> = reservations::table.select(reservations::turn_id).load(conn)?;
     left.into_iter().try_for_each(|turn| settle(conn, TurnId(turn), Charge::Input))
 }
 
-/// Texts that were taken for sending are paid for by their segments.
+/// Counts the segments of messages that were accepted for sending: they are paid for by segment.
 pub(super) fn count_segments(conn: &mut Conn, user: UserId, day: &Day, segments: i64) -> QueryResult<()> {
     diesel::insert_into(usage::table)
         .values((usage::day.eq(&day.0), usage::user_id.eq(user.0), usage::segments.eq(segments)))
@@ -138,7 +140,7 @@ pub(super) fn count_segments(conn: &mut Conn, user: UserId, day: &Day, segments:
         .map(drop)
 }
 
-/// What everybody's calls of the day have come to.
+/// Loads the tokens and the cost of the day's calls of all users.
 fn used(conn: &mut Conn, day: &Day) -> QueryResult<Spent> {
     let by_user: Vec<(i64, i64, i64)> = usage::table
         .filter(usage::day.eq(&day.0))
@@ -150,7 +152,7 @@ fn used(conn: &mut Conn, day: &Day) -> QueryResult<Spent> {
     })
 }
 
-/// What the calls under way may come to.
+/// Loads the maximum tokens and cost of the calls under way.
 fn under_way(conn: &mut Conn, day: &Day) -> QueryResult<Spent> {
     let calls: Vec<(i64, i64, i64, i64)> = reservations::table
         .filter(reservations::day.eq(&day.0))
@@ -181,7 +183,7 @@ mod tests {
     const TOKENS: Budget = Budget { tokens: Some(250), cost: None };
     const USED: Charge = Charge::Used { tokens: Tokens { input: 90, cached: 40, output: 5 }, cost: 7 };
 
-    /// The call of a person's first turn, which may come to 120 tokens and a cost of 10.
+    /// Builds the call of a user's first turn, with a maximum of 120 tokens and a cost of 10.
     fn call(conn: &mut Conn, phone: &str) -> Call {
         let user = users::ensure(conn, &PhoneNumber::parse(phone).unwrap(), Newcomer::Member, NOW).unwrap();
         let conversation = conversations::begin(conn, user, "now", NOW).unwrap();
@@ -192,7 +194,7 @@ mod tests {
         Call { turn: turn.unwrap(), user, day: Day::of(NOW, &TimeZone::UTC), estimate }
     }
 
-    /// What is used and what is set aside.
+    /// Returns the used and the reserved amounts.
     fn spent(conn: &mut Conn, day: &Day) -> [(u64, u64); 2] {
         let sums = [used(conn, day).unwrap(), under_way(conn, day).unwrap()];
         sums.map(|spent| (spent.tokens, spent.cost))

@@ -1,4 +1,4 @@
-//! Model steps: an attempt is written down before the model is asked, its response before any call of it runs.
+//! Model steps: an attempt is recorded before the request to the model, and its response before any call of it runs.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -25,7 +25,7 @@ use crate::conversation::turn::Failure;
 const STARTED: Written = Written("llm_steps.state = 'started'");
 const COMPLETE: Written = Written("llm_steps.state = 'complete'");
 
-/// Which attempt at which step of which turn.
+/// Identity of an attempt: its turn, its step and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
     pub turn: TurnId,
@@ -63,7 +63,7 @@ pub struct Response {
     pub thinking: String,
     pub stop: Stop,
     pub calls: Vec<NewCall>,
-    /// As the server counted them; `None` where it told nothing.
+    /// Tokens as the server counted them; `None` if it reported none.
     pub tokens: Option<Tokens>,
     pub charge: Charge,
     pub response_id: Option<String>,
@@ -116,7 +116,7 @@ pub fn complete(conn: &mut Conn, attempt: Attempt, response: &Response, now: Tim
     turns::set_state(conn, attempt.turn, state, now)
 }
 
-/// A deletion that code asks about afresh, as a call of its own turn.
+/// Adds a deletion for which code sends a fresh confirmation prompt, as a call of its own turn.
 pub fn add_call(conn: &mut Conn, turn: TurnId, tool: &str, now: Timestamp) -> QueryResult<CallRow> {
     diesel::insert_into(tool_calls::table)
         .values((
@@ -172,23 +172,23 @@ enum StoredFailure {
         message: String,
     },
     Interrupted,
-    /// It failed, and the operator had the turn begun again since: it counts against nothing.
+    /// The attempt failed, and the operator has resumed the turn since: it counts against nothing.
     Forgiven,
 }
 
-/// A stored failure without what the server said.
+/// Expression that removes the server's message from a stored failure.
 pub(super) const FAILURE_WITHOUT_WORDS: &str = "json_replace(llm_steps.error, '$.message', '')";
 
-/// Why an attempt gave nothing.
+/// Cause for which an attempt gave no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abandoned {
     pub why: Failure,
-    /// For the operator.
+    /// Error message for the operator.
     pub message: String,
     pub charge: Charge,
 }
 
-/// Ends an attempt that gave nothing.
+/// Ends an attempt that gave no response.
 pub fn abandon(conn: &mut Conn, attempt: Attempt, abandoned: Abandoned, now: Timestamp) -> QueryResult<()> {
     let Abandoned { why, message, charge } = abandoned;
     let stored = match why {
@@ -215,14 +215,15 @@ pub fn abandon(conn: &mut Conn, attempt: Attempt, abandoned: Abandoned, now: Tim
     turns::set_state(conn, attempt.turn, "ERROR", now)
 }
 
-/// Attempts that were running when the program stopped.
+/// Ends the attempts that were running when the program stopped.
 pub(super) fn abandon_interrupted(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     let running: Vec<i64> =
         turns_rows::table.filter(turns_rows::finished_at.is_null()).select(turns_rows::id).load(conn)?;
     running.into_iter().try_for_each(|turn| abandon_unfinished(conn, TurnId(turn), now))
 }
 
-/// The attempt that was running when the turn failed under us, if there was one: the next is a further one.
+/// Ends the attempt that was running when an internal error failed the turn, if there was one: the next is a further
+/// one.
 pub fn abandon_unfinished(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
     let running = llm_steps::turn_id.eq(turn.0).and(STARTED);
     diesel::update(llm_steps::table.filter(running))
@@ -233,11 +234,11 @@ pub fn abandon_unfinished(conn: &mut Conn, turn: TurnId, now: Timestamp) -> Quer
         ))
         .kept()
         .execute(conn)?;
-    // Nobody knows how far the server came.
+    // It is unknown how far the server came.
     spend::settle(conn, turn, Charge::Input)
 }
 
-/// Failed attempts at the step after `completed` steps, oldest first.
+/// Loads the failed attempts at the step after `completed` steps, oldest first.
 pub(super) fn failures(conn: &mut Conn, turn: TurnId, completed: usize) -> QueryResult<Vec<Failure>> {
     let step = i64::try_from(completed).unwrap_or(i64::MAX);
     let rows: Vec<(Option<String>, Option<i64>)> = llm_steps::table
@@ -259,11 +260,11 @@ pub(super) fn failures(conn: &mut Conn, turn: TurnId, completed: usize) -> Query
         .collect()
 }
 
-/// Lists of what was read, by their keys; the error in place of a list with a row that cannot be read.
+/// Lists of loaded values, by their keys; an error replaces a list with a row that cannot be read.
 pub(super) type Lists<K, T> = HashMap<K, QueryResult<Vec<T>>>;
 
-/// The completed steps with their calls, in order, of the turns of a conversation from one turn on. Of a turn with a row
-/// that cannot be read it is the error, so that the other turns do not fail with it.
+/// Loads the completed steps with their calls, in order, of the turns of a conversation from one turn on. For a turn
+/// with a row that cannot be read the entry is the error, so that the other turns do not fail with it.
 pub(super) fn of_turns(
     conn: &mut Conn,
     conversation: ConversationId,
@@ -300,7 +301,7 @@ pub(super) fn of_turns(
     Ok(steps)
 }
 
-/// Appends what was read to its list, whose first error stays.
+/// Appends a loaded value to its list, whose first error is preserved.
 fn append<K: Eq + Hash, T>(lists: &mut Lists<K, T>, key: K, read: QueryResult<T>) {
     let list_of_key = lists.entry(key).or_insert_with(|| Ok(Vec::new()));
     match (&mut *list_of_key, read) {

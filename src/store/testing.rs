@@ -1,4 +1,4 @@
-//! People who do not exist: made in the console to try things out, with numbers that no phone has.
+//! Test users: fictional users that are created in the console to try things out, with numbers that no phone has.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use crate::conversation::transcript::UserId;
 /// The fictional numbers: `+1 555 010 0110` to `0199`. Those before them are the phones of the demo.
 const NUMBERS: std::ops::Range<u8> = 10..100;
 
-/// A test user who is in no conversation, made if there is none. `None` where every number is in use.
+/// Returns a test user who is in no conversation, and creates one if there is none. `None` if every number is in use.
 pub fn free_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>> {
     let busy = conversations::table
         .filter(conversations::user_id.eq(users::id).and(conversations::ended_at.is_null()))
@@ -30,7 +30,7 @@ pub fn free_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>>
     }
 }
 
-/// Who may add and delete, so that everything can be tried.
+/// Creates a test user who may add and delete, so that everything can be tried.
 fn make(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>> {
     for (place, number) in (1..).zip(NUMBERS) {
         let made: Option<i64> = diesel::insert_into(users::table)

@@ -1,4 +1,4 @@
-//! Turns: one live one per user, each with what is needed to go on after a crash.
+//! Turns: one live turn per user, each with the data needed to continue after a crash.
 
 use std::sync::Arc;
 
@@ -27,26 +27,26 @@ pub enum Kind {
     Command,
 }
 
-/// How a turn is to be answered, decided when it begins.
+/// Plan of a turn's answer, decided when the turn begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub brain: Brain,
-    /// What the model should know of what happened around the texts.
+    /// Notes for the model on events around the messages.
     pub notes: Vec<String>,
     /// Sent ahead of the answer, in the same message: `OK, Dune (2021) is kept.`
     pub preface: Option<String>,
-    /// Whether the model is asked first if the text wants an answer.
+    /// Triage status, which decides if the model is asked first whether the message wants an answer.
     pub triage: Triage,
-    /// What the turn is about in place of its text, which only says yes to it.
+    /// The subject of the turn in place of its message, which only agrees to it.
     pub request: Option<String>,
 }
 
-/// Whether a turn's text wants an answer.
+/// Triage status of a turn's message: whether it wants an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Triage {
     /// The model is still to be asked.
     Open,
-    /// It does, or nobody asked.
+    /// The message wants an answer, or no triage was done.
     Respond,
     Skip,
 }
@@ -75,7 +75,7 @@ struct StoredPlan {
     request: Option<String>,
 }
 
-/// A stored plan of which only who answers is left.
+/// Expression that reduces a stored plan to its responder.
 pub(super) const PLAN_WITHOUT_WORDS: &str = "json_object('brain', turns.prompt ->> '$.brain')";
 
 pub fn create(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryResult<TurnId> {
@@ -128,7 +128,7 @@ fn kind_word(kind: Kind) -> &'static str {
     }
 }
 
-/// The brain of a stored plan.
+/// Parses the responder of a stored plan.
 pub(super) fn brain_of_plan(plan: &str) -> QueryResult<Brain> {
     let StoredPlan { brain: word, .. } = from_json("plan", plan)?;
     brain(&word)
@@ -151,7 +151,7 @@ pub fn live(conn: &mut Conn, user: UserId) -> QueryResult<Option<Live>> {
     row.map(read).transpose()
 }
 
-/// The turn in which a call was made, live or not.
+/// Loads the turn in which a call was made, live or not.
 pub fn of_call(conn: &mut Conn, call: CallRow) -> QueryResult<Live> {
     let turn = tool_calls::table.find(call.0).select(tool_calls::turn_id).first::<i64>(conn)?;
     let row: (i64, String, i64) =
@@ -159,7 +159,7 @@ pub fn of_call(conn: &mut Conn, call: CallRow) -> QueryResult<Live> {
     read(row)
 }
 
-/// The conversation that a turn is part of.
+/// Returns the conversation that a turn is part of.
 pub fn conversation(conn: &mut Conn, turn: TurnId) -> QueryResult<ConversationId> {
     turns::table.find(turn.0).select(turns::conversation_id).first(conn).map(ConversationId)
 }
@@ -178,13 +178,13 @@ pub(super) fn kind(word: &str) -> QueryResult<Kind> {
     }
 }
 
-/// The newest turn there is; 0 where there is none.
+/// Returns the newest turn; 0 if there is none.
 pub fn newest(conn: &mut Conn) -> QueryResult<TurnId> {
     let newest: Option<i64> = turns::table.select(diesel::dsl::max(turns::id)).first(conn)?;
     Ok(TurnId(newest.unwrap_or(0)))
 }
 
-/// The turns of a conversation from one of them on.
+/// Selects the turns of a conversation from one of them on.
 #[diesel::dsl::auto_type(no_type_alias)]
 pub(super) fn ids_from(conversation: ConversationId, from: TurnId) -> _ {
     let (conversation, from): (i64, i64) = (conversation.0, from.0);
@@ -192,13 +192,13 @@ pub(super) fn ids_from(conversation: ConversationId, from: TurnId) -> _ {
     turns::table.filter(wanted).select(turns::id)
 }
 
-/// A turn's log, its plan and its texts.
+/// Log of a turn, with its plan and its messages.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     pub turn: Turn,
     pub plan: Plan,
     pub events: Vec<InboundEvent>,
-    /// Which run of the turn it is, from 1: the operator can have a failed one begun again.
+    /// Number of the run of the turn, from 1: the operator can resume a failed turn.
     pub run: u32,
 }
 
@@ -247,12 +247,12 @@ pub fn load(conn: &mut Conn, live: Live) -> QueryResult<Loaded> {
     Ok(Loaded { turn, plan, events, run: number(runs)? })
 }
 
-/// How a turn ended.
+/// End of a turn.
 #[derive(Debug, Clone)]
 pub struct End {
     pub turn: TurnId,
     pub outcome: Outcome,
-    /// The whole answer; `texts` are what is sent of it.
+    /// The whole answer; `texts` are the messages that are sent of it.
     pub answer: Option<String>,
     pub texts: Vec<NewText>,
 }
@@ -263,7 +263,8 @@ impl End {
     }
 }
 
-/// Ends a turn, its texts and its answer in one go: there is no moment in which only some of them are so.
+/// Ends a turn, its messages and its answer in one transaction: there is no moment in which only some of them have
+/// ended.
 pub fn finish(conn: &mut Conn, end: &End, now: Timestamp) -> QueryResult<()> {
     let state = match end.outcome {
         Outcome::Replied | Outcome::Reacted | Outcome::Remembered => "COMPLETED",
@@ -301,16 +302,16 @@ pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryRes
         .map(drop)
 }
 
-/// What came of the wish to end one turn.
+/// Outcome of a request to end one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancel {
-    /// Its user has to be woken.
+    /// The user of the turn has to be woken.
     Requested(UserId),
     AlreadyOver,
     Unknown,
 }
 
-/// The same for one turn.
+/// Like [`request_cancel`], for one turn.
 pub fn cancel(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<Cancel> {
     let row: Option<(i64, Option<i64>)> =
         turns::table.find(id.0).select((turns::user_id, turns::finished_at)).first(conn).optional()?;
@@ -333,11 +334,11 @@ pub fn cancel_requested(conn: &mut Conn, id: TurnId) -> QueryResult<bool> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailedTurn {
     pub failures: u32,
-    /// Which run of the turn it is, from 1.
+    /// Number of the run of the turn, from 1.
     pub run: u32,
 }
 
-/// Counts a resume after a panic or a failure of our own.
+/// Counts a resume after a panic or an internal failure.
 pub fn count_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<FailedTurn> {
     let (failures, run): (i64, i64) = diesel::update(turns::table.find(id.0))
         .set((

@@ -1,5 +1,5 @@
-//! Whose tables a file has, and how it gets those of this program: after a copy was put beside it, and never where a
-//! later program has worked with it.
+//! Check of the tables in a database file, and their migration to those of this program: only after a copy was stored
+//! beside the file, and never if a later program has worked with it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,16 +27,16 @@ pub enum Tables {
     AsHere,
     /// A new file.
     None,
-    /// Those of another program.
+    /// Tables of another program.
     Foreign,
-    /// To be brought up to date.
+    /// Tables that need to be migrated.
     Older {
-        /// The first change that is still to be made.
+        /// The first migration that is still to be made.
         from: String,
     },
-    /// It has some that this program does not know.
+    /// Tables with migrations that this program does not know.
     Newer {
-        /// The last of them.
+        /// The last of these migrations.
         to: String,
     },
 }
@@ -63,7 +63,7 @@ pub enum UpgradeError {
     Migrate { path: String, source: Box<dyn std::error::Error + Send + Sync> },
 }
 
-/// Why a file cannot be used, now and after any further start.
+/// Cause for which a file cannot be used, now and after any further start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FileFault {
     #[error("it is not an SQLite database")]
@@ -72,7 +72,7 @@ pub enum FileFault {
     Foreign,
     #[error("SQLite finds it damaged, or only a part of it is there")]
     Damaged,
-    /// SQLite would delete the log and begin with nothing.
+    /// SQLite would delete the log and begin with an empty database.
     #[error(
         "it is missing or empty, but its write-ahead log is not (put the two back together, or remove the log)"
     )]
@@ -80,7 +80,7 @@ pub enum FileFault {
 }
 
 impl FileFault {
-    /// From what SQLite says of a file when it first reads it.
+    /// Classifies the error that SQLite returns when it first reads a file.
     fn from_error(error: &QueryError) -> Option<Self> {
         let QueryError::DatabaseError(_, information) = error else { return None };
         match information.message() {
@@ -91,11 +91,11 @@ impl FileFault {
     }
 }
 
-/// "Dial" in the header of the file. Files of earlier builds have none.
+/// "Dial" in the header of the file. Files of earlier builds have no such id.
 const APPLICATION_ID: i64 = 0x4469_616c;
 const NO_APPLICATION_ID: i64 = 0;
 
-/// Tables of whatever program, without those of SQLite and of Litestream, which may be there before ours.
+/// Query for the tables of any program, without those of SQLite and of Litestream, which may exist before ours.
 const TABLES: &str = "SELECT count(*) AS n FROM sqlite_master WHERE type = 'table'
     AND name NOT GLOB 'sqlite_*' AND name NOT GLOB '_litestream_*' AND name <> '__diesel_schema_migrations'";
 
@@ -147,8 +147,8 @@ pub(super) fn tables(conn: &mut Conn) -> QueryResult<Tables> {
     })
 }
 
-/// Looks at the sizes before anything is opened: SQLite deletes the log of an empty database, also where the database was
-/// emptied or lost by accident and the log has what was committed last.
+/// Checks the sizes before any file is opened: SQLite deletes the log of an empty database, also if the database was
+/// emptied or lost by accident and the log holds the latest commits.
 pub(super) fn refuse_log_alone(path: &str) -> Result<(), UpgradeError> {
     let size = |path: &Path| fs::metadata(path).ok().map(|file| file.len());
     let database = size(Path::new(path));
@@ -165,7 +165,7 @@ pub(super) fn refuse_log_alone(path: &str) -> Result<(), UpgradeError> {
     Ok(())
 }
 
-/// Looks into the file before anything is changed in it.
+/// Inspects the file before any change is made to it.
 pub(super) fn refuse_unusable(conn: &mut Conn, path: &str) -> Result<(), UpgradeError> {
     match read_tables(conn, path)? {
         Tables::Newer { to } => Err(UpgradeError::Newer { path: path.to_owned(), to }),
@@ -181,7 +181,7 @@ fn read_tables(conn: &mut Conn, path: &str) -> Result<Tables, UpgradeError> {
     })
 }
 
-/// Makes the changes that the file lacks. Nobody else may be using it.
+/// Makes the migrations that the file lacks. No other process may be using it.
 pub(super) fn bring_up_to_date(conn: &mut Conn, path: &str) -> Result<(), UpgradeError> {
     match read_tables(conn, path)? {
         Tables::AsHere => return Ok(()),
@@ -200,11 +200,11 @@ pub(super) fn bring_up_to_date(conn: &mut Conn, path: &str) -> Result<(), Upgrad
     conn.run_pending_migrations(MIGRATIONS).map(drop).map_err(migrate)
 }
 
-/// Between the name of a database and the change that its copy lacks.
+/// Text between the name of a database and the migration that its copy lacks.
 const BEFORE: &str = ".before-";
 
-/// Puts a whole copy beside the file, which only its reader may read. An earlier copy from before the same change was
-/// gone back to, so that what is here now is what to go back to next.
+/// Stores a whole copy beside the file, readable only by those who may read the file. An existing copy from before the
+/// same migration was restored already, so that the present file is the next one to restore.
 fn copy(conn: &mut Conn, path: &str, from: &str) -> Result<PathBuf, CopyError> {
     let whole = PathBuf::from(format!("{path}{BEFORE}{from}"));
     let copy = PartialCopy::write(conn, &whole)?;
@@ -213,7 +213,7 @@ fn copy(conn: &mut Conn, path: &str, from: &str) -> Result<PathBuf, CopyError> {
     Ok(whole)
 }
 
-/// Removes the copies that were made before a time: they hold words that were erased since.
+/// Removes the copies that were made before a time: they contain text that was erased since.
 pub fn forget_copies(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
     let path = PathBuf::from(file::of(conn)?.path);
     if let Err(error) = remove_copies(&path, before.into()) {
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use crate::store::db::Db;
 
-    /// A file that lacks the last change.
+    /// Creates a file that lacks the last migration.
     fn earlier(folder: &Path) -> (Conn, String, String) {
         let path = folder.join("a.db").to_str().unwrap().to_owned();
         drop(Db::open_simulated(&path, 0).unwrap());

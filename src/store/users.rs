@@ -1,4 +1,4 @@
-//! The people: one row per phone number.
+//! The users: one row per phone number.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -32,7 +32,8 @@ impl Row {
             name: self.display_name,
             status: status(&self.status)?,
             rights: Rights {
-                // Whatever they were made: who is not real decides nothing for those who are.
+                // A test user is always a member, even if another role is stored: a user who is not real decides
+                // nothing for real ones.
                 role: if self.test == 1 { Role::Member } else { role(&self.role)? },
                 add: self.can_add == 1,
                 delete: self.can_delete == 1,
@@ -44,7 +45,7 @@ impl Row {
     }
 }
 
-/// What someone is when they are first heard of.
+/// Role and status of a user at their first contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Newcomer {
     Stranger,
@@ -66,14 +67,14 @@ pub fn by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<User
         .transpose()
 }
 
-/// The user of this number, made if unknown. What a known user is stays as it is.
+/// Returns the user of this number, created if unknown. The role and status of a known user stay as they are.
 pub fn ensure(
     conn: &mut Conn,
     phone: &PhoneNumber,
     newcomer: Newcomer,
     now: Timestamp,
 ) -> QueryResult<UserId> {
-    // Nearly everyone who texts is known: one look, and no write.
+    // Nearly every sender is known: one query, and no write.
     if let Some(known) = id_of(conn, phone)? {
         return Ok(known);
     }
@@ -98,8 +99,8 @@ pub fn ensure(
         .map(UserId)
 }
 
-/// Everyone who has not been forgotten, longest known first.
-/// The names of all people, by which words about somebody are told from words about nobody.
+/// Loads the names of all users who have not been forgotten, by which text about a user is distinguished from text
+/// about no user.
 pub fn names(conn: &mut Conn) -> QueryResult<Vec<String>> {
     let names: Vec<Option<String>> =
         users::table.filter(users::display_name.is_not_null()).select(users::display_name).load(conn)?;
@@ -115,7 +116,7 @@ pub fn known(conn: &mut Conn) -> QueryResult<Vec<User>> {
     rows.into_iter().map(Row::read).collect()
 }
 
-/// The active admins, longest known first.
+/// Loads the active admins, longest known first.
 pub fn admins(conn: &mut Conn) -> QueryResult<Vec<User>> {
     let rows: Vec<Row> = users::table
         .filter(users::role.eq("admin").and(users::status.eq("active")).and(users::test.eq(0)))
@@ -125,13 +126,13 @@ pub fn admins(conn: &mut Conn) -> QueryResult<Vec<User>> {
     rows.into_iter().map(Row::read).collect()
 }
 
-/// Whether nobody could let people in without this one.
+/// Returns whether no admin could let users in without this one.
 pub fn is_last_admin(conn: &mut Conn, id: UserId) -> QueryResult<bool> {
     let admins = admins(conn)?;
     Ok(matches!(admins.as_slice(), [only] if only.id == id))
 }
 
-/// Which number of ours the user last texted by phone: where they are texted from.
+/// Returns the number of ours that the user last texted by phone: messages to them are sent from it.
 pub fn last_address(conn: &mut Conn, id: UserId) -> QueryResult<Option<Address>> {
     let address: Option<String> = inbound_events::table
         .filter(inbound_events::user_id.eq(id.0).and(inbound_events::channel.eq("twilio")))
@@ -175,15 +176,16 @@ pub fn set_status(conn: &mut Conn, id: UserId, status: Status, now: Timestamp) -
         .map(drop)
 }
 
-/// Whether a word that turns texting off or on took effect.
+/// Outcome of a keyword that opts a user in or out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptChange {
     Done,
-    /// A later word was heard before it: texts can overtake each other.
+    /// A later keyword was received before it: messages can overtake each other.
     Overtaken,
 }
 
-/// What waits to be added for them is given up. `said_at` is when it was said, which may be long before it is heard.
+/// Opts a user out, and gives up the additions that wait for them. `said_at` is the time at which the keyword was
+/// sent, which may be long before it is received.
 pub fn opt_out(conn: &mut Conn, id: UserId, said_at: Timestamp, now: Timestamp) -> QueryResult<OptChange> {
     let change = set_opted_out(conn, id, Some(ms(now)), (said_at, now))?;
     if change == OptChange::Done {

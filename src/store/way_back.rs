@@ -1,4 +1,4 @@
-//! Tests: what a migration leaves behind where it is undone, for the program that came before it.
+//! Tests of undone migrations: the data that they leave behind for the program that came before them.
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -12,8 +12,8 @@ const CONSOLE: &str = "20261121180000";
 const ASIDES: &str = "20261122180000";
 const AUDIT: &str = "20261123120000";
 
-/// Ann (1) has a turn that was resumed and is live; Bob (2) one that was asked for by a program; user 3 does not exist,
-/// and has something in every table.
+/// Rows before the migration: Ann (1) has a turn that was resumed and is live; Bob (2) one that was requested by a
+/// program; user 3 is a test user, and has rows in every table.
 const LIFE: &str = r#"
 INSERT INTO users (id, phone, status, role, test, created_at, updated_at) VALUES
   (1, '+15550100001', 'active', 'admin', 0, 1, 1), (2, '+15550100002', 'active', 'member', 0, 1, 1),
@@ -72,7 +72,7 @@ INSERT INTO pauses (begun_at, begun_by, ended_at) VALUES (1, 1, 2);
 INSERT INTO api_keys (name, key_hash, ending, created_at) VALUES ('Stats', zeroblob(32), 'abcd', 1);
 "#;
 
-/// Whatever of a row the earlier program goes by.
+/// Query for the columns of each row that the earlier program depends on.
 const LEFT: &str = "
 SELECT 'user ' || id AS line FROM users
 UNION ALL SELECT 'conversation ' || id FROM conversations

@@ -1,4 +1,4 @@
-//! A condition that stands written out in its statement.
+//! A condition that is written literally in its statement.
 
 use diesel::QueryResult;
 use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
@@ -6,9 +6,9 @@ use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::Bool;
 use diesel::sqlite::Sqlite;
 
-/// The condition of a partial index word for word, with its columns qualified. SQLite uses a partial index only where it
-/// can read the index's condition in the statement (<https://www.sqlite.org/partialindex.html>); diesel's own way to
-/// write one, `sql`, has the statement prepared anew at each use.
+/// The condition of a partial index, literally, with its columns qualified. SQLite uses a partial index only if it can
+/// read the index's condition in the statement (<https://www.sqlite.org/partialindex.html>); diesel's own way to write
+/// one, `sql`, causes the statement to be prepared again at each use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Written(pub(super) &'static str);
 
@@ -23,7 +23,7 @@ impl ValidGrouping<()> for Written {
     type IsAggregate = is_aggregate::No;
 }
 
-/// The type does not tell the statement: it is cached by its text.
+/// The type does not identify the statement: it is cached by its SQL string.
 impl QueryId for Written {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;

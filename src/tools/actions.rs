@@ -1,4 +1,4 @@
-//! What the model does to the conversation itself.
+//! Actions of the model on the conversation itself.
 
 use std::time::Duration;
 

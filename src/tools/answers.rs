@@ -1,4 +1,5 @@
-//! How answers are worded and measured: text from servers cleaned, lists cut, titles, sizes and refusals in plain words.
+//! Text and size of tool results: cleaned text from servers, shortened lists, and titles, sizes and refusals in plain
+//! language.
 
 use serde_json::{Value, json};
 use unicode_general_category::{GeneralCategory, get_general_category};
@@ -10,14 +11,14 @@ use crate::conversation::title::{first_line, format_title};
 use crate::conversation::transcript::CallFailure;
 
 pub const MAX_RESULTS: usize = 5;
-/// Stands in a result at the title which the user has said that they mean by the name.
+/// Key in a result that marks the title which the user has defined as the meaning of the name.
 pub const MEANT: &str = "meant";
 const MAX_RESULT_CHARS: usize = 4_000;
 const MAX_TITLE_CHARS: usize = 100;
-/// Titles that one sentence for the user names; a long one is sent page by page.
+/// Maximum number of titles in one sentence for the user. A long sentence is sent page by page.
 const MAX_NAMED: usize = 10;
 
-/// A refusal that the model reads; `for_model` holds the code and `more`.
+/// Refusal that the model reads. `for_model` holds the code and `more`.
 pub fn refusal(code: &str, more: Value, for_user: Option<String>) -> CallFailure {
     let mut for_model = json!({ "error": code });
     if let (Some(map), Value::Object(more)) = (for_model.as_object_mut(), more) {
@@ -32,13 +33,14 @@ impl From<CallFailure> for ToolError {
     }
 }
 
-/// At most 5 results and 4,000 characters, with the total and, where some are left out, a note how to get at them.
+/// Lists at most 5 results within 4,000 characters, with the total and, if some are left out, a note on how to get
+/// them.
 pub fn listing(results: Vec<Value>, narrow: &str) -> Value {
     let total = results.len();
     listing_of(results, total, narrow)
 }
 
-/// The same where only the first of all results are at hand.
+/// Lists results in the same way where only the first of all results are available.
 pub fn listing_of(results: Vec<Value>, total: usize, narrow: &str) -> Value {
     let mut shown: Vec<Value> = results.into_iter().take(MAX_RESULTS).collect();
     loop {
@@ -52,19 +54,19 @@ pub fn listing_of(results: Vec<Value>, total: usize, narrow: &str) -> Value {
     }
 }
 
-/// Tells the model which of the services are missing from an answer.
+/// Adds to the model's result the services that are missing from an answer.
 pub fn name_failed(for_model: &mut Value, failed: &[String]) {
     if !failed.is_empty() {
         for_model["incomplete"] = json!(failed.join(" "));
     }
 }
 
-/// Tells the user the same.
+/// Adds to the user's sentence the services that are missing from an answer.
 pub fn with_failed(sentence: String, failed: &[String]) -> String {
     if failed.is_empty() { sentence } else { format!("{sentence} {}", failed.join(" ")) }
 }
 
-/// `A, B, C and 4 more`; `A, 1; B, 2; C, 3` where the parts hold commas themselves.
+/// Joins parts into `A, B, C and 4 more`, or `A, 1; B, 2; C, 3` if the parts themselves contain commas.
 pub fn sentence_list(parts: &[String]) -> String {
     let named = &parts[..parts.len().min(MAX_NAMED)];
     if parts.len() > 1 && named.iter().any(|part| part.contains(',')) {
@@ -80,18 +82,18 @@ pub fn sentence_list(parts: &[String]) -> String {
     }
 }
 
-/// `Dune (2021)`, as it is shown to the user.
+/// Title as it is shown to the user, such as `Dune (2021)`.
 pub fn named(title: &str, year: u16) -> String {
     format_title(title, year)
 }
 
-/// A title as a value that the model or the database reads: its first line, without quotes of ours. A sentence for the
-/// user shows it with [`named`].
+/// Title as a value that the model or the database reads: its first line, without added quotes. A sentence for the user
+/// shows it with [`named`].
 pub fn clean_title(title: &str) -> String {
     clean(first_line(title), MAX_TITLE_CHARS)
 }
 
-/// Text of a server on one line: without control, invisible and direction characters, cut at `max` characters.
+/// Text from a server on one line, without control, invisible and direction characters, cut at `max` characters.
 pub fn clean(text: &str, max: usize) -> String {
     let visible: String = text
         .chars()
@@ -114,14 +116,14 @@ pub fn clean(text: &str, max: usize) -> String {
     format!("{}...", cut.trim_end())
 }
 
-/// What a server complains of, without the words that hold a path or an address.
+/// Error message of a server, without the words that contain a path or an address.
 pub fn clean_complaint(text: &str) -> String {
     const MAX_COMPLAINT_CHARS: usize = 120;
     let words: Vec<&str> = text.split_whitespace().filter(|word| !word.contains(['/', '\\'])).collect();
     clean(&words.join(" "), MAX_COMPLAINT_CHARS).trim_end_matches(['.', ' ', ':']).to_owned()
 }
 
-/// A title or a query for comparison: lower case, without accents and punctuation, words parted by one space.
+/// Title or query normalized for comparison: lower case, without accents and punctuation, words separated by one space.
 pub fn plain(text: &str) -> String {
     let text: String = text
         .nfkd()

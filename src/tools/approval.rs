@@ -1,5 +1,6 @@
-//! Who may run what. The only place that can build a [`Cleared`] call, and only a `Cleared` call runs; a destructive
-//! one is cleared only item by item, from a deletion that a yes has claimed.
+//! Permission to run tools. Only this module can build a [`Cleared`] call, and only a `Cleared` call runs. A
+//! destructive call is cleared only item by item, from a deletion that the user has confirmed and that has been
+//! claimed.
 
 use serde_json::json;
 
@@ -16,7 +17,7 @@ use crate::conversation::transcript::{
 };
 use crate::conversation::words;
 
-/// A call that may run. Its field is private to this module: there is no other way to make one.
+/// Call that may run. Its field is private to this module, so there is no other way to create one.
 #[derive(Debug, Clone)]
 pub struct Cleared(Input);
 
@@ -27,7 +28,7 @@ enum Input {
 }
 
 impl Cleared {
-    /// The arguments of a read or a write.
+    /// Arguments of a read or a write.
     pub fn arguments(&self) -> Option<&Arguments> {
         match &self.0 {
             Input::Arguments(arguments) => Some(arguments),
@@ -35,7 +36,7 @@ impl Cleared {
         }
     }
 
-    /// The frozen item of a destructive call.
+    /// Frozen item of a destructive call.
     pub fn item(&self) -> Option<&FrozenItem> {
         match &self.0 {
             Input::Item(item) => Some(item),
@@ -44,7 +45,7 @@ impl Cleared {
     }
 }
 
-/// Whether a user is offered a tool at all: the first of three times that rights are checked.
+/// True if a tool is offered to the user at all. This is the first of three checks of the rights.
 pub fn offered(audience: Audience, rights: Rights) -> bool {
     match audience {
         Audience::Everyone => true,
@@ -57,15 +58,15 @@ pub fn offered(audience: Audience, rights: Rights) -> bool {
 #[derive(Debug, Clone)]
 pub enum Decision {
     Run(Cleared),
-    /// Destructive: the user has to be asked.
+    /// The call is destructive, so the user must be asked.
     Ask,
     Refuse(CallFailure),
 }
 
-/// Decides on a call when it is made: the second time that rights are checked. `shown` are the ids that tool results
+/// Decides on a call when it is made. This is the second check of the rights. `shown` holds the ids that tool results
 /// have shown to this user in this conversation.
 pub fn decide(spec: &ToolSpec, call: &ToolCall, uses: &Uses, rights: Rights, shown: &[MediaRef]) -> Decision {
-    // A tool that deletes is never for everyone, whatever its author wrote.
+    // A tool that deletes is never available to everyone, regardless of the audience in its specification.
     let may = offered(spec.audience, rights) && (spec.tier != Tier::Destructive || rights.may_delete());
     if !may {
         return Decision::Refuse(not_permitted(spec.audience));
@@ -82,8 +83,8 @@ pub fn decide(spec: &ToolSpec, call: &ToolCall, uses: &Uses, rights: Rights, sho
     }
 }
 
-/// Whether a user may have the quality profile that a call or a fact chooses: one that allows 4K needs the right to it.
-/// What the library uses as a rule is the choice of its operator, and needs none.
+/// Checks that a user may have the quality profile that a call or a fact selects. A profile that allows 4K requires the
+/// 4K right. The default of the library is the choice of its operator, and requires no right.
 pub fn may_choose(profile: &Profile, rights: Rights) -> Result<(), CallFailure> {
     if profile.four_k && !rights.may_four_k() {
         let hint = "this quality allows 4K, which this user may not have; leave it out or name another one";
@@ -92,7 +93,7 @@ pub fn may_choose(profile: &Profile, rights: Rights) -> Result<(), CallFailure> 
     Ok(())
 }
 
-/// The right to delete was taken away since the question was asked.
+/// The right to delete was revoked after the confirmation prompt was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotPermitted;
 
@@ -110,7 +111,7 @@ pub fn clear_item(
     }
 }
 
-/// The user's words around a call to delete.
+/// Messages of the user that surround a call to delete.
 #[derive(Debug, Clone, Copy)]
 pub struct Words<'a> {
     pub this_turn: &'a [String],
@@ -124,7 +125,8 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Whether the user asked for a deletion in their own words. A title's description cannot make us ask.
+/// Checks that the user asked for a deletion in their own words. The description of a title cannot trigger a
+/// confirmation prompt.
 pub fn requested(items: &[FrozenItem], said: Words<'_>) -> Result<(), CallFailure> {
     let titles: Vec<&str> = items.iter().map(|item| item.fingerprint.title.as_str()).collect();
     let this_turn: Vec<&str> = said.this_turn.iter().map(String::as_str).collect();
@@ -142,7 +144,8 @@ pub fn requested(items: &[FrozenItem], said: Words<'_>) -> Result<(), CallFailur
     Err(refusal("not_requested", "the user did not ask for a deletion", None))
 }
 
-/// "delete it" may mean any title, so it does not ask for the movie of that name.
+/// Refusal of an ambiguous title. "delete it" may mean any title, so it does not request the deletion of the movie
+/// "It".
 fn unclear_title() -> CallFailure {
     let hint = "the title is a word such as it: ask which one they mean, by name and year";
     refusal("unclear_title", hint, Some("Which title do you mean? Please text its name and year."))
@@ -167,7 +170,8 @@ fn not_permitted(audience: Audience) -> CallFailure {
     refusal("not_permitted", hint, Some(for_user))
 }
 
-/// What a quota has room for: checked when it is known how much would be added, right before it is.
+/// Checks that the quota has room for an addition. The check is made when the amount is known, immediately before the
+/// addition.
 pub fn within_quota(world: &World, wanted: Added) -> Result<(), CallFailure> {
     let (standing, what) = match wanted.what {
         Counted::Movies => (&world.allowance.movies, "movie"),

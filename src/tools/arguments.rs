@@ -1,5 +1,5 @@
-//! What a tool asks of the model (its schema), and what becomes of the arguments that the model writes: repaired
-//! where the meaning is plain, refused with the field and what belongs there where it is not.
+//! Schema that a tool presents to the model, and validation of the arguments that the model writes. Arguments are
+//! repaired if their meaning is clear. Otherwise they are refused with the name of the field and the expected value.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -10,7 +10,7 @@ use super::ToolError;
 use super::approval::Cleared;
 use crate::conversation::transcript::{Arguments, CallFailure};
 
-/// The JSON Schema of `Args` without what a model has no use for; the doc comments are its descriptions.
+/// JSON Schema of `Args` without the parts that a model does not need. The doc comments are its descriptions.
 pub fn schema<Args: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -26,7 +26,8 @@ pub fn schema<Args: JsonSchema>() -> Value {
 }
 
 /// Lets the model choose among `names` in the property `instance` of the object at `pointer`. With one name there is
-/// nothing to choose and the property goes. An id was shown with its instance, so beside one the names are spared.
+/// nothing to choose, so the property is removed. An id was shown together with its instance, so the names are omitted
+/// next to an id.
 pub fn offer_instances(schema: &mut Value, pointer: &str, names: &[&str]) {
     let Some(properties) =
         schema.pointer_mut(pointer).and_then(|object| object["properties"].as_object_mut())
@@ -42,7 +43,7 @@ pub fn offer_instances(schema: &mut Value, pointer: &str, names: &[&str]) {
     }
 }
 
-/// Reads arguments by the schema the model was given. Arguments that the schema does not know are dropped.
+/// Parses arguments by the schema that the model was given. Arguments that are not in the schema are dropped.
 pub fn read<Args: DeserializeOwned>(
     tool: &str,
     schema: &Value,
@@ -59,13 +60,13 @@ pub fn read<Args: DeserializeOwned>(
     })
 }
 
-/// The arguments of a call that is cleared to run with them.
+/// Arguments of a call that is cleared to run with them.
 pub fn cleared(call: &Cleared) -> Result<&Arguments, ToolError> {
     call.arguments()
         .ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run on an item a tool that takes arguments")))
 }
 
-/// One argument that cannot be used, in words the model can act on.
+/// Argument that cannot be used, described so that the model can correct it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadArgument {
     pub field: String,
@@ -104,7 +105,7 @@ impl From<BadArgument> for CallFailure {
 fn strip_noise(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
-            // A property may be called `title`; the noise is a `title` that holds text.
+            // A property may be called `title`. Only a `title` that holds text is noise.
             if map.get("title").is_some_and(Value::is_string) {
                 map.remove("title");
             }
@@ -113,7 +114,7 @@ fn strip_noise(schema: &mut Value) {
             if map.get("minimum").is_some_and(|least| *least == 0) {
                 map.remove("minimum");
             }
-            // What the schema does not know is dropped, and what may be null may as well be left out.
+            // Properties that are not in the schema are dropped, and nullable ones may be left out as well.
             map.remove("additionalProperties");
             if let Some(kind) = map.get_mut("type")
                 && let Some(only) =
@@ -135,7 +136,7 @@ fn strip_noise(schema: &mut Value) {
     }
 }
 
-/// A choice among choices is one choice.
+/// Flattens a choice that is nested in another choice.
 fn flattened(mut choice: Value) -> Vec<Value> {
     match choice.get_mut("anyOf").map(Value::take) {
         Some(Value::Array(inner)) => inner,
@@ -148,7 +149,7 @@ fn repair(schema: &Value, value: Value, field: &str) -> Result<Value, BadArgumen
         return choices
             .iter()
             .filter(|choice| choice["type"] != "null")
-            // One choice that does not fit is no error while another may.
+            // A choice that does not fit is not an error while another choice may fit.
             .find_map(|choice| repair(choice, value.clone(), field).ok())
             .ok_or_else(|| BadArgument::by_schema(schema, field));
     }
@@ -172,7 +173,7 @@ fn repair_object(schema: &Value, mut map: Map<String, Value>, field: &str) -> Re
         match map.remove(name) {
             None | Some(Value::Null) if required => return Err(BadArgument::by_schema(property, name)),
             None | Some(Value::Null) => {}
-            // Some models fill in what they have nothing to say to.
+            // Some models fill in fields for which they have no value.
             Some(Value::String(text)) if !required && text.trim().is_empty() => {}
             Some(value) => {
                 repaired.insert(name.clone(), repair(property, value, name)?);
@@ -189,7 +190,7 @@ fn repair_object(schema: &Value, mut map: Map<String, Value>, field: &str) -> Re
 fn repair_list(schema: &Value, value: Value, field: &str) -> Result<Value, BadArgument> {
     let values = match decoded(value) {
         Value::Array(values) => values,
-        // `1, 2` is a list without its brackets; any other text is a single item.
+        // `1, 2` is a list without its brackets. Any other text is a single item.
         Value::String(text) => {
             serde_json::from_str(&format!("[{text}]")).unwrap_or_else(|_| vec![Value::String(text)])
         }
@@ -205,7 +206,7 @@ fn repair_list(schema: &Value, value: Value, field: &str) -> Result<Value, BadAr
     if fits { Ok(Value::Array(repaired)) } else { Err(BadArgument::by_schema(schema, field)) }
 }
 
-/// A list or an object that was written as text.
+/// Decodes a list or an object that was written as text.
 fn decoded(value: Value) -> Value {
     let Value::String(text) = &value else {
         return value;
@@ -222,7 +223,7 @@ fn integer(value: &Value) -> Option<i64> {
             let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9e15)?;
             Some(float as i64)
         }),
-        // What is no number gets the same refusal as any other wrong type.
+        // Text that is not a number gets the same refusal as any other wrong type.
         Value::String(text) => text.trim().parse().ok(),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
@@ -452,7 +453,7 @@ mod tests {
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),
             any::<i64>().prop_map(Value::from),
-            // Without a last digit that reading JSON may round.
+            // Multiples of 0.25, because parsing JSON may round a longer last digit.
             any::<i32>().prop_map(|quarters| Value::from(f64::from(quarters) / 4.0)),
             any::<String>().prop_map(Value::from),
             prop_oneof![Just(" 7 "), Just("[1, \"2\"]"), Just("{\"id\":\"8\"}"), Just("latest"), Just("1,2")]
@@ -479,7 +480,7 @@ mod tests {
         })
     }
 
-    /// What some field of some tool is meant to hold.
+    /// Plausible values for a field of some tool.
     fn likely() -> impl Strategy<Value = Value> {
         let values = [
             json!("movie"),
@@ -506,7 +507,7 @@ mod tests {
         proptest::sample::select(values.to_vec())
     }
 
-    /// The plainest value that a schema describes.
+    /// Simplest value that a schema describes.
     fn fitting(schema: &Value) -> Value {
         if let Some(choices) = ["anyOf", "oneOf"].iter().find_map(|name| schema[*name].as_array()) {
             return fitting(&choices[0]);

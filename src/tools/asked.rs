@@ -1,4 +1,4 @@
-//! Who asked for a title, as answers about it tell, and the offer to hear of it too.
+//! Requesters of a title, as included in answers about it, and the offer to be notified about it too.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::World;
 use crate::conversation::requests::{self, AskedFor, Wanted, Who};
 use crate::conversation::transcript::{CallResult, MediaKind, MediaRef};
 
-/// Adds who asked for the one title that an answer is about.
+/// Adds the requesters of the one title that an answer is about.
 pub(super) fn tell(result: &mut CallResult, wanted: &Wanted, world: &World) {
     let asked = world.who_asked(&wanted.instance, wanted.kind, wanted.catalog_id);
     let words = (requests::asked_by(&asked, &world.zone), requests::who_asked(&asked, &world.zone));
@@ -16,7 +16,7 @@ pub(super) fn tell(result: &mut CallResult, wanted: &Wanted, world: &World) {
     }
 }
 
-/// Whoever has not asked for a title that is on its way may hear of it as well.
+/// Offers a notification to a user who has not requested a title that is on its way.
 pub(super) fn offer(result: &mut CallResult, wanted: &Wanted, world: &World) {
     let asked = world.who_asked(&wanted.instance, wanted.kind, wanted.catalog_id);
     if asked.iter().all(|asked| asked.who != Who::You) {
@@ -26,7 +26,7 @@ pub(super) fn offer(result: &mut CallResult, wanted: &Wanted, world: &World) {
     }
 }
 
-/// Who asked for what a download brings: it is known by its name alone, such as `Dune (2021)` or `Dark S01E02`.
+/// Requesters of the content of a download, which is known only by its name, such as `Dune (2021)` or `Dark S01E02`.
 pub(super) fn by_download(name: &str, world: &World) -> Option<String> {
     let brings = |asked: &&AskedFor| {
         let Wanted { kind, title, .. } = &asked.wanted;
@@ -42,8 +42,8 @@ pub(super) fn by_download(name: &str, world: &World) -> Option<String> {
     requests::asked_by(&asked, &world.zone)
 }
 
-/// Adds to each title of a list who asked for it. What the library holds is shown by its id, behind the id of its
-/// catalogue.
+/// Adds the requesters to each title of a list. A title that is in the library has two shown ids: its catalog id,
+/// followed by its library id.
 pub(super) fn tell_each(mut result: CallResult, world: &World) -> CallResult {
     let Some(Value::Array(entries)) = result.for_model.get_mut("results") else { return result };
     for pair in result.shown.windows(2) {

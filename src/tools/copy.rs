@@ -1,5 +1,4 @@
-//! The copy of a movie or of episodes that is on the disk: its files, the grabs that brought it, and each step of
-//! getting another one.
+//! Copy of a movie or of episodes on disk: its files, the grabs that brought it, and each step of replacing it.
 
 use super::place::{Place, fingerprint_of_movie, fingerprint_of_series};
 use super::season_files::files_of;
@@ -9,13 +8,13 @@ use crate::arr::history::{HistoryEntry, HistoryEvent};
 use crate::arr::{ArrError, MediaFile};
 use crate::conversation::frozen::{Episodes, Extent, Fingerprint, FrozenItem};
 
-/// From this many episodes on, Sonarr looks for the season.
+/// Minimum number of episodes for which Sonarr searches for the whole season instead.
 const WHOLE_SEASON: usize = 4;
 
 pub(super) struct Copy {
     pub id: i64,
     pub held: Held,
-    /// Each once; none where it was deleted.
+    /// Files without duplicates. Empty if the copy was deleted.
     pub files: Vec<MediaFile>,
     pub about: Fingerprint,
 }
@@ -24,14 +23,14 @@ pub(super) enum Held {
     Movie,
     Episodes {
         season: u32,
-        /// Those that were named, whether they have a file still or not, and those that share a file with them.
+        /// Requested episodes, regardless of whether they still have a file, and episodes that share a file with them.
         touched: Vec<Episode>,
-        /// Whether the show as a whole is looked for.
+        /// True if the show as a whole is monitored.
         show_wanted: bool,
     },
 }
 
-/// The episodes of a frozen copy; `None` for a movie.
+/// Episodes of a frozen copy. `None` for a movie.
 pub(super) fn episodes(item: &FrozenItem) -> Option<&Episodes> {
     match &item.extent {
         Extent::Copy { episodes, .. } => episodes.as_ref(),
@@ -40,7 +39,7 @@ pub(super) fn episodes(item: &FrozenItem) -> Option<&Episodes> {
 }
 
 impl Copy {
-    /// `None` where the title is gone.
+    /// Loads the current copy of a title. Returns `None` if the title is gone.
     pub(super) async fn of(
         place: &Place<'_>,
         id: i64,
@@ -88,7 +87,8 @@ impl Copy {
         self.files.iter().map(|file| file.size_bytes).sum()
     }
 
-    /// The same title, and no file beside those that were named. Without a file, an earlier run has deleted it.
+    /// True if the title is the same and has no files beyond those in the confirmation prompt. If there is no file, an
+    /// earlier run has deleted it.
     pub(super) fn is_as_asked(&self, item: &FrozenItem) -> bool {
         let asked = &item.fingerprint;
         let named = files_named(item);
@@ -106,7 +106,7 @@ impl Copy {
         !self.files.is_empty() && !self.has_any_of(item)
     }
 
-    /// The grabs that brought the copy, by their ids in the history; those that were blocked before are left out.
+    /// Grabs that brought the copy, by their history ids. Grabs that were already blocked are left out.
     pub(super) async fn grabs(&self, place: &Place<'_>) -> Result<Vec<i64>, ArrError> {
         let (history, parts) = match (place, &self.held) {
             (Place::Movies(instance), _) => (instance.client.history(self.id).await?, vec![None]),
@@ -125,7 +125,7 @@ impl Copy {
             let of_it = |event: HistoryEvent| {
                 history.iter().find(move |entry| entry.download == download && entry.event == event)
             };
-            // One of a pack's rows stands for all of them.
+            // One row of a season pack represents all of its rows.
             if let (None, Some(grab)) = (of_it(HistoryEvent::Failed), of_it(HistoryEvent::Grabbed)) {
                 grabs.push(grab.id);
             }
@@ -148,7 +148,8 @@ impl Copy {
         }
     }
 
-    /// Some are set to want no longer what was deleted: then nothing would be looked for.
+    /// Monitors the copy again. Some instances are configured to unmonitor deleted items, in which case no search would
+    /// take place.
     pub(super) async fn want(&self, place: &Place<'_>) -> Result<(), ArrError> {
         match (place, &self.held) {
             (Place::Movies(instance), _) => {
@@ -175,7 +176,7 @@ impl Copy {
         match (place, &self.held) {
             (Place::Movies(instance), _) => instance.client.search(self.id).await.map(drop),
             (Place::Series(instance), Held::Episodes { season, touched, show_wanted }) => {
-                // A season is looked for only as far as it is wanted.
+                // A season search only covers its monitored episodes.
                 let what = if touched.len() < WHOLE_SEASON || !show_wanted {
                     SeriesSearch::Episodes(touched.iter().map(|episode| episode.id).collect())
                 } else {
@@ -189,7 +190,7 @@ impl Copy {
 }
 
 impl Place<'_> {
-    /// One that the history has forgotten cannot be blocked any more.
+    /// Marks a grab as failed. A grab that is no longer in the history cannot be blocked any more.
     pub(super) async fn fail_grab(&self, grab: i64) -> Result<(), ArrError> {
         let failed = match self {
             Self::Movies(instance) => instance.client.server().fail_grab(grab).await,
@@ -202,8 +203,8 @@ impl Place<'_> {
     }
 }
 
-/// The download that brought what is there, or was before it was deleted: the newest import says it. `None` where that
-/// was put there by hand.
+/// Download that brought the current copy, or the copy that was deleted, according to the newest import. Returns `None`
+/// if the files were imported manually.
 fn brought_by(history: &[HistoryEntry], episode: Option<i64>) -> Option<&str> {
     let of_it = |entry: &&HistoryEntry| {
         entry.event == HistoryEvent::Imported

@@ -1,4 +1,4 @@
-//! Everything worth telling about one title of the library, or about one season of it.
+//! Full details of one title of the library, or of one season of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,9 +31,9 @@ use crate::conversation::transcript::{
 
 const MEDIA_DETAILS: &str = "media_details";
 const MAX_OVERVIEW_CHARS: usize = 200;
-/// Events of the past that are told.
+/// Maximum number of past events in the details.
 const MOST_EVENTS: usize = 3;
-/// Episodes of a season that are told; longer ones are told by what is missing.
+/// Maximum number of episodes of a season in the details. Longer seasons list only their missing episodes.
 const MOST_EPISODES: usize = 30;
 
 pub struct MediaDetails {
@@ -246,7 +246,7 @@ fn profile_name(profiles: &[Profile], id: i64) -> Option<String> {
     profiles.iter().find(|profile| profile.id == id).map(|profile| clean_title(&profile.name))
 }
 
-/// The last few things that happened to it; a pack's rows once.
+/// Most recent events of the title. The rows of one season pack count once.
 fn past(history: &[HistoryEntry], world: &World) -> Option<Vec<String>> {
     let mut told: Vec<String> = Vec::new();
     for entry in history {

@@ -1,4 +1,4 @@
-//! Taking a download out of the queue, whole: what the question will say, and what became of it.
+//! Removal of a whole download from the queue: contents of the confirmation prompt, and the outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl Tool for RemoveDownload {
         let (place, _) = self.place(&args.instance)?;
         let download = fetch(&place, args.id).await.map_err(|error| place.refused(&error))?;
         let Some(download) = download else { return Err(not_there(args.id).into()) };
-        // Of what the library does not know no other copy can be looked for.
+        // No other copy can be searched for if the library does not know the title.
         let afterwards = match (args.replace, &download.of) {
             (true, DownloadOf::Movie(_) | DownloadOf::Episodes { .. }) => Afterwards::AnotherCopy,
             (true, DownloadOf::Nothing) | (false, _) => Afterwards::Nothing,
@@ -93,7 +93,8 @@ impl Tool for RemoveDownload {
         let (place, _) = self.place(&item.instance)?;
         Ok(match fetch(&place, item.id).await {
             Ok(Some(_)) => Settled::NotDone,
-            // Whether the search for another one was begun cannot be seen where Sonarr or Radarr do not begin it.
+            // If Sonarr or Radarr do not start the replacement search automatically, there is no way to see whether it
+            // was started.
             Ok(None) if afterwards(item) == Afterwards::Nothing => Settled::Done(told(item).into()),
             Ok(None) => match place.replaces_failed().await {
                 Ok(true) => Settled::Done(told(item).into()),
@@ -121,7 +122,7 @@ impl RemoveDownload {
 
     fn arguments(&self, arguments: &Arguments) -> Result<Args, CallFailure> {
         let mut arguments = arguments.clone();
-        // With a single instance there is nothing to choose, and the model is not asked.
+        // With a single instance there is nothing to choose, so the model is not asked.
         if let (Arguments::Object(map), [only]) =
             (&mut arguments, [self.library.movie_names(), self.library.series_names()].concat().as_slice())
         {
@@ -194,7 +195,7 @@ impl Place<'_> {
                 let ids = episodes.iter().map(|episode| episode.id).collect();
                 instance.client.search(&SeriesSearch::Episodes(ids)).await.map(drop)
             }
-            // Nothing that the library knows can be looked for.
+            // The library knows no title for this download, so there is nothing to search for.
             (Self::Movies(_) | Self::Series(_), _) => Ok(()),
         }
     }
@@ -218,7 +219,7 @@ fn freeze(place: &Place<'_>, row: i64, download: &Download, afterwards: Afterwar
         fingerprint: Fingerprint {
             title: named(download),
             year: 0,
-            // What a download is known by as long as it lives; a place in the queue may be given again.
+            // This value identifies a download for its lifetime. A queue row id may be reused.
             path: download.id.clone(),
             size_bytes: download.size_bytes.max(0.0) as u64,
             seasons: None,
@@ -242,7 +243,7 @@ fn afterwards(item: &FrozenItem) -> Afterwards {
 }
 
 fn told(item: &FrozenItem) -> CallResult {
-    // What was on its way has freed nothing that was in the library.
+    // The download was not in the library yet, so removing it frees no space there.
     deleted(item, 0)
 }
 

@@ -1,4 +1,4 @@
-//! Finding titles in the catalogues of Radarr and Sonarr.
+//! Search for titles in the catalogs of Radarr and Sonarr.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ struct SearchArgs {
     kind: Option<MediaKind>,
 }
 
-/// One title as it is told.
+/// One title as it is reported to the model and the user.
 struct Found {
     for_model: Value,
     for_user: String,
@@ -88,7 +88,7 @@ impl SearchMedia {
         let meant = facts.alias(&args.query);
         let query = Query::new(&args.query).meaning(meant);
         let terms: Vec<&str> = std::iter::once(args.query.as_str()).chain(meant).collect();
-        // All instances of a kind have the same catalogue: the first is asked.
+        // All instances of a kind share one catalog, so only the first is asked.
         let movies = self.library.movies_of(args.kind).get(..1).unwrap_or_default();
         let series = self.library.series_of(args.kind).get(..1).unwrap_or_default();
         let (movies, series) = tokio::join!(
@@ -116,7 +116,7 @@ impl SearchMedia {
     }
 }
 
-/// What a query finds, and what it means to its person. Only the query itself has to be answered.
+/// Results for a query, and for the title that the user means by it. Only the query itself must be answered.
 async fn each_term<'a, T, Answer>(
     terms: &'a [&'a str],
     lookup: impl Fn(&'a str) -> Answer,
@@ -147,13 +147,13 @@ impl Found {
     }
 }
 
-/// What several searches have found, by an id.
+/// Combined results of several searches, without duplicate ids.
 fn each_once<T>(hits: Vec<Vec<T>>, id: impl Fn(&T) -> i64) -> Vec<T> {
     let mut seen = BTreeSet::new();
     hits.into_iter().flatten().filter(|hit| seen.insert(id(hit))).collect()
 }
 
-/// Merges ranked lists: by fit, then the first of each list, the second of each, and so on.
+/// Merges ranked lists: by match quality, then the first of each list, the second of each, and so on.
 fn in_turn(lists: Vec<Vec<(Fit, Found)>>) -> Vec<Found> {
     let mut all: Vec<(Fit, usize, Found)> = lists
         .into_iter()

@@ -1,4 +1,4 @@
-//! What is on its way: downloads, dates to come, and what has lately arrived.
+//! Current activity: downloads in progress, upcoming releases, and recent arrivals.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -177,7 +177,7 @@ pub(super) async fn status(library: &Library, world: &World) -> Result<CallResul
 pub(super) async fn upcoming(library: &Library, days: u32, world: &World) -> Result<CallResult, ToolError> {
     let now = world.now.to_zoned(world.zone.clone());
     let (first, last) = (now.date(), now.saturating_add(i64::from(days).days()).date());
-    // Whole days for episodes as for movies: what aired this morning is of today.
+    // Whole days are used for episodes as for movies, so an episode that aired this morning still counts as today.
     let (start, end) = (midnight(first, &world.zone), midnight(last.saturating_add(1.day()), &world.zone));
     let (movies, series) = tokio::join!(
         ask_all(&library.movies, READ_PATIENCE, |radarr: &Radarr| radarr.upcoming(first, last)),
@@ -188,7 +188,7 @@ pub(super) async fn upcoming(library: &Library, days: u32, world: &World) -> Res
     let (calendars, failed) = calendars.or_failure()?;
     let mut entries: Vec<Upcoming> = Vec::new();
     for entry in calendars.into_iter().flatten() {
-        // A title that two instances hold comes out once.
+        // A title that is in two instances is listed once.
         if !entries.iter().any(|other| other.title == entry.title && other.when == entry.when) {
             entries.push(entry);
         }
@@ -229,7 +229,7 @@ pub(super) async fn recently_added(
     Ok(answer(told.unzip(), ("New: ", &nothing), "ask for fewer days", &failed))
 }
 
-/// `words` are what stands before the entries, and what stands for none.
+/// Formats a list of entries. `words` holds the text before the entries and the text for an empty list.
 fn answer(
     (results, told): (Vec<Value>, Vec<String>),
     words: (&str, &str),
@@ -295,13 +295,13 @@ fn because(state: &str, reason: &str) -> String {
     if reason.is_empty() { state.to_owned() } else { format!("{state}: {reason}") }
 }
 
-/// Whole percents; 100 only when nothing is left.
+/// Progress in whole percent. 100 is returned only when nothing is left.
 fn percent(download: &Download) -> u8 {
     if download.size_bytes <= 0.0 {
         return 0;
     }
     let done = 1.0 - download.left_bytes / download.size_bytes;
-    // Rounded first, because 0.62 is a little less than 62 hundredths in binary.
+    // Rounded first, because 0.62 is slightly less than 62 hundredths in binary.
     let percent = (done * 1_000.0).round() / 10.0;
     percent.floor().clamp(0.0, 100.0) as u8
 }
@@ -334,7 +334,7 @@ fn how(when: UpcomingWhen) -> &'static str {
     }
 }
 
-/// `today`, `tomorrow`, `on Wed` within six days, else `on Wed Mar 11`.
+/// Day relative to today: `today`, `tomorrow`, `on Wed` within six days, else `on Wed Mar 11`.
 fn day_told(day: Date, today: Date) -> String {
     match today.until(day).map(|span| span.get_days()) {
         Ok(0) => "today".to_owned(),
@@ -351,7 +351,7 @@ fn day_of(when: UpcomingWhen, zone: &TimeZone) -> Date {
     }
 }
 
-/// What entries are ordered by: a release counts from the start of its day.
+/// Sort key of an entry. A release counts from the start of its day.
 fn begins(when: UpcomingWhen, zone: &TimeZone) -> Timestamp {
     match when {
         UpcomingWhen::Airs(at) => at,
@@ -359,7 +359,7 @@ fn begins(when: UpcomingWhen, zone: &TimeZone) -> Timestamp {
     }
 }
 
-/// The first instant of a day; one that a zone has skipped comes last.
+/// First instant of a day. A day that a time zone has skipped sorts last.
 fn midnight(day: Date, zone: &TimeZone) -> Timestamp {
     day.to_zoned(zone.clone()).as_ref().map_or(Timestamp::MAX, Zoned::timestamp)
 }

@@ -1,4 +1,4 @@
-//! Finding titles in the library: by their names, or all that are of some kind.
+//! Search for titles in the library, by name or by a property that they share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
 };
 
-/// All of a question has to be answered by then, so that a failure is still told as one.
+/// Deadline by which all parts of a query must be answered, so that a failure is still reported as a failure.
 const PATIENCE: Duration = Duration::from_secs(9);
 
 pub struct FindInLibrary {
@@ -87,7 +87,7 @@ impl FindInLibrary {
         read("find_in_library", &schema::<Args>(), arguments)
     }
 
-    /// What a question meets with at this moment.
+    /// Runs a query against the current state of the libraries.
     pub async fn find(
         &self,
         arguments: &Arguments,
@@ -115,22 +115,22 @@ impl FindInLibrary {
     }
 }
 
-/// What a question met with.
+/// Result of a query.
 struct Met {
     told: Vec<Told>,
-    /// How many titles it meant.
+    /// Total number of titles that match the query.
     total: usize,
     failures: Vec<CallFailure>,
 }
 
-/// One title as it is told.
+/// One title as it is reported to the model and the user.
 struct Told {
     for_model: Value,
     for_user: String,
     shown: [MediaRef; 2],
 }
 
-/// The titles that are meant, the first of them as they are at this moment.
+/// Selects the matching titles and fetches the current state of the first of them.
 async fn look(wanted: &Wanted, stock: &Stock<'_>, deadline: Instant) -> Met {
     let meant = wanted.select(&stock.entries());
     let shelf = |it: &Meant<'_>| &stock.shelves[it.library];
@@ -153,7 +153,7 @@ async fn look(wanted: &Wanted, stock: &Stock<'_>, deadline: Instant) -> Met {
             }
         }
     }
-    // Of a library that cannot be asked nothing is told, and nothing of it counts.
+    // Titles of a library that cannot be reached are neither reported nor counted.
     let answers = |name: &str| !failed.contains_key(name);
     let listed = meant.iter().filter(|it| answers(shelf(it).place.name())).count();
     let total = listed - outdated.into_iter().filter(|name| answers(name)).count();
@@ -253,7 +253,7 @@ fn totals(stock: &Stock<'_>, kind: Option<MediaKind>) -> Result<CallResult, Tool
     Ok(CallResult { for_model, for_user: with_failed(sentence, &failed), shown: Vec::new() })
 }
 
-/// A sentence for each library that failed; a failure where no library answered.
+/// A sentence for each library that failed. Returns an error if no library answered.
 fn failures(stock: &Stock<'_>, of_looks: Vec<CallFailure>) -> Result<Vec<String>, CallFailure> {
     let answers = vec![(); stock.shelves.len() - of_looks.len()];
     let failures = stock.failures.iter().cloned().chain(of_looks).collect();

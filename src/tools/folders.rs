@@ -1,4 +1,5 @@
-//! Where on the disks an addition goes: the folder the user named, else the roomiest. Never a guess between two.
+//! Choice of the root folder for an addition: the folder that the user named, else the one with the most free space. An
+//! ambiguous name is never resolved by guessing.
 
 use serde_json::json;
 
@@ -7,7 +8,7 @@ use super::library::roomiest;
 use crate::arr::RootFolder;
 use crate::conversation::transcript::CallFailure;
 
-/// `None` where nothing was named and no folder can be reached.
+/// Root folder for an addition. Returns `None` if no folder was named and none is accessible.
 pub fn folder_for<'a>(
     folders: &'a [RootFolder],
     wanted: Option<&str>,
@@ -18,7 +19,7 @@ pub fn folder_for<'a>(
     }
 }
 
-/// The one folder that is called so, or of whose path alone it is a part.
+/// Single folder with this name, or else the single folder whose path contains it.
 fn folder_named<'a>(folders: &'a [RootFolder], wanted: &str) -> Result<&'a RootFolder, CallFailure> {
     let reachable: Vec<&RootFolder> = folders.iter().filter(|folder| folder.free_bytes.is_some()).collect();
     let wanted = plain(wanted);
@@ -43,7 +44,7 @@ fn which_folder(folders: &[&RootFolder]) -> CallFailure {
     )
 }
 
-/// The last part of its path, with the part before it where two end alike.
+/// Last part of the path of a folder, preceded by its parent if two folders end alike.
 fn name(folder: &RootFolder, among: &[&RootFolder]) -> String {
     let end = last(&folder.path);
     let alike = among.iter().filter(|other| last(&other.path) == end).count();

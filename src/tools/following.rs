@@ -1,4 +1,4 @@
-//! Being told when a title is ready that somebody else asked for, or one season of a show.
+//! Notification of a user when a title that another user requested, or one season of a show, is ready.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,14 +41,14 @@ struct Args {
     instance: Option<String>,
 }
 
-/// What the user wants.
+/// Notification setting that the user requests for a title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
     Hear,
     HearNoMore,
 }
 
-/// How a title is named in a call.
+/// Identifier of a title in a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     Id(i64),
@@ -87,7 +87,7 @@ impl Tool for TellMeWhenReady {
         self.follow(cleared(call)?, world).await
     }
 
-    /// Nothing is stored but with the result, so without one nothing was.
+    /// Effects are stored only together with the result, so without a result no effect was stored.
     async fn settle(&self, _call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
         Ok(Settled::NotDone)
     }
@@ -195,8 +195,8 @@ fn follow_series(instance: &Instance<Sonarr>, series: &Series, args: &Args) -> R
     })
 }
 
-/// A title that the library does not have, or cannot tell of, may be one that somebody waits for; `otherwise` what
-/// stands in the way of any other.
+/// Follows a title that the library does not have or cannot report, if some user is waiting for it. `otherwise` is the
+/// error for any other title.
 fn follow_promised(
     instance: &str,
     args: &Args,
@@ -226,7 +226,7 @@ pub(super) fn wanted_movie(instance: &Instance<Radarr>, movie: &Movie) -> Wanted
     }
 }
 
-/// All of the show.
+/// Request for the whole show.
 pub(super) fn wanted_series(instance: &Instance<Sonarr>, series: &Series) -> Wanted {
     Wanted {
         instance: instance.name.to_owned(),
@@ -238,7 +238,7 @@ pub(super) fn wanted_series(instance: &Instance<Sonarr>, series: &Series) -> Wan
     }
 }
 
-/// The part of what is wanted of a show that is not on disk; `None` where all of it is.
+/// Part of a requested show that is not on disk. Returns `None` if all of it is on disk.
 pub(super) fn still_open(series: &Series, wanted: &Wanted) -> Option<Wanted> {
     let is_complete = |season: &Season| season.episodes > 0 && season.episodes_on_disk >= season.episodes;
     let seasons = match &wanted.seasons {

@@ -1,5 +1,5 @@
-//! The libraries the tools work on: every Radarr and Sonarr of the household, by instance name, and how their
-//! failures are told.
+//! Libraries that the tools work on: every Radarr and Sonarr of the household, by instance name, and the messages for
+//! their failures.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,7 +18,8 @@ use crate::conversation::transcript::{CallFailure, MediaKind, MediaRef};
 use crate::http::HttpError;
 use crate::telemetry;
 
-/// Time for one instance within the time of a tool, so that what the others answered is still told.
+/// Time limit for one instance within the time limit of a tool, so that the answers of the other instances are still
+/// reported.
 pub const READ_PATIENCE: Duration = Duration::from_secs(8);
 pub const LOOKUP_PATIENCE: Duration = Duration::from_secs(17);
 
@@ -26,7 +27,7 @@ const UNREACHABLE: &str = "unreachable";
 const BROKEN: &str = "error";
 const MISCONFIGURED: &str = "misconfigured";
 
-/// All configured instances. At most two of a kind: the usual one and the 4K one.
+/// All configured instances. At most two of each kind: the regular one and the 4K one.
 #[derive(Debug, Clone, Default)]
 pub struct Library {
     pub movies: Vec<Instance<Radarr>>,
@@ -35,15 +36,15 @@ pub struct Library {
 
 #[derive(Debug, Clone)]
 pub struct Instance<Client> {
-    /// `radarr`, `radarr-4k`, `sonarr`, `sonarr-4k`: what stored ids carry.
+    /// Instance name in stored ids: `radarr`, `radarr-4k`, `sonarr` or `sonarr-4k`.
     pub name: &'static str,
     pub four_k: bool,
     pub client: Client,
-    /// What it holds, as it was read last.
+    /// Contents of the library when it was last loaded.
     pub shelf: Shelf,
 }
 
-/// What several instances answered, and how those failed that did not.
+/// Answers of several instances, and the failures of the others.
 #[derive(Debug)]
 pub struct Gathered<T> {
     pub answers: Vec<T>,
@@ -59,7 +60,7 @@ impl Library {
         pick(&self.series, name, "Sonarr")
     }
 
-    /// The instances that a question about `kind`, or about any, goes to.
+    /// Instances that a query about `kind`, or about any kind, covers.
     pub fn movies_of(&self, kind: Option<MediaKind>) -> &[Instance<Radarr>] {
         if kind == Some(MediaKind::Series) { &[] } else { &self.movies }
     }
@@ -68,7 +69,7 @@ impl Library {
         if kind == Some(MediaKind::Movie) { &[] } else { &self.series }
     }
 
-    /// Lets the model choose an instance in the arguments of a tool for either kind, where there are two of a kind.
+    /// Lets the model choose an instance in the arguments of a tool for either kind, if there are two of a kind.
     pub fn offer(&self, schema: &mut Value) {
         let (movies, series) = (self.movie_names(), self.series_names());
         if movies.len() > 1 || series.len() > 1 {
@@ -78,7 +79,7 @@ impl Library {
         }
     }
 
-    /// Somebody says that something has changed in the library of this name: what is kept of it is old.
+    /// Marks the cached data of the library of this name as outdated, because a change was reported.
     pub fn changed(&self, name: &str) {
         for instance in self.movies.iter().filter(|instance| instance.name == name) {
             instance.client.server().changed();
@@ -98,7 +99,7 @@ impl Library {
 }
 
 impl<Client> Instance<Client> {
-    /// The name that people know: `Radarr`, `Radarr 4K`.
+    /// Name that users know: `Radarr`, `Radarr 4K`.
     pub fn label(&self) -> String {
         let app = if self.service() == "radarr" { "Radarr" } else { "Sonarr" };
         if self.four_k { format!("{app} 4K") } else { app.to_owned() }
@@ -108,12 +109,13 @@ impl<Client> Instance<Client> {
         MediaRef::Item { instance: self.name.to_owned(), kind, id }
     }
 
-    /// How the model and the user are told that a request failed.
+    /// Failure of a request, worded for the model and the user.
     pub fn failure(&self, error: &ArrError) -> CallFailure {
         tracing::warn!(instance = self.name, error = telemetry::chain(error), "a request failed");
         let (service, label) = (self.service(), self.label());
         let (what, sentence) = match error {
-            // One that is starting, or whose catalogue is down, is the same to whoever waits for it.
+            // For the waiting user, an instance that is starting or whose catalog is down is the same as an unreachable
+            // one.
             ArrError::Unreachable(_) | ArrError::NoAnswer(_) | ArrError::Unavailable(_) => {
                 (UNREACHABLE, "can't be reached right now")
             }
@@ -135,19 +137,20 @@ impl<Client> Instance<Client> {
         CallFailure { code, for_model, for_user: Some(format!("{label} {sentence}.")) }
     }
 
-    /// Whether a failure that was told means that nothing has happened and that later it may: a write of which neither
-    /// is known is not told before it is settled. A page in place of an answer may be a server's that is just starting.
+    /// True if a reported failure means that the request had no effect and may succeed later. A write with an unknown
+    /// outcome is not reported before its outcome is determined. A web page in place of an answer may come from a
+    /// server that is still starting.
     pub fn is_down(&self, failure: &CallFailure) -> bool {
         let what = failure.code.strip_prefix(self.service()).and_then(|code| code.strip_prefix('_'));
         matches!(what, Some(UNREACHABLE | BROKEN | MISCONFIGURED))
     }
 
-    /// A failed read, or a write that certainly did not happen.
+    /// Error for a failed read, or for a write that certainly did not happen.
     pub fn refused(&self, error: &ArrError) -> ToolError {
         ToolError::TellModel(self.failure(error))
     }
 
-    /// A failed write: what may have happened is settled before anyone is told.
+    /// Error for a failed write. Its possible effect is determined before any failure is reported.
     pub fn failed_write(&self, error: &ArrError) -> ToolError {
         if error.outcome_unknown() {
             ToolError::Unknown(format!("{}: failed to {}", self.name, telemetry::chain(error)))
@@ -156,12 +159,12 @@ impl<Client> Instance<Client> {
         }
     }
 
-    /// A write that went through but could not be read back.
+    /// Error for a write that was successful but could not be read back.
     pub fn unread_write(&self, error: &ArrError) -> ToolError {
         ToolError::Unknown(format!("{}: after a write, failed to {}", self.name, telemetry::chain(error)))
     }
 
-    /// Without a quality profile or an accessible folder nothing can be added.
+    /// Refusal of an instance without a quality profile or an accessible folder, to which no title can be added.
     pub fn not_ready(&self) -> CallFailure {
         let label = self.label();
         refusal(
@@ -171,7 +174,7 @@ impl<Client> Instance<Client> {
         )
     }
 
-    /// Radarr or Sonarr, before the 4K one is told from the other.
+    /// Service name, `radarr` or `sonarr`, without the distinction of the 4K instance.
     fn service(&self) -> &'static str {
         if self.name.starts_with("radarr") { "radarr" } else { "sonarr" }
     }
@@ -188,7 +191,8 @@ impl<T> Gathered<T> {
         self
     }
 
-    /// The answers, and a sentence for each instance that failed; a failure where nobody answered or could be asked.
+    /// Returns the answers, and a sentence for each instance that failed. Returns an error if no instance answered or
+    /// none is configured.
     pub fn or_failure(self) -> Result<(Vec<T>, Vec<String>), CallFailure> {
         let failed: Vec<String> =
             self.failures.iter().filter_map(|failure| failure.for_user.clone()).collect();
@@ -202,8 +206,8 @@ impl<T> Gathered<T> {
     }
 }
 
-/// Asks all instances of a kind at once. One that takes longer than `limit` has failed, so that the answers of the
-/// others are still of use.
+/// Queries all instances of a kind concurrently. An instance that takes longer than `limit` has failed, so that the
+/// answers of the others can still be used.
 pub async fn ask_all<'a, Client, Answer, T>(
     instances: &'a [Instance<Client>],
     limit: Duration,
@@ -226,7 +230,7 @@ where
     gathered
 }
 
-/// The profile that was asked for by name.
+/// Quality profile that was requested by name.
 pub fn profile_named<'a>(profiles: &'a [Profile], wanted: &str) -> Result<&'a Profile, CallFailure> {
     let plain_wanted = plain(wanted);
     let called = |profile: &&Profile| plain(&profile.name) == plain_wanted;
@@ -245,17 +249,17 @@ pub fn profile_named<'a>(profiles: &'a [Profile], wanted: &str) -> Result<&'a Pr
     })
 }
 
-/// The profile most titles of a library use, else the first.
+/// Most frequently used profile of a library, else the first one.
 pub fn usual_profile(profiles: &[Profile], in_use: impl Iterator<Item = i64>) -> Option<&Profile> {
     let mut uses: HashMap<i64, usize> = HashMap::new();
     for id in in_use {
         *uses.entry(id).or_default() += 1;
     }
-    // The first of those used equally often: `max_by_key` would take the last.
+    // Reversed to select the first of several equally frequent profiles, since `max_by_key` returns the last.
     profiles.iter().rev().max_by_key(|profile| uses.get(&profile.id).copied().unwrap_or(0))
 }
 
-/// The accessible folder with the most free space.
+/// Accessible folder with the most free space.
 pub fn roomiest(folders: &[RootFolder]) -> Option<&RootFolder> {
     folders.iter().filter(|folder| folder.free_bytes.is_some()).max_by_key(|folder| folder.free_bytes)
 }

@@ -1,4 +1,4 @@
-//! What the user wants remembered: a fact is noted in place of an older one about the same, or forgotten.
+//! Facts that the user wants stored. A new fact replaces an older one on the same subject, and facts can be deleted.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::conversation::facts::{
 };
 use crate::conversation::transcript::{Arguments, Audience, CallFailure, CallResult, Tier, ToolSpec};
 
-/// What a model may do that put it in words of its own.
+/// Hint for a model that has rephrased the fact in its own words.
 const IN_THEIR_WORDS: &str = "the user did not say so: use their own words, or ask them";
 
 pub struct Remember;
@@ -89,7 +89,7 @@ impl Tool for Remember {
         Ok(note(fact(cleared(call)?)?, world)?)
     }
 
-    /// Nothing is stored but with the result, so without one nothing was.
+    /// A fact is stored only together with the result, so without a result no fact was stored.
     async fn settle(&self, _call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
         Ok(Settled::NotDone)
     }
@@ -127,7 +127,7 @@ impl Tool for Forget {
         Ok(Ran::with(told(FORGOT, fact, forgot(fact)), Deed::Forget(fact.kind, fact.key.clone())))
     }
 
-    /// Nothing is stored but with the result, so without one nothing was.
+    /// A fact is deleted only together with the result, so without a result no fact was deleted.
     async fn settle(&self, _call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
         Ok(Settled::NotDone)
     }

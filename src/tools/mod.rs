@@ -1,5 +1,5 @@
-//! What the model can do. A tool knows its schema, how it runs, how it is named in a question, and how to find out
-//! what became of an interrupted run. Who may run it is decided in `approval` alone.
+//! Tools that the model can call. A tool defines its schema, its execution, its name in a confirmation prompt, and the
+//! check that determines the outcome of an interrupted run. Permission to run a tool is decided in `approval` alone.
 
 pub mod actions;
 pub mod answers;
@@ -58,7 +58,7 @@ use crate::conversation::transcript::{
 use approval::Cleared;
 pub use outcomes::STILL_THERE;
 
-/// Time a tool may take before its caller gives up.
+/// Time limit of a tool before its caller gives up.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(10);
 pub const LOOKUP_TIMEOUT: Duration = Duration::from_secs(20);
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -69,45 +69,45 @@ pub trait Tool: Send + Sync {
 
     fn timeout(&self) -> Duration;
 
-    /// Reads the arguments and names the ids they use, before anything runs.
+    /// Parses the arguments and returns the ids they use, before anything runs.
     fn check(&self, arguments: &Arguments) -> Result<Uses, CallFailure>;
 
-    /// Runs a cleared call: for a destructive tool, one frozen item of it.
+    /// Runs a cleared call. For a destructive tool, a run covers one frozen item of the call.
     async fn run(&self, call: &Cleared, world: &World) -> Result<Ran, ToolError>;
 
-    /// For a destructive tool: fetches each item fresh and freezes what the question will say.
+    /// Fetches each item again and freezes the contents of the confirmation prompt. Used only by destructive tools.
     async fn preview(&self, _arguments: &Arguments, _world: &World) -> Result<Vec<FrozenItem>, ToolError> {
         Err(ToolError::Fatal(anyhow::anyhow!("preview a tool that is not destructive")))
     }
 
-    /// For a destructive tool: the same items as they are at this moment, for asking afresh.
+    /// Returns the same items in their current state, for a new confirmation prompt. Used only by destructive tools.
     async fn refresh(&self, _items: &[FrozenItem], _world: &World) -> Result<Vec<FrozenItem>, ToolError> {
         Ok(Vec::new())
     }
 
-    /// The call as this person wants it, where the model left something open that is known of them. What is changed here
-    /// is stored with the call, so that every check sees it.
+    /// Arguments adjusted to the preferences of the user, where the model left something open that a stored fact
+    /// answers. The adjusted arguments are stored with the call, so that every check sees them.
     fn preferred(&self, _arguments: &Arguments, _facts: &Facts, _rights: Rights) -> Option<Arguments> {
         None
     }
 
-    /// The report of a write that was not carried out, as a check showed, and is not tried again. `title` is the name
-    /// of its title where earlier results showed one.
+    /// Failure result of a write that a check found not carried out and that is not retried. `title` is the name of its
+    /// title if earlier results showed one.
     fn not_done(&self, _title: Option<&str>) -> CallFailure {
         outcomes::not_done("That did not work. Please try again later.")
     }
 
-    /// What became of a run whose answer was lost. Reads need none: they run again.
+    /// Determines the outcome of a run whose response was lost. Reads do not need this, because they simply run again.
     async fn settle(&self, _call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
         Ok(Settled::NotDone)
     }
 }
 
-/// A run that ended well.
+/// Output of a successful run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ran {
     pub result: CallResult,
-    /// What it does to our own records, stored together with the result.
+    /// Effects of the run on our own records, stored together with the result.
     pub deeds: Vec<Deed>,
 }
 
@@ -128,74 +128,74 @@ impl Ran {
     }
 }
 
-/// What a tool does to our own records. A tool only says what is to be done: it happens in the transaction that
-/// stores the call's result, so it happens once.
+/// Effect of a tool on our own records. The tool only requests the effect. The effect is applied in the transaction
+/// that stores the result of the call, so it happens exactly once.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deed {
-    /// On the conversation itself. One that fails is logged, and the answer goes out all the same.
+    /// Acts on the conversation itself. A failed action is logged, and the reply is sent anyway.
     Act(Action),
-    /// It counts towards the person's quota.
+    /// Counts towards the quota of the user.
     Count(Added),
-    /// The admins are asked to delete this.
+    /// Asks the admins to delete this item.
     AskAdmins(Box<FrozenItem>),
-    /// It is remembered who asked for this title, which is in the library.
+    /// Records that the user requested this title, which is in the library.
     Request(Wanted),
-    /// The user asked for the title, and is notified when it is ready.
+    /// Records that the user requested the title and is notified when it is ready.
     Follow(Wanted),
-    /// The user asked to be notified when it is ready, which holds also while their notifications are off.
+    /// Records that the user asked to be notified when the title is ready, even while their notifications are off.
     Notify(Wanted),
-    /// The person does not want to be told.
+    /// Records that the user does not want to be notified about the title.
     Unfollow(Wanted),
-    /// Nothing of it has happened: the call is made again later, with these arguments.
+    /// Queues the call for a later retry with these arguments, because no part of it has happened.
     Queue(Wanted, Arguments),
-    /// It is known of the person from here on.
+    /// Stores a fact about the user.
     Remember(Fact),
-    /// What is known under this key is known no more.
+    /// Deletes the fact stored under this key.
     Forget(FactKind, String),
 }
 
-/// What checked arguments say about the call.
+/// Ids and features that checked arguments use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Uses {
-    /// Ids the call names; each must have been shown to the user in this conversation.
+    /// Ids in the call. Each must have been shown to the user in this conversation.
     pub refs: Vec<MediaRef>,
-    /// Whether the call adds something to a 4K instance.
+    /// True if the call adds something to a 4K instance.
     pub four_k: bool,
 }
 
-/// What a tool may know of the moment it runs in.
+/// Context in which a tool runs.
 #[derive(Debug, Clone)]
 pub struct World {
     pub now: Timestamp,
     pub zone: TimeZone,
     pub rights: Rights,
-    /// The user's texts of this turn.
+    /// Messages that the user sent in this turn.
     pub said: Vec<String>,
-    /// The user's last three texts, newest first.
+    /// Last three messages of the user, newest first.
     pub last_three: Vec<String>,
     pub languages: Vec<Language>,
     pub allowance: Allowance,
-    /// What the user has asked the admins to delete, and nobody has answered.
+    /// Open removal requests of the user: items that the admins were asked to delete and have not decided on.
     pub wishes: Vec<FrozenItem>,
-    /// How many admins there are to be asked.
+    /// Number of admins who can be asked.
     pub admins: usize,
-    /// What the household asked for lately, oldest first.
+    /// Recent title requests of the household, oldest first.
     pub asked_for: Vec<AskedFor>,
-    /// What is known of the user.
+    /// Stored facts about the user.
     pub facts: Facts,
     pub asking: Asking,
 }
 
-/// When the person asked for what is done.
+/// Time at which the user asked for the current action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asking {
     Now,
-    /// They were told that it would be tried, and it is.
+    /// Earlier: the user was notified that the request would be retried, and this is the retry.
     Before,
 }
 
 impl World {
-    /// Who asked for a title of one library, oldest first, by the id of TMDB or TheTVDB.
+    /// Requests for a title of one library, oldest first, by its TMDB or TheTVDB id.
     pub fn who_asked(&self, instance: &str, kind: MediaKind, catalog_id: i64) -> Vec<&AskedFor> {
         let same = |asked: &&AskedFor| {
             let wanted = &asked.wanted;
@@ -205,25 +205,25 @@ impl World {
     }
 }
 
-/// What the user may still add.
+/// Remaining quota of the user.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Allowance {
     pub movies: Standing,
     pub seasons: Standing,
-    /// Whom to ask for more: a name, or "an admin".
+    /// Contact for a higher quota: a name, or "an admin".
     pub whom_to_ask: String,
 }
 
-/// How much of one limit is used.
+/// Usage of one quota.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Standing {
-    /// `None` without a limit.
+    /// `None` if there is no limit.
     pub rate: Option<Rate>,
-    /// What was added lately and when, oldest first.
+    /// Recent additions with their times, oldest first.
     pub counted: Vec<(Timestamp, u32)>,
 }
 
-/// A run whose answer was lost. It can be looked into, and cannot be run.
+/// Run whose response was lost. Its outcome can be checked, but it cannot be run.
 #[derive(Debug, Clone, Copy)]
 pub enum Interrupted<'a> {
     Call(&'a Arguments),
@@ -231,22 +231,23 @@ pub enum Interrupted<'a> {
     Item(&'a FrozenItem),
 }
 
-/// How an interrupted write or deletion turned out.
+/// Outcome of an interrupted write or deletion.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Settled {
     Done(Ran),
-    /// It did not happen; running it again is safe.
+    /// The run did not happen. Running it again is safe.
     NotDone,
-    /// It cannot be told.
+    /// The outcome cannot be determined.
     Unknown,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// The model is told, in a result, and may do something else.
+    /// Failure that is returned to the model as a result. The model may then do something else.
     #[error("tool failed: {}", .0.code)]
     TellModel(CallFailure),
-    /// The outcome of a write is unknown: nobody may say it failed or succeeded before it is settled.
+    /// Unknown outcome of a write. The write must not be reported as failed or successful before its outcome is
+    /// determined.
     #[error("outcome unknown: {0}")]
     Unknown(String),
     #[error(transparent)]

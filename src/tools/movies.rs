@@ -1,4 +1,4 @@
-//! Adding a movie.
+//! Addition of a movie.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -144,7 +144,7 @@ async fn add(instance: &Instance<Radarr>, args: &Args, world: &World) -> Result<
     }
 }
 
-/// Where the movie goes and in which quality.
+/// Chooses the folder and the quality profile for the movie.
 async fn plan(
     instance: &Instance<Radarr>,
     args: &Args,
@@ -209,14 +209,14 @@ fn added(instance: &Instance<Radarr>, movie: &Movie, profile: Option<&Profile>) 
     remembered(Ran::with(result, Deed::Count(ONE_MOVIE)), instance, movie)
 }
 
-/// Who asks for a movie is remembered, and told when it is ready.
+/// Records who requested a movie. The user is notified when it is ready.
 pub(super) fn remembered(ran: Ran, instance: &Instance<Radarr>, movie: &Movie) -> Ran {
     let wanted = wanted_movie(instance, movie);
     let ran = ran.and(Deed::Request(wanted.clone()));
     if movie.has_file { ran } else { ran.and(Deed::Follow(wanted)) }
 }
 
-/// What a call asks for, as far as its arguments tell.
+/// Title request of a call, as far as its arguments alone determine it.
 fn wanted_by(instance: &Instance<Radarr>, args: &Args) -> Wanted {
     Wanted {
         instance: instance.name.to_owned(),
@@ -228,7 +228,8 @@ fn wanted_by(instance: &Instance<Radarr>, args: &Args) -> Wanted {
     }
 }
 
-/// Nothing is to be added. Who asks at this moment is told so, and may follow it; who was promised it has it now.
+/// Result for a movie that is already there, so that no addition is necessary. A user who asks now gets this
+/// information and may follow the movie. A user who was promised the movie has it now.
 fn found_there(instance: &Instance<Radarr>, movie: &Movie, world: &World) -> Ran {
     let wanted = wanted_movie(instance, movie);
     let mut result = already_there(instance, movie);

@@ -1,4 +1,4 @@
-//! The words of a run behind a yes: what became of one frozen item, for the engine and the model.
+//! Results of a confirmed deletion: the outcome for one frozen item, worded for the engine and the model.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ pub(super) fn frozen(call: &Cleared) -> Result<&FrozenItem, ToolError> {
     call.item().ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run a deletion without its frozen item")))
 }
 
-/// Whether an item is still what the user was asked about: title and path, and the size within a tenth.
+/// True if an item still matches the one in the confirmation prompt: same title and path, and a size within a tenth.
 pub(super) fn same(asked: &Fingerprint, current: &Fingerprint) -> bool {
     let off = asked.size_bytes.abs_diff(current.size_bytes);
     asked.title == current.title && asked.path == current.path && off <= asked.size_bytes / 10
@@ -47,7 +47,7 @@ pub(super) fn changed(item: &FrozenItem) -> CallFailure {
     )
 }
 
-/// Code of a deletion that was answered well and left the item in place.
+/// Error code of a deletion that was answered successfully but left the item in place.
 pub const STILL_THERE: &str = "still_there";
 
 pub(super) fn still_there(item: &FrozenItem) -> CallFailure {
@@ -59,24 +59,24 @@ pub(super) fn still_there(item: &FrozenItem) -> CallFailure {
     )
 }
 
-/// A write that was checked: it was not carried out.
+/// Result of a write that a check found not carried out.
 pub(super) fn not_done(sentence: &str) -> CallFailure {
     let hint = "a check showed that it was not done; say so";
     refusal("not_done", json!({ "hint": hint }), Some(sentence.to_owned()))
 }
 
-/// `Radarr could not do it. Dune (2021) was not added.`
+/// Result such as `Radarr could not do it. Dune (2021) was not added.`
 pub(super) fn not_added(service: &str, title: &str) -> CallFailure {
     not_done(&format!("{service} could not do it. {title} was not added."))
 }
 
-/// Of several requests some may have been carried out.
+/// Result of a change that takes several requests, of which some may have been carried out.
 pub(super) fn not_changed(title: Option<&str>) -> CallFailure {
     let whereabouts = title.map(|title| format!(" at {title}")).unwrap_or_default();
     not_done(&format!("Not all of that could be done. Please have a look{whereabouts}."))
 }
 
-/// What cannot be measured cannot be named in a question.
+/// Refusal for an item whose size is unknown, because a confirmation prompt must state the size.
 pub(super) fn size_unknown(about: &Fingerprint) -> CallFailure {
     let name = named(&about.title, about.year);
     refusal(

@@ -1,4 +1,4 @@
-//! An instance of either kind, and what it says of one title: what questions freeze and what is compared with it.
+//! Instance of either kind, and its data about one title: the data that confirmation prompts freeze and later compare.
 
 use super::ToolError;
 use super::answers::clean_title;
@@ -9,7 +9,7 @@ use crate::arr::{ArrError, Movie, Removal, Series};
 use crate::conversation::frozen::{Fingerprint, FrozenItem};
 use crate::conversation::transcript::{CallFailure, MediaKind, MediaRef};
 
-/// An instance of either kind.
+/// Instance of either kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place<'a> {
     Movies(&'a Instance<Radarr>),

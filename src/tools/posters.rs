@@ -1,4 +1,4 @@
-//! Sending the picture of a movie or show.
+//! Delivery of the poster of a movie or show.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ struct Args {
     tvdb: Option<i64>,
 }
 
-/// What is pictured.
+/// Title on the poster.
 #[derive(Debug, Clone, Copy)]
 enum Subject {
     Movie(i64),
@@ -64,7 +64,7 @@ impl Tool for SendPoster {
     async fn run(&self, call: &Cleared, _world: &World) -> Result<Ran, ToolError> {
         let found = match subject(cleared(call)?)? {
             Subject::Movie(tmdb) => {
-                // All instances of a kind have the same catalogue: the first is asked.
+                // All instances of a kind share one catalog, so only the first is asked.
                 let first = self.library.movies.first().map(|instance| instance.name);
                 let radarr = self.library.movie_instance(first)?;
                 let found = radarr.client.server().movie_poster(tmdb).await;

@@ -1,4 +1,4 @@
-//! What a person wants as a rule, where a call leaves it open: the profile and the instance of an addition.
+//! Default preferences of a user where a call leaves a choice open: the profile and the instance of an addition.
 
 use serde_json::{Value, json};
 
@@ -10,13 +10,13 @@ use crate::arr::Profile;
 use crate::conversation::facts::{is_four_k, is_refusal};
 use crate::conversation::transcript::{Arguments, MediaKind, Rights};
 
-/// The profile that the person wants as a rule, if they may have it and it is clear which one that is.
+/// Profile that the user prefers, if they may have it and the preference matches a single profile.
 pub fn profile_wished<'a>(profiles: &'a [Profile], kind: MediaKind, world: &World) -> Option<&'a Profile> {
     let profile = profile_for(profiles, world.facts.quality(kind)?)?;
     may_choose(profile, world.rights).is_ok().then_some(profile)
 }
 
-/// The profile that fits a quality; `None` where it is not clear which one would.
+/// Profile that matches a quality. Returns `None` if the match is ambiguous.
 fn profile_for<'a>(profiles: &'a [Profile], quality: &str) -> Option<&'a Profile> {
     if is_refusal(quality) {
         return None;
@@ -27,7 +27,7 @@ fn profile_for<'a>(profiles: &'a [Profile], quality: &str) -> Option<&'a Profile
     if is_four_k(quality) {
         return profiles.iter().find(|profile| is_four_k(&profile.name));
     }
-    // HD-1080p rather than HD-720p/1080p: the one that says the least besides.
+    // Prefers HD-1080p over HD-720p/1080p: the matching name with the fewest other words.
     let wanted = plain(quality);
     let fits = |profile: &&Profile| {
         let name = plain(&profile.name);
@@ -39,8 +39,9 @@ fn profile_for<'a>(profiles: &'a [Profile], quality: &str) -> Option<&'a Profile
     (alike.count() == 1).then_some(best)
 }
 
-/// The arguments of an addition with the instance for a quality: the 4K one for whoever wants 4K and may have it, the
-/// other for whoever else said what they want. `None` where the call names either, or there is nothing to choose.
+/// Arguments of an addition with the instance for a quality: the 4K instance if the user wants 4K and may have it, the
+/// other instance for any other preference. Returns `None` if the call names an instance or a quality, or if there is
+/// no choice.
 pub fn in_its_place<Client>(
     arguments: &Arguments,
     quality: &str,

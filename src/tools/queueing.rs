@@ -1,4 +1,4 @@
-//! What an addition answers whose library cannot be reached: it is remembered, and tried again later.
+//! Result of an addition whose library cannot be reached: the request is stored and retried later.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::{Asking, Deed, Ran, ToolError, World};
 use crate::conversation::requests::{AskedFor, QUEUED, Stage, Wanted, Who};
 use crate::conversation::transcript::{Added, Arguments, CallFailure, CallResult, Counted, MediaKind};
 
-/// In place of the failure of an addition of which certainly nothing happened.
+/// Queues an addition for a retry in place of its failure. The addition must certainly have had no effect.
 pub fn tried_later(
     failure: &CallFailure,
     wanted: Wanted,
@@ -33,7 +33,7 @@ pub fn tried_later(
     Ok(Ran::with(result, Deed::Queue(wanted, arguments.clone())))
 }
 
-/// What would be added if everything were that the user waits for: each show with one season at least.
+/// Amount that would be added if all waiting requests of the user were carried out, with at least one season per show.
 fn with_what_waits(wanted: &Wanted, world: &World) -> Added {
     let waits = |asked: &&AskedFor| {
         let other = &asked.wanted;

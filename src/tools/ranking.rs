@@ -1,36 +1,36 @@
-//! Which title a query means: how well each fits, and in which order they are told.
+//! Match of titles to a query: the quality of each match, and the order in which titles are reported.
 
 use super::answers::plain;
 use crate::conversation::text_normalization::without_article;
 
-/// A query as it is compared: its words, and the year it may end in.
+/// Query normalized for comparison: its words, and the year at its end, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     words: String,
-    /// The words before the year, and the year.
+    /// Words before the year, and the year.
     dated: Option<(String, u16)>,
-    /// The title that whoever asks means by it, in the ways in which catalogues may write it.
+    /// Title that the user means by the query, in the spellings that catalogs may use.
     meant: Vec<Query>,
 }
 
-/// How well a title fits, best first.
+/// Quality of a match, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// It is what whoever asks has said that they mean by it.
+    /// The user has stated that they mean this title by the query.
     Meant,
     Exact,
     Starts,
-    /// Holds every word of the query, or is also called so.
+    /// The title contains every word of the query, or is also known by that name.
     Words,
-    /// Holds only some: the catalogue found it by another name.
+    /// The title contains only some of the words, because the catalog found it by another name.
     Loose,
 }
 
-/// A title as it is compared: made once where many queries meet it.
+/// Title normalized for comparison. Computed once if many queries are compared with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlainTitle {
     words: Box<str>,
-    /// How many bytes of the words stand before a bracket: `The Office (US)` is what people call The Office.
+    /// Number of bytes of the words before a bracket, because `The Office (US)` is usually called The Office.
     bare: usize,
 }
 
@@ -45,7 +45,7 @@ impl PlainTitle {
         Beginnings::of(&self.words)
     }
 
-    /// What it is sorted by.
+    /// Sort key of the title.
     pub fn sorted(&self) -> &str {
         without_article(&self.words)
     }
@@ -55,18 +55,18 @@ impl PlainTitle {
     }
 }
 
-/// How the words of a text begin, as a set that may seem to hold more than it does: of most titles it tells at once that
-/// a query means something else.
+/// Beginnings of the words of a text, as a set that may appear to contain more than it does. For most titles, the set
+/// shows immediately that a query does not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Beginnings(u64);
 
 impl Beginnings {
-    /// Of plain words.
+    /// Set for normalized words.
     pub fn of(words: &str) -> Self {
         let bits = words.split([' ', '\n']).map(|word| match word.as_bytes() {
-            // What begins with the word begins with these two.
+            // A longer word that begins with this word begins with the same two bytes.
             [one, other, ..] => 1 << ((usize::from(*one) * 31 + usize::from(*other)) % 64),
-            // It may go on with any letter.
+            // A longer word may continue with any letter.
             [_] | [] => 0,
         });
         Self(bits.fold(0, |all, bit: u64| all | bit))
@@ -85,15 +85,15 @@ impl Query {
     pub fn new(text: &str) -> Self {
         let words = plain(text);
         let dated = words.rsplit_once(' ').and_then(|(title, last)| {
-            // Anything but a year is part of the title.
+            // Any other number is part of the title.
             let year = last.parse().ok().filter(|year| (1900..2100).contains(year))?;
             Some((title.to_owned(), year))
         });
         Self { words, dated, meant: Vec::new() }
     }
 
-    /// The same, where whoever asks means this title by it. With a year, a catalogue may have it without what stands in
-    /// brackets: The Office (UK) of 2001 is The Office there.
+    /// Adds the title that the user means by the query. A catalog may list a title with a year but without the part in
+    /// brackets: The Office (UK) of 2001 is listed there as The Office.
     pub fn meaning(mut self, title: Option<&str>) -> Self {
         let Some(title) = title else { return self };
         let meant = Self::new(title);
@@ -110,7 +110,8 @@ impl Query {
         self.words.is_empty()
     }
 
-    /// A year at the end may be part of the title (Blade Runner 2049) or tell one film from another (Dune 2021).
+    /// Quality of the match of a title. A year at the end may be part of the title (Blade Runner 2049) or distinguish
+    /// one film from another (Dune 2021).
     pub fn fit(&self, title: &PlainTitle, year: u16) -> Fit {
         let whole = fit_words(&self.words, title);
         let said = match &self.dated {
@@ -125,7 +126,7 @@ impl Query {
         }
     }
 
-    /// Whether it is another name of a title, in plain words, or the beginning of one.
+    /// True if the query is another name of a title, in normalized words, or the beginning of one.
     pub fn names(&self, other: &str, year: u16) -> bool {
         let names = |words: &str| {
             let rest = without_article(other).strip_prefix(without_article(words));
@@ -136,7 +137,7 @@ impl Query {
             || self.meant.iter().any(|meant| meant.names(other, year))
     }
 
-    /// What one of the titles must hold that it fits, or that it names: all that one of these holds.
+    /// Sets of beginnings, of which a title that matches, by its name or another name, must fully contain at least one.
     pub fn beginnings(&self) -> Vec<Beginnings> {
         let of = |words: &str| Beginnings::of(without_article(words));
         let dated = self.dated.iter().map(|(words, _)| of(words));
@@ -144,7 +145,8 @@ impl Query {
         std::iter::once(of(&self.words)).chain(dated).chain(meant).collect()
     }
 
-    /// Orders hits by fit and leaves the rest as they came. A year or a meaning that some hit has leaves out the others.
+    /// Sorts hits by match quality and keeps the order of equal ones. If some hit matches the year or the intended
+    /// title, the hits that do not are dropped.
     pub fn rank<T>(&self, hits: Vec<T>, title_and_year: impl Fn(&T) -> (&str, u16)) -> Vec<(Fit, T)> {
         let mut ranked: Vec<(Fit, T)> = hits
             .into_iter()
@@ -162,7 +164,7 @@ impl Query {
     }
 }
 
-/// Whether a title whose words begin so may be meant.
+/// True if a title with these beginnings may match the query.
 pub fn may_be_meant(held: Beginnings, sought: &[Beginnings]) -> bool {
     sought.iter().any(|sought| held.hold(*sought))
 }
@@ -243,7 +245,7 @@ mod tests {
         check("2012", &[("2012", 2009)], &["2012 2009 Exact"]);
     }
 
-    /// Few words, so that queries meet titles; some of them a letter long, or the beginning of others.
+    /// Few distinct words, so that queries match titles. Some are one letter long, or the beginning of others.
     fn some_words() -> impl Strategy<Value = String> {
         let word = prop::sample::select(vec![
             "the",

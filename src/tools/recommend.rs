@@ -1,5 +1,5 @@
-//! Films that are not in the library and fit it, each with a reason. Radarr says which films there are, the library what
-//! its people like; Sonarr suggests nothing, so of shows only the taste is told.
+//! Recommendations of films that are not in the library and fit it, each with a reason. Radarr suggests the films, and
+//! the library shows the taste of the household. Sonarr has no suggestions, so for shows only the taste is reported.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,9 +33,9 @@ use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
 };
 
-/// Time for the films of a collection, which Radarr has at hand.
+/// Time limit for the films of a collection, which Radarr has stored locally.
 const COLLECTION_PATIENCE: Duration = Duration::from_secs(2);
-/// Genres that are told of a library, and of a film.
+/// Maximum number of genres that are reported for a library, and for a film.
 const TOLD_GENRES: usize = 3;
 
 pub struct Recommend {
@@ -51,7 +51,7 @@ struct Args {
     like: Option<String>,
 }
 
-/// A title that others shall be like, and the rest of its collection.
+/// Title that recommendations should resemble, and the rest of its collection.
 struct Example {
     liked: Liked,
     collection: Vec<(Suggestion, Why)>,
@@ -103,7 +103,7 @@ impl Recommend {
             let stock = Stock::take(&self.library, args.kind, now).await;
             return Ok(of_shows(&stock)?);
         }
-        // All instances have the same catalogue: the first is asked.
+        // All instances share one catalog, so only the first is asked.
         let radarr = self.library.movies.get(..1).unwrap_or_default();
         let (stock, similar, popular, hits) = tokio::join!(
             Stock::take(&self.library, Some(MediaKind::Movie), now),
@@ -142,7 +142,7 @@ impl Recommend {
 }
 
 impl Example {
-    /// The title that is meant: one of the library, or one that only the catalogue knows.
+    /// Finds the title that the user means: one in the library, or one that only the catalog has.
     async fn find(
         library: &Library,
         like: &str,
@@ -174,8 +174,8 @@ impl Example {
     }
 }
 
-/// The films that belong together, by the number of their collection; none where Radarr does not say so in time, since
-/// they are an extra.
+/// Films of a collection, by the id of the collection. Returns none if Radarr does not answer in time, because these
+/// films are optional.
 async fn collection(instance: &Instance<Radarr>, number: i64, stock: &Stock<'_>) -> Vec<(Suggestion, Why)> {
     let asked = tokio::time::timeout(COLLECTION_PATIENCE, instance.client.collection(number)).await;
     let films = match asked {
@@ -201,7 +201,7 @@ fn unknown(like: &str) -> CallFailure {
     )
 }
 
-/// The failures of several questions to the same servers: each server is named once.
+/// Failures of several requests to the same servers, with each server listed once.
 fn once_each(failures: Vec<CallFailure>, of_stock: &[CallFailure]) -> Vec<CallFailure> {
     let mut told = BTreeSet::new();
     let all = failures.into_iter().chain(of_stock.iter().cloned());

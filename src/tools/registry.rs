@@ -1,4 +1,4 @@
-//! The tools there are, by name.
+//! Registry of all tools, by name.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ impl Registry {
         self.find(name).map(|(_, tool)| tool)
     }
 
-    /// A tool and what the model is told of it.
+    /// Tool with this name and the specification that the model sees.
     pub fn find(&self, name: &str) -> Option<&(ToolSpec, Arc<dyn Tool>)> {
         self.0.iter().find(|(spec, _)| spec.name == name)
     }
 
-    /// What a user with these rights is offered.
+    /// Tools that are offered to a user with these rights.
     pub fn offered(&self, rights: Rights) -> Vec<ToolSpec> {
         let offered = self.0.iter().filter(|(spec, _)| approval::offered(spec.audience, rights));
         offered.map(|(spec, _)| spec.clone()).collect()
     }
 
-    /// What kind of call this is; a tool that does not exist changes nothing.
+    /// Effect level of calls to this tool. A tool that does not exist changes nothing.
     pub fn tier(&self, name: &str) -> Tier {
         self.find(name).map_or(Tier::Read, |(spec, _)| spec.tier)
     }

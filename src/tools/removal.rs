@@ -1,4 +1,5 @@
-//! Deleting from the library: what the question will say, one item at a time behind a yes, and what became of it.
+//! Deletion from the library: contents of the confirmation prompt, deletion of one confirmed item at a time, and the
+//! outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, MediaRef, Tier, ToolSpec,
 };
 
-/// The tool that deletes.
+/// Name of the tool that deletes.
 pub const REMOVE_MEDIA: &str = "remove_media";
 
 pub struct RemoveMedia {
@@ -100,7 +101,8 @@ impl Tool for RemoveMedia {
                 instance: place.name().to_owned(),
                 kind: item.kind,
                 id: item.id,
-                // Files that nobody knows of are never deleted: a size that is merely missing must not cost them.
+                // Unknown files are never deleted. If only the size is missing from a response, existing files must not
+                // be lost.
                 delete_files: args.delete_files && fingerprint.size_bytes > 0,
                 extent: Extent::Whole,
                 fingerprint,
@@ -157,7 +159,7 @@ impl RemoveMedia {
         schema
     }
 
-    /// The arguments, each item once.
+    /// Parsed arguments with duplicate items removed.
     fn arguments(&self, arguments: &Arguments) -> Result<Args, CallFailure> {
         let mut args: Args = read(REMOVE_MEDIA, &self.schema(), arguments)?;
         let mut items = Vec::new();
@@ -199,7 +201,7 @@ impl RemoveMedia {
         let place = self.place(item.kind, Some(&item.instance))?;
         Ok(match place.fetch(item.id).await {
             Ok(None) => Settled::Done(deleted(item, item.fingerprint.size_bytes).into()),
-            // Ids are never given twice: whatever it looks like by now, it was not deleted.
+            // Ids are never reused, so an item that is still present was not deleted, regardless of how it looks now.
             Ok(Some(_)) => Settled::NotDone,
             Err(error) => {
                 tracing::warn!(instance = place.name(), id = item.id, %error, "failed to settle a deletion");

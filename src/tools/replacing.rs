@@ -1,5 +1,5 @@
-//! A copy that is bad. Behind a yes its file goes first, since nothing that is no better would be taken beside it, then
-//! its release is blocked, then another one is looked for.
+//! Replacement of a bad copy. After confirmation, its file is deleted first, since a release that is no better would
+//! not be accepted next to it. Then its release is blocked, and then another release is searched for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,9 +98,9 @@ impl Tool for ReplaceCopy {
         let place = Place::of(&self.library, item.kind, Some(&item.instance))?;
         Ok(match Copy::of(&place, item.id, copy::episodes(item)).await {
             Ok(None) => Settled::Done(deleted(item, 0).into()),
-            // Another one has come already.
+            // A replacement has already arrived.
             Ok(Some(copy)) if copy.is_another_than(item) => Settled::Done(deleted(item, 0).into()),
-            // Whatever is left to be done is done by another run: each of its steps can be taken again.
+            // The remaining steps are done by another run, since each step can be repeated.
             Ok(Some(_)) => Settled::NotDone,
             Err(error) => {
                 tracing::warn!(instance = place.name(), id = item.id, %error, "failed to settle a new copy");
@@ -125,7 +125,8 @@ impl ReplaceCopy {
         read(REPLACE_COPY, &self.schema(), arguments)
     }
 
-    /// Each step looks first whether it was taken already, so that an interrupted run can be taken up.
+    /// Replaces the copy. Each step first checks whether it was already done, so that an interrupted run can be
+    /// resumed.
     async fn replace(&self, item: &FrozenItem) -> Result<CallResult, ToolError> {
         let place = Place::of(&self.library, item.kind, Some(&item.instance))?;
         let copy = Copy::of(&place, item.id, copy::episodes(item)).await;
@@ -135,13 +136,14 @@ impl ReplaceCopy {
         }
         let grabs = copy.grabs(&place).await.map_err(|error| place.refused(&error))?;
         copy.delete(&place).await.map_err(|error| place.failed_write(&error))?;
-        // What becomes of a failure from here on is looked into: the file may be gone.
+        // From here on, the outcome of a failure must be checked, because the file may already be gone.
         let lost = |error| place.unread_write(&error);
         copy.want(&place).await.map_err(lost)?;
         for grab in &grabs {
             place.fail_grab(*grab).await.map_err(lost)?;
         }
-        // Sonarr and Radarr may look for another one by themselves, or for a part of it. To look twice does no harm.
+        // Sonarr and Radarr may search for another release automatically, or for part of it. Searching twice does no
+        // harm.
         copy.search(&place).await.map_err(lost)?;
         match Copy::of(&place, item.id, copy::episodes(item)).await.map_err(lost)? {
             Some(left) if left.has_any_of(item) => Err(still_there(item).into()),
@@ -150,7 +152,7 @@ impl ReplaceCopy {
     }
 }
 
-/// `None` where the title is gone.
+/// Freezes the copy for the confirmation prompt. Returns `None` if the title is gone.
 async fn freeze(
     place: &Place<'_>,
     id: i64,
@@ -164,7 +166,7 @@ async fn freeze(
     if copy.files.iter().any(|file| file.size_bytes == 0) {
         return Err(size_unknown(&copy.about).into());
     }
-    // A file may hold more episodes than were named: they go as well, so they are named too.
+    // A file may hold more episodes than were listed. They are deleted as well, so the prompt lists them too.
     let (kind, episodes) = match &copy.held {
         Held::Movie => (MediaKind::Movie, None),
         Held::Episodes { season, touched, .. } => {

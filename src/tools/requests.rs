@@ -1,4 +1,4 @@
-//! Asking the admins to delete something, for those who may not.
+//! Removal requests: asking the admins to delete something, for users who may not delete it themselves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::conversation::transcript::{
     Arguments, Audience, CallFailure, CallResult, MediaKind, Tier, ToolSpec,
 };
 
-/// Wishes of one person that may be open together.
+/// Maximum number of open removal requests per user.
 const MOST_WISHES: usize = 5;
 
 pub struct RequestRemoval {
@@ -93,7 +93,7 @@ impl Tool for RequestRemoval {
         Ok(Ran::with(result, Deed::AskAdmins(Box::new(item))))
     }
 
-    /// Nothing is asked but with the result, so without one nobody was.
+    /// A request is stored only together with the result, so without a result no admin was asked.
     async fn settle(&self, _call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
         Ok(Settled::NotDone)
     }

@@ -1,4 +1,5 @@
-//! Deleting the files of one season: it is no longer wanted first, since its files would be fetched again.
+//! Deletion of the files of one season. The season is unmonitored first, since its files would otherwise be downloaded
+//! again.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ use crate::conversation::deletion;
 use crate::conversation::frozen::{Extent, Fingerprint, FrozenItem, SeasonFlags};
 use crate::conversation::transcript::{CallFailure, CallResult, MediaKind};
 
-/// The season of a frozen item.
+/// Season of a frozen item.
 pub(super) struct SeasonFiles<'a> {
     instance: &'a Instance<Sonarr>,
     item: &'a FrozenItem,
@@ -27,7 +28,7 @@ pub(super) struct SeasonFiles<'a> {
     monitored: Option<&'a SeasonFlags>,
 }
 
-/// Freezes what a season has on disk at this moment.
+/// Freezes the current files of a season.
 pub(super) async fn freeze(
     instance: &Instance<Sonarr>,
     series: i64,
@@ -59,14 +60,14 @@ pub(super) async fn freeze(
     })
 }
 
-/// The files of these episodes, each once, by their ids.
+/// Files of these episodes, without duplicates, by their ids.
 pub(super) fn files_of(episodes: &[Episode]) -> Vec<MediaFile> {
     let files = episodes.iter().filter_map(|episode| episode.file.clone());
     files.map(|file| (file.id, file)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
-/// Whether a show is still the one that was asked about, and has no file beside those that were named. A file that has
-/// gone meanwhile is no change: less goes than was agreed to.
+/// True if a show is still the one in the confirmation prompt and has no files beyond those that were listed. A file
+/// that has disappeared in the meantime is not a change, because less is deleted than the user agreed to.
 pub(super) fn still_as_asked(item: &FrozenItem, show: &Series, files: &[MediaFile], named: &[i64]) -> bool {
     let now = fingerprint_of_series(show.clone());
     let bytes: u64 = files.iter().map(|file| file.size_bytes).sum();
@@ -78,7 +79,7 @@ pub(super) fn still_as_asked(item: &FrozenItem, show: &Series, files: &[MediaFil
 }
 
 impl<'a> SeasonFiles<'a> {
-    /// `None` where the item is another thing than a season.
+    /// Season of a frozen item. Returns `None` if the item is not a season.
     pub(super) fn of(item: &'a FrozenItem, library: &'a Library) -> Result<Option<Self>, CallFailure> {
         match &item.extent {
             Extent::Season { number, files, monitored } => {
@@ -125,8 +126,8 @@ impl<'a> SeasonFiles<'a> {
         Ok(deleted(item, files.iter().map(|file| file.size_bytes).sum()))
     }
 
-    /// What of the season was looked for before its first run. A later run reads what an earlier one unmonitored, so what
-    /// was frozen counts as well.
+    /// Monitored parts of the season before its first run. A later run reads the flags that an earlier run has cleared,
+    /// so the frozen flags count as well.
     fn flags_before(&self, show: &Series, episodes: &[Episode]) -> SeasonFlags {
         let mut flags = flags_of(show, self.number, episodes);
         if let Some(frozen) = self.monitored {
@@ -138,7 +139,7 @@ impl<'a> SeasonFiles<'a> {
         flags
     }
 
-    /// A season that was kept is looked for as before.
+    /// Restores the earlier monitoring of a season that was not deleted.
     async fn want_again(&self, flags: SeasonFlags) -> Result<(), ToolError> {
         let Self { instance, item, number, .. } = self;
         let client = &instance.client;
@@ -150,7 +151,8 @@ impl<'a> SeasonFiles<'a> {
         wanted.map_err(|error| instance.unread_write(&error))
     }
 
-    /// Read back, because a season that is still wanted would come again.
+    /// Unmonitors the season. The flags are read back, because a season that is still monitored would be downloaded
+    /// again.
     async fn unwant(&self) -> Result<Edit, ToolError> {
         let Self { instance, item, number, .. } = self;
         let client = &instance.client;
@@ -158,7 +160,7 @@ impl<'a> SeasonFiles<'a> {
         if edited.map_err(|error| instance.failed_write(&error))? == Edit::Gone {
             return Ok(Edit::Gone);
         }
-        // A season that was not wanted as a whole may have episodes that are.
+        // A season that was not monitored as a whole may have individually monitored episodes.
         let single = wanted(&self.episodes().await.map_err(|error| instance.unread_write(&error))?);
         let unwanted = client.monitor_episodes(&single, false).await;
         unwanted.map_err(|error| instance.failed_write(&error))?;
@@ -169,7 +171,8 @@ impl<'a> SeasonFiles<'a> {
         }
     }
 
-    /// A season that is still there is looked for as before, since no other run may follow.
+    /// Determines the outcome of an interrupted deletion. The monitoring of a season that is still there is restored,
+    /// since no other run may follow.
     pub(super) async fn find_out(&self) -> Settled {
         let Self { instance, item, .. } = self;
         let restored = async {

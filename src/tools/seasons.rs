@@ -1,4 +1,5 @@
-//! Which seasons and episodes of a show are meant, and the guard that nobody gets many seasons without saying so.
+//! Selection of the seasons and episodes of a show, and the guard against adding many seasons without an explicit
+//! request.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,7 +12,7 @@ use crate::arr::{Series, WantedEpisodes};
 pub use crate::conversation::requests::season_list;
 use crate::conversation::transcript::CallFailure;
 
-/// More seasons are not taken at once before the user has said which.
+/// Maximum number of seasons that are added at once before the user has chosen seasons.
 pub const MAX_SEASONS_UNASKED: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -31,7 +32,7 @@ pub enum NamedSeasons {
     Pilot,
 }
 
-/// What of a show that is not there yet is wanted.
+/// Episodes to request of a show that is not in the library yet.
 pub fn choose(
     series: &Series,
     wanted: Option<&Seasons>,
@@ -39,7 +40,7 @@ pub fn choose(
 ) -> Result<WantedEpisodes, CallFailure> {
     let numbers: Vec<u32> = series.seasons.iter().map(|season| season.number).collect();
     if numbers.is_empty() && names_a_regular_season(wanted) {
-        // Nothing of it is listed yet: the first season, the latest and all of them are what is to come.
+        // No season is listed yet, so the first, the latest and all seasons mean the future seasons.
         return Ok(WantedEpisodes::Seasons(vec![(SPECIALS, false)]));
     }
     let wanted = match wanted {
@@ -69,7 +70,7 @@ fn names_a_regular_season(wanted: Option<&Seasons>) -> bool {
     }
 }
 
-/// The seasons that were named by number, each of which the show has.
+/// Seasons that were requested by number. Each of them must exist in the show.
 pub fn existing(series: &Series, listed: &[u32]) -> Result<Vec<u32>, CallFailure> {
     let Some(lacking) = listed.iter().find(|number| series.season(**number).is_none()) else {
         return Ok(listed.to_vec());
@@ -89,8 +90,8 @@ pub fn existing(series: &Series, listed: &[u32]) -> Result<Vec<u32>, CallFailure
     .into())
 }
 
-/// Whether the user's own words want all of a show, or number its seasons. What belongs to its title counts for nothing:
-/// "the 100" is no number of seasons.
+/// True if the messages of the user request all of a show, or give season numbers. Words that belong to its title do
+/// not count: "the 100" is not a season number.
 pub fn asks_for_many(said: &[String], series: &Series) -> bool {
     const WORDS: [&str; 7] = ["all", "every", "everything", "whole", "entire", "complete", "full"];
     let (title, year) = (plain(&series.title), series.year.to_string());
@@ -117,17 +118,17 @@ pub fn which_seasons(series: &Series) -> CallFailure {
     )
 }
 
-/// `S02E03`.
+/// Episode code such as `S02E03`.
 pub fn episode_code((season, number): (u32, u32)) -> String {
     format!("S{season:02}E{number:02}")
 }
 
-/// `S02E03`, `s2e3` or `2x03`.
+/// Parses an episode code such as `S02E03`, `s2e3` or `2x03`.
 pub fn read_episode_code(code: &str) -> Option<(u32, u32)> {
     let lower = code.trim().to_ascii_lowercase();
     let (season, number) =
         lower.strip_prefix('s').map_or_else(|| lower.split_once('x'), |rest| rest.split_once('e'))?;
-    // What is no number is no episode.
+    // A code without valid numbers is not an episode code.
     Some((season.parse().ok()?, number.parse().ok()?))
 }
 

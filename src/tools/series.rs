@@ -1,4 +1,4 @@
-//! Adding a show, with the seasons that are wanted.
+//! Addition of a show with its requested seasons.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,7 +148,7 @@ async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<
     }
 }
 
-/// The seasons that are wanted; a show counts as one at least, and its specials as none.
+/// Number of requested seasons. A show counts as at least one season, and its specials count as none.
 fn counted(wanted: &WantedEpisodes) -> Added {
     let seasons = match wanted {
         WantedEpisodes::Seasons(seasons) => {
@@ -159,7 +159,7 @@ fn counted(wanted: &WantedEpisodes) -> Added {
     Added { what: Counted::Seasons, amount: u32::try_from(seasons).unwrap_or(u32::MAX).max(1) }
 }
 
-/// Where the show goes and in which quality.
+/// Chooses the folder and the quality profile for the show.
 async fn plan(
     instance: &Instance<Sonarr>,
     args: &Args,
@@ -200,7 +200,8 @@ async fn plan(
 
 async fn settle(instance: &Instance<Sonarr>, args: &Args) -> Settled {
     match instance.client.series_by_tvdb(args.tvdb).await {
-        // It was there before, or another request has added it: the seasons of this one are still to be looked for.
+        // The show was there before, or another request has added it. The seasons of this request must still be
+        // searched for.
         Ok(Some(held)) if promised(instance, &held, args).is_some() => Settled::NotDone,
         Ok(Some(held)) => Settled::Done(added(instance, &held, &as_held(&held, args))),
         Ok(None) => Settled::NotDone,
@@ -212,7 +213,7 @@ async fn settle(instance: &Instance<Sonarr>, args: &Args) -> Settled {
     }
 }
 
-/// What a call wanted of a show, as it is there now.
+/// Episodes that a call requested of a show, given the current state of the show.
 fn as_held(series: &Series, args: &Args) -> WantedEpisodes {
     let is_asked_for = |number: u32| match &args.seasons {
         Some(Seasons::Numbers(listed)) => listed.contains(&number),
@@ -234,7 +235,7 @@ fn flags(series: &Series) -> Vec<(u32, bool)> {
     series.seasons.iter().map(|season| (season.number, season.monitored)).collect()
 }
 
-/// What is said of the seasons is what was read back, as far as Sonarr tells it so early.
+/// Result of an addition. The reported seasons are those that were read back, as far as Sonarr reports them this early.
 fn added(instance: &Instance<Sonarr>, series: &Series, wanted: &WantedEpisodes) -> Ran {
     let mut for_model = told(series, "added");
     let (part, partly) = extent(series, wanted, &mut for_model);
@@ -244,7 +245,7 @@ fn added(instance: &Instance<Sonarr>, series: &Series, wanted: &WantedEpisodes) 
     remembered(Ran::with(result, Deed::Count(counted(wanted))), asked, series)
 }
 
-/// The end of the sentence about an addition, and the wanted seasons where they are not all.
+/// End of the sentence about an addition, and the requested seasons if they are not all seasons.
 fn extent(series: &Series, wanted: &WantedEpisodes, for_model: &mut Value) -> (String, Option<Vec<u32>>) {
     let asked = match wanted {
         WantedEpisodes::Seasons(asked) => asked,
@@ -262,7 +263,7 @@ fn extent(series: &Series, wanted: &WantedEpisodes, for_model: &mut Value) -> (S
         return (". Nothing of it is out yet; new episodes will be fetched as they air.".to_owned(), None);
     }
     let specials = asked.iter().filter(|(number, _)| *number == SPECIALS).copied();
-    // Another request may have added other seasons meanwhile.
+    // Another request may have added other seasons in the meantime.
     let of_this = |(number, _): &(u32, bool)| asked.iter().any(|(asked, _)| asked == number);
     let numbered: Vec<(u32, bool)> = flags(series).into_iter().filter(of_this).collect();
     let is_all = !numbered.is_empty() && numbered.len() == series.seasons.len();
@@ -276,12 +277,12 @@ fn extent(series: &Series, wanted: &WantedEpisodes, for_model: &mut Value) -> (S
     (format!(", {}.", season_list(&wanted)), Some(wanted))
 }
 
-/// Whether a show has no regular season yet, so that all that comes of it is fetched.
+/// True if a show has no regular season yet, so that all future seasons are fetched.
 fn waits_for_seasons(series: &Series, asked: &[(u32, bool)]) -> bool {
     series.seasons.is_empty() && asked.iter().all(|(_, wanted)| !wanted)
 }
 
-/// Who asks for a show is remembered, and told when what they want of it is ready.
+/// Records who requested a show. The user is notified when the requested part is ready.
 pub(super) fn remembered(ran: Ran, wanted: Wanted, series: &Series) -> Ran {
     let open = still_open(series, &wanted);
     let ran = ran.and(Deed::Request(wanted));
@@ -291,7 +292,7 @@ pub(super) fn remembered(ran: Ran, wanted: Wanted, series: &Series) -> Ran {
     }
 }
 
-/// What a call asks for of a show that is known.
+/// Title request of a call for a known show.
 fn wanted_of(instance: &Instance<Sonarr>, series: &Series, args: &Args) -> Wanted {
     let numbers = || series.seasons.iter().map(|season| season.number);
     let seasons: Option<Vec<u32>> = match &args.seasons {
@@ -304,7 +305,7 @@ fn wanted_of(instance: &Instance<Sonarr>, series: &Series, args: &Args) -> Wante
     Wanted { seasons: partly, ..wanted_series(instance, series) }
 }
 
-/// The same, as far as the arguments tell.
+/// Title request of a call, as far as the arguments alone determine it.
 fn wanted_by(instance: &Instance<Sonarr>, args: &Args) -> Wanted {
     let seasons = match &args.seasons {
         Some(Seasons::Numbers(listed)) => Some(listed.clone()),
@@ -320,8 +321,8 @@ fn wanted_by(instance: &Instance<Sonarr>, args: &Args) -> Wanted {
     }
 }
 
-/// A show that is there. Seasons of it that were promised are looked for from here on: an earlier request may have added
-/// the show without them.
+/// Result for a show that is already there. Promised seasons of it are monitored and searched for from now on, because
+/// an earlier request may have added the show without them.
 async fn get_promised(
     instance: &Instance<Sonarr>,
     series: &Series,
@@ -334,14 +335,14 @@ async fn get_promised(
     }
 }
 
-/// The seasons that a call names, where one of them is neither on disk nor looked for.
+/// Seasons in a call, if at least one of them is neither on disk nor monitored.
 fn promised(instance: &Instance<Sonarr>, series: &Series, args: &Args) -> Option<Vec<u32>> {
     let wanted = wanted_of(instance, series, args);
     let lacking = not_looked_for(series, &wanted, args)?;
     wanted.seasons.filter(|_| !lacking.is_empty())
 }
 
-/// As for a movie.
+/// Result for a show that is already there, as for a movie.
 fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world: &World) -> Ran {
     let wanted = wanted_of(instance, series, args);
     let mut result = already_there(instance, series);
@@ -361,7 +362,7 @@ fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world:
     result.into()
 }
 
-/// Of what is wanted and not on disk, the seasons that nobody looks for; none named where that is all of the show.
+/// Seasons that are requested and not on disk but not monitored. The list is empty if that applies to the whole show.
 fn not_looked_for(series: &Series, wanted: &Wanted, args: &Args) -> Option<Vec<u32>> {
     let open = still_open(series, wanted)?;
     if open.seasons.is_none() {

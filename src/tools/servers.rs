@@ -1,4 +1,4 @@
-//! How the servers themselves are: room on the disks, and what they say is wrong.
+//! State of the servers themselves: free disk space, and the problems that they report.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::arr::{ArrError, RootFolder};
 use crate::conversation::text::size;
 use crate::conversation::transcript::{Arguments, Audience, CallFailure, CallResult, Tier, ToolSpec};
 
-/// Complaints of one server that are told.
+/// Maximum number of reported problems per server.
 const MOST_AILMENTS: usize = 3;
 
 pub struct ServerStatus {
@@ -31,7 +31,7 @@ pub struct ServerStatus {
 #[serde(deny_unknown_fields)]
 struct NoArgs {}
 
-/// What one server said.
+/// Status reported by one server.
 struct Said {
     label: String,
     folders: Vec<RootFolder>,
@@ -91,7 +91,7 @@ async fn of_sonarr(sonarr: &Sonarr) -> Result<Answer, ArrError> {
 
 fn labelled<Client>(instance: &Instance<Client>, (folders, mut ailments): Answer) -> Said {
     ailments.sort_by_key(|ailment| std::cmp::Reverse(ailment.level));
-    // A notice, such as one of a new version, is for whoever looks after the server.
+    // A notice, such as one about a new version, only concerns the operator of the server.
     ailments.retain(|ailment| ailment.level > AilmentLevel::Notice);
     Said { label: instance.label(), folders, ailments }
 }
@@ -138,7 +138,7 @@ impl Said {
     }
 }
 
-/// The folder's own name: where it lies on the server is for nobody.
+/// Last part of the folder path. The location of the folder on the server is not shown to users.
 fn last_part(path: &str) -> String {
     let name = path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
     if name.is_empty() { "the folder".to_owned() } else { clean_title(name) }

@@ -1,4 +1,5 @@
-//! What a library says of its people's taste, and which of some films fit it best: from genres and ratings alone.
+//! Taste of a household, derived from its library, and ranking of films by how well they fit it. Only genres and
+//! ratings are used.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,33 +8,33 @@ use super::answers::sentence_list;
 use super::shelf::entries::Entries;
 use crate::arr::collections::Suggestion;
 
-/// What is assumed of a film that nobody rated: below what people think good.
+/// Rating assumed for an unrated film. It is below the rating of films that people consider good.
 const UNRATED: f64 = 5.0;
 
-/// How many titles there are of each genre.
+/// Number of titles of each genre.
 #[derive(Debug, Default)]
 pub struct Taste<'a> {
     genres: BTreeMap<&'a str, usize>,
 }
 
-/// A title that others shall be like.
+/// Title that recommendations should resemble.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Liked {
-    /// With its year.
+    /// Title with its year.
     pub name: String,
     pub genres: Vec<String>,
 }
 
-/// Where a film was suggested.
+/// Source of a suggested film.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Films like those of the library.
+    /// Films similar to those in the library.
     Similar,
-    /// Those that many see.
+    /// Films that are popular.
     Popular,
 }
 
-/// Why a film is recommended.
+/// Reason why a film is recommended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     Collection { name: String, held: usize },
@@ -44,7 +45,7 @@ pub enum Why {
 }
 
 impl<'a> Taste<'a> {
-    /// A title that two libraries hold counts once.
+    /// Counts the genres of the libraries. A title that is in two libraries counts once.
     pub fn of(libraries: &[&'a Entries]) -> Self {
         let (mut genres, mut seen) = (BTreeMap::new(), BTreeSet::new());
         for entries in libraries {
@@ -57,7 +58,7 @@ impl<'a> Taste<'a> {
         Self { genres }
     }
 
-    /// The genres of which there is most.
+    /// Most frequent genres.
     pub fn most(&self, count: usize) -> Vec<(&'a str, usize)> {
         let mut most: Vec<(&str, usize)> = self.genres.iter().map(|(name, held)| (*name, *held)).collect();
         most.sort_by_key(|(_, held)| Reverse(*held));
@@ -70,14 +71,14 @@ impl<'a> Taste<'a> {
         held.map(|(name, held)| (*name, *held)).max_by_key(|(_, held)| *held)
     }
 
-    /// From 0 for genres that are not there to 1 for the one of which there is most.
+    /// Score of a list of genres, from 0 for genres that are not in the library to 1 for the most frequent one.
     fn liking(&self, genres: &[String]) -> f64 {
         let most = self.genres.values().max().copied().unwrap_or_default().max(1) as f64;
         let held = |genre: &String| self.genres.get(genre.as_str()).copied().unwrap_or_default() as f64;
         genres.iter().map(held).sum::<f64>() / most / genres.len().max(1) as f64
     }
 
-    /// The best first. With a title that they shall be like, only those that share a genre with it.
+    /// Ranks films, best first. If `like` is given, only films that share a genre with it are included.
     pub fn rank(&self, films: Vec<(Source, Suggestion)>, like: Option<&Liked>) -> Vec<(Suggestion, Why)> {
         let mut seen = BTreeSet::new();
         let mut scored: Vec<(f64, Suggestion, Why)> = films
@@ -105,7 +106,7 @@ impl<'a> Taste<'a> {
 }
 
 impl Liked {
-    /// How much of the genres of both is in both, from 0 to 1; `None` where nothing is.
+    /// Share of the combined genres that both titles have, from 0 to 1. Returns `None` if they have none in common.
     fn shared_with(&self, genres: &[String]) -> Option<(f64, Why)> {
         let shared: Vec<String> =
             self.genres.iter().filter(|genre| genres.contains(genre)).cloned().collect();
@@ -118,7 +119,7 @@ impl Liked {
 }
 
 impl Why {
-    /// What the model reads.
+    /// Text of the reason for the model.
     pub fn told(&self) -> String {
         match self {
             Self::Collection { name, held } => format!("of {name}, of which the library has {held}"),
@@ -165,7 +166,8 @@ mod tests {
         }
     }
 
-    /// The films in order, each with its reason; the library has three of Drama, two of Crime, one of Horror.
+    /// Checks the order of the films and the reason for each. The library has three titles of Drama, two of Crime, one
+    /// of Horror.
     #[track_caller]
     fn check(films: Vec<(Source, Suggestion)>, like: Option<&Liked>, expected: &[&str]) {
         let (mut hd, mut four_k) = (Entries::default(), Entries::default());

@@ -1,4 +1,5 @@
-//! Every tool against a fake Radarr and a fake Sonarr: JSON in, what the model and the user are told out.
+//! Tests of every tool against a fake Radarr and a fake Sonarr, from JSON arguments to the results for the model and
+//! the user.
 
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ use crate::http::Http;
 const NOW: &str = "2026-03-06T19:00:00-05:00";
 const UNREACHABLE: &str = "Radarr can't be reached right now.";
 
-/// A household with one Radarr and one Sonarr.
+/// Household with one Radarr and one Sonarr.
 struct House {
     radarr: FakeRadarr,
     sonarr: FakeSonarr,
@@ -60,7 +61,7 @@ impl House {
         Self { radarr, sonarr, library: Arc::new(library) }
     }
 
-    /// The household of the scenarios.
+    /// Household of the scenarios.
     fn furnished() -> Self {
         let house = Self::new();
         house.radarr.add(movie("Dune").id(7).tmdb(438_631).year(2021).size_gb(21.4));
@@ -77,7 +78,7 @@ impl House {
         house
     }
 
-    /// With a second Radarr, for 4K.
+    /// Household with a second Radarr, for 4K.
     fn with_four_k() -> Self {
         let mut house = Self::furnished();
         let mut library = (*house.library).clone();
@@ -158,7 +159,7 @@ fn item(kind: MediaKind, id: i64) -> MediaRef {
     MediaRef::Item { instance: instance.to_owned(), kind, id }
 }
 
-/// The sentence for the user, or the code of the failure and its sentence.
+/// Checks the sentence for the user, or the error code of the failure and its sentence.
 #[track_caller]
 fn check(outcome: Result<impl Into<Ran>, ToolError>, expected: &str) {
     let told = match outcome {
@@ -566,7 +567,7 @@ async fn what_comes_out_is_told_in_the_zone_of_the_user() {
 
 #[tokio::test]
 async fn upcoming_covers_whole_local_days() {
-    // It is 19:00 in New York.
+    // The current time is 19:00 in New York.
     let house = House::furnished();
     house.sonarr.calendar("The Bear S04E01", "2026-03-06T04:30:00Z".parse().unwrap());
     house.sonarr.calendar("The Bear S04E02", "2026-03-06T13:00:00Z".parse().unwrap());
@@ -702,7 +703,7 @@ fn a_check_names_the_ids_that_must_have_been_shown() {
     );
 }
 
-/// A world in which all of this was said and is known.
+/// Tool context with this message of the user and these stored facts.
 fn world_knowing(said: &str, facts: &[(FactKind, Option<&str>, &str)]) -> World {
     let known = (1..).zip(facts).map(|(number, (kind, about, value))| Known {
         number,
@@ -712,7 +713,7 @@ fn world_knowing(said: &str, facts: &[(FactKind, Option<&str>, &str)]) -> World 
     World { said: vec![said.to_owned()], facts: Facts(known.collect()), ..world() }
 }
 
-/// What a tool of [`super::memory`] answers and does.
+/// Result and effects of a tool of [`super::memory`].
 async fn told_of_facts(tool: &dyn Tool, args: Value, world: &World) -> String {
     let spec = tool.spec();
     let call = ToolCall {
@@ -786,7 +787,7 @@ async fn the_fact_that_is_forgotten_is_the_one_that_is_named() {
     );
 }
 
-/// What an admin and a member are offered, as it is sent.
+/// Checks the tools that an admin and a member are offered, in the form that is sent.
 #[test]
 fn all_that_the_model_is_told_of_the_tools_is_small() {
     let admin = world().rights;

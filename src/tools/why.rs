@@ -1,5 +1,5 @@
-//! Why something is not there: the first thing on its way from the wish to the disk that is not as it should be. Pure;
-//! `why_missing.rs` fetches what it is told.
+//! Reason why a title is missing: the first problem on its way from the request to the disk. This file is pure.
+//! `why_missing.rs` fetches the facts that it evaluates.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -13,30 +13,30 @@ use crate::arr::{Download, DownloadState};
 use crate::conversation::text;
 use crate::conversation::transcript::Rights;
 
-/// Less than this is no room for a film.
+/// Free space below which there is no room for a film.
 const LITTLE_ROOM: u64 = 5_000_000_000;
 
-/// What is known of one title, or of the part of it that is missing.
+/// Known facts about one title, or about the missing part of it.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
-    /// `Dune (2021)`, `The Bear (2022) S02E03`, `3 episodes of The Bear (2022)`.
+    /// Name such as `Dune (2021)`, `The Bear (2022) S02E03`, `3 episodes of The Bear (2022)`.
     pub name: &'a str,
-    /// Bytes on the disk, where it is there.
+    /// Bytes on the disk, if the title is there.
     pub on_disk: Option<u64>,
     pub wanted: bool,
     pub out: Out,
     pub last_search: Option<Timestamp>,
     pub download: Option<&'a Download>,
-    /// Newest first, of the missing part alone.
+    /// History of the missing part alone, newest first.
     pub history: &'a [HistoryEntry],
-    /// Of the folder that it belongs into; `None` where nobody knows.
+    /// Free bytes in the folder that the title belongs in. `None` if unknown.
     pub free_bytes: Option<u64>,
     pub ailments: &'a [Ailment],
-    /// The quality that is looked for; empty where nobody knows.
+    /// Quality that is searched for. Empty if unknown.
     pub quality: &'a str,
 }
 
-/// When it is told, and to whom.
+/// Context of the answer: time, time zone and the rights of the user.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<'a> {
     pub zone: &'a TimeZone,
@@ -47,32 +47,32 @@ pub struct Moment<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Out {
     Yes,
-    /// The day that it is expected on.
+    /// Expected release day.
     On(Option<Date>),
 }
 
-/// The first thing that stands in the way, in the order in which a title gets to the disk.
+/// First problem that prevents a title from reaching the disk, in the order of the steps on its way there.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Why<'a> {
     Here(u64),
     NotWanted,
     NotOut(Option<Date>),
-    /// It was fetched, and is stuck for want of room.
+    /// Downloaded, but stuck because of missing disk space.
     NoRoomForImport(&'a Download),
-    /// It was fetched, and will not go into the library.
+    /// Downloaded, but it cannot be imported into the library.
     ImportBlocked(&'a Download, &'a str),
     DownloadFailed(&'a Download, &'a str),
     Underway(&'a Download),
-    /// The disk that it belongs on is full.
+    /// The disk that the title belongs on is full.
     NoRoom(u64),
-    /// What the server says keeps it from finding anything.
+    /// Problem that prevents the server from finding releases, as reported by the server.
     Unwell(&'a Ailment),
-    /// A copy was taken, failed, and there is no other yet.
+    /// A release was grabbed and failed, and there is no other yet.
     LastFailed(&'a HistoryEntry),
-    /// A copy was taken, and is neither on its way nor there.
+    /// A release was grabbed, and is neither downloading nor on disk.
     Vanished(&'a HistoryEntry),
     NeverSearched,
-    /// Every copy that was found was turned down, or none was found.
+    /// All releases that were found were rejected, or none was found.
     NothingFits(Timestamp),
 }
 
@@ -118,7 +118,7 @@ impl<'a> Why<'a> {
         }
     }
 
-    /// For the model.
+    /// Code of the reason for the model.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Here(_) => "on_disk",
@@ -135,7 +135,7 @@ impl<'a> Why<'a> {
         }
     }
 
-    /// The tool that can do something about it.
+    /// Name of the tool that can help.
     pub fn next_tool(&self) -> Option<&'static str> {
         match self {
             Self::ImportBlocked(..) | Self::DownloadFailed(..) => Some("remove_download"),
@@ -153,7 +153,7 @@ impl<'a> Why<'a> {
         }
     }
 
-    /// One sentence, and what can be done by the one who asks.
+    /// One sentence with the reason, and an action that is available to the user.
     pub fn told(&self, facts: &Facts<'_>, moment: &Moment<'_>) -> String {
         let (name, zone) = (facts.name, moment.zone);
         let day = |at: Timestamp| day_told(&at.to_zoned(zone.clone()), &moment.now.to_zoned(zone.clone()));
@@ -226,7 +226,7 @@ impl<'a> Why<'a> {
     }
 }
 
-/// Events that say how the last copy fared.
+/// Events that show the outcome of the last grabbed release.
 fn is_telling(event: HistoryEvent) -> bool {
     matches!(
         event,
@@ -234,9 +234,9 @@ fn is_telling(event: HistoryEvent) -> bool {
     )
 }
 
-/// Checks by the names that Sonarr and Radarr give them.
+/// True if the problem prevents searches. Health checks are recognized by the names that Sonarr and Radarr give them.
 fn stops_searches(ailment: &Ailment) -> bool {
-    // A warning is about one of several.
+    // A warning concerns only one of several.
     ailment.level == AilmentLevel::Error
         && ["Indexer", "DownloadClient", "RootFolder", "Mount"]
             .iter()
@@ -253,7 +253,7 @@ fn because(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(" ({reason})") }
 }
 
-/// `today`, `yesterday`, `on Mar 3`.
+/// Day relative to today: `today`, `yesterday`, `on Mar 3`.
 fn day_told(at: &Zoned, now: &Zoned) -> String {
     match at.date().until(now.date()).map(|span| span.get_days()) {
         Ok(0) => "today".to_owned(),
@@ -392,7 +392,7 @@ mod tests {
             "grabbed_and_lost",
             "A copy of Dune (2021) was taken yesterday and never arrived. Shall I look for another one?",
         );
-        // One that was deleted since is simply missing.
+        // A title that was deleted since then is simply missing.
         check(
             &Facts { history: &[entry(HistoryEvent::FileDeleted, "")], ..DUNE },
             "not_searched",

@@ -1,4 +1,5 @@
-//! "Why is it not here?": fetches what `why.rs` goes by, for a movie, a show, a season or one episode.
+//! Answers to "Why is it not here?" for a movie, a show, a season or one episode. This file fetches the facts that
+//! `why.rs` evaluates.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +31,7 @@ use crate::conversation::transcript::{
 };
 
 const WHY_MISSING: &str = "why_missing";
-/// Episodes of one season that are named one by one.
+/// Maximum number of episodes of one season that are listed individually.
 const MOST_NAMED: usize = 3;
 
 pub struct WhyMissing {
@@ -49,7 +50,7 @@ struct Args {
     episode: Option<u32>,
 }
 
-/// What a server says of itself and of what it fetches.
+/// State of a server and of its downloads.
 struct Server {
     downloads: Vec<Download>,
     history: Vec<HistoryEntry>,
@@ -58,7 +59,7 @@ struct Server {
     profiles: Vec<Profile>,
 }
 
-/// The episodes that the question is about.
+/// Episodes that the query is about.
 struct Part {
     name: String,
     episodes: Vec<Episode>,
@@ -229,7 +230,7 @@ impl Server {
     }
 }
 
-/// What only adds to an answer must not cost it.
+/// Optional data of an answer. A failure to fetch it must not fail the answer.
 fn as_far_as_known<Client, T>(instance: &Instance<Client>, answer: Result<Vec<T>, ArrError>) -> Vec<T> {
     answer.unwrap_or_else(|error| {
         tracing::warn!(instance = instance.name, %error, "a reason is told without a part of what it goes by");
@@ -245,13 +246,14 @@ fn expected(movie: &Movie) -> Option<Date> {
     }
 }
 
-/// Of what was asked about, that which is most worth telling: what could be there and is not, else what is switched off,
-/// else what is to come, else that all is there. `None` where there are no such episodes.
+/// Most relevant part of the requested episodes: those that could be on disk but are missing, else those that are not
+/// monitored, else those that have not aired yet, else all of them if they are on disk. Returns `None` if there are no
+/// such episodes.
 fn part(show: &Series, episodes: Vec<Episode>, args: &Args, world: &World) -> Option<Part> {
     let asked = |one: &Episode| match (args.season, args.episode) {
         (Some(season), Some(number)) => (one.season, one.number) == (season, number),
         (Some(season), None) => one.season == season,
-        // Specials are only meant where they are named.
+        // Specials are included only if they are requested explicitly.
         (None, _) => one.season > 0,
     };
     let (there, missing): (Vec<Episode>, Vec<Episode>) =
@@ -285,7 +287,8 @@ impl Part {
     }
 }
 
-/// `The Bear (2022) S02E03`, `The Bear (2022) S02E03, E04`, `10 episodes of season 2 of The Bear (2022)`.
+/// Episodes in words: `The Bear (2022) S02E03`, `The Bear (2022) S02E03, E04`, `10 episodes of season 2 of The Bear
+/// (2022)`.
 fn episodes_told(show: &Series, episodes: &[Episode]) -> String {
     let title = named(&show.title, show.year);
     let Some(first) = episodes.first() else { return title };

@@ -1,6 +1,6 @@
-//! Fair shares of the connections whose sender is not proven yet. When all slots are taken, a client that holds fewer than
-//! another takes the slot of the oldest connection of the client that holds the most. So a client that sends many slow
-//! requests displaces its own connections and not those of other clients.
+//! Fair shares of the connections whose sender is not proven yet. When all slots are in use, a client that holds fewer
+//! than another gets the slot of the oldest connection of the client that holds the most. So a client that sends many
+//! slow requests displaces its own connections and not those of other clients.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -14,26 +14,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access_rules::{ClientAddress, TrustedProxies};
 
-/// A flood gets one log line in this time.
+/// Interval between log lines of a flood.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The slots of one listener; clones share them.
+/// Slots of one listener; clones share them.
 #[derive(Debug, Clone)]
 pub struct ClientShares {
     proxies: Arc<TrustedProxies>,
     table: Arc<Mutex<SlotTable>>,
 }
 
-/// Whether a connection may go on.
+/// Permission for a connection to continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum SlotOutcome {
     Granted,
-    /// All slots are taken and no client holds more than this one, or another client took its slot.
+    /// All slots are in use and no client holds more than this one, or another client got its slot.
     Refused,
 }
 
-/// The slot of one connection, held from its opening or from the end of a request's header, until the sender has proven
+/// Slot of one connection, held from its opening or from the end of a request's header, until the sender has proven
 /// their identity. Requests on a connection follow one another, so one slot is enough for all of them.
 pub struct ConnectionSlot {
     shares: ClientShares,
@@ -54,7 +54,7 @@ struct SlotTable {
     limit: usize,
     taken: usize,
     last_number: u64,
-    /// By client the connections that hold a slot, the oldest first. No client is without any.
+    /// Connections that hold a slot, by client, the oldest first. Every listed client has at least one.
     clients: HashMap<ClientAddress, BTreeMap<u64, CancellationToken>>,
     logged: Option<Instant>,
 }
@@ -65,7 +65,7 @@ impl ClientShares {
         Self { proxies: Arc::new(proxies), table: Arc::new(Mutex::new(table)) }
     }
 
-    /// The slot of a connection that was just accepted; `None` if its client has no share left.
+    /// Returns the slot of a connection that was just accepted; `None` if its client has no share left.
     pub(super) fn open_connection(&self, peer: IpAddr) -> Option<Arc<ConnectionSlot>> {
         let slot = ConnectionSlot {
             shares: self.clone(),
@@ -90,15 +90,15 @@ impl ConnectionSlot {
         self.take(self.shares.proxies.request_client(self.peer, headers))
     }
 
-    /// Gives the slot back after the answer to a request.
+    /// Releases the slot after the response to a request.
     pub(super) fn end_request(&self) {
         self.release();
     }
 
-    /// Gives the slot back, since the sender has proven their identity. After that the connection cannot be displaced.
+    /// Releases the slot, since the sender has proven their identity. After that the connection cannot be displaced.
     pub(super) fn prove_sender(&self) -> SlotOutcome {
         self.release();
-        // Only an entry of the table is ever displaced, and from here on there is none.
+        // Only an entry of the table is ever displaced, and from this line on there is none.
         if self.displaced.is_cancelled() { SlotOutcome::Refused } else { SlotOutcome::Granted }
     }
 
@@ -154,7 +154,7 @@ impl SlotTable {
         Some(Slot { client, number })
     }
 
-    /// Whether a slot became free.
+    /// Returns true if a slot became free.
     fn displace_for(&mut self, newcomer: ClientAddress) -> bool {
         self.log_once();
         let own = self.clients.get(&newcomer).map_or(0, BTreeMap::len);
@@ -168,7 +168,7 @@ impl SlotTable {
         true
     }
 
-    /// Does nothing where another client took the slot.
+    /// Removes an entry. Has no effect if another client took the slot.
     fn remove(&mut self, slot: Slot) {
         let Some(slots) = self.clients.get_mut(&slot.client) else { return };
         if slots.remove(&slot.number).is_some() {
@@ -204,7 +204,7 @@ mod tests {
 
     const SLOTS: usize = 6;
 
-    /// What happens at the listener. Connections are numbered as they were opened.
+    /// Event at the listener. Connections are numbered in the order of their opening.
     #[derive(Debug, Clone, Copy)]
     enum Event {
         Open(u8),

@@ -1,5 +1,5 @@
-//! Whether the program works, for whoever restarts it or watches it. Anybody may ask: an answer is kept for a while, so
-//! that however many ask, the database is looked at once.
+//! Health of the program, for the services that restart or monitor it. The endpoints are public: a result is cached for
+//! a while, so that any number of requests cause one check of the database.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,18 +20,18 @@ use crate::store::backlog::{Assistant, Backlog, Queue, backlog};
 use crate::store::db::{Db, DbError};
 use crate::store::{examine, offsets};
 
-/// A database that takes longer than this for nothing does not work.
+/// Time limit for an empty operation. A slower database counts as failed.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Nothing is looked at more often than this.
+/// Shortest interval between two checks.
 const KEPT: SignedDuration = SignedDuration::from_secs(1);
-/// A successful write is taken at its word for so long: each costs a disk sync.
+/// Period for which a successful write is cached: each costs a disk sync.
 const WRITE_KEPT: SignedDuration = SignedDuration::from_secs(10);
-/// A turn takes two minutes at most, and few texts of one person wait for each other.
+/// Longest normal wait. A turn takes two minutes at most, and few messages of one user wait for each other.
 const LONGEST_WAITING: SignedDuration = SignedDuration::from_mins(10);
-/// By then several attempts have failed.
+/// Longest normal delay of an outbound message: by then several attempts have failed.
 const LONGEST_UNSENT: SignedDuration = SignedDuration::from_mins(15);
 
-/// Looks at the program; clones share what was seen.
+/// Health checks of the program; clones share the cached results.
 #[derive(Clone)]
 pub struct Health(Arc<Inner>);
 
@@ -40,11 +40,11 @@ struct Inner {
     clock: Clock,
     alive: Kept,
     ready: Kept,
-    /// When a write last succeeded.
+    /// Time of the last successful write.
     written_at: Mutex<Option<Timestamp>>,
 }
 
-/// The last report, and the right to make the next one.
+/// Last report, and the right to make the next one.
 struct Kept {
     last: Mutex<Option<(Timestamp, Report)>>,
     turn: Semaphore,
@@ -105,12 +105,12 @@ impl FromRef<ConsoleState> for Health {
     }
 }
 
-/// Whether the process does its work at all; if not, restarting it is worth a try.
+/// Reports whether the process works at all; if not, a restart may help.
 pub(super) async fn alive(State(health): State<Health>) -> Report {
     health.kept(&health.0.alive, async || Report::of(vec![health.queue().await])).await
 }
 
-/// Whether texts come in, are answered and leave.
+/// Reports whether messages arrive, are answered and are sent.
 pub(super) async fn ready(State(health): State<Health>) -> Report {
     health.ready().await
 }
@@ -129,9 +129,9 @@ impl Health {
         self.kept(&self.0.ready, look).await
     }
 
-    /// The last report, or a fresh one. Whoever asks meanwhile waits for it and shares it.
+    /// Returns the last report, or a new one. Concurrent callers wait for it and share it.
     async fn kept(&self, kept: &Kept, look: impl AsyncFnOnce() -> Report) -> Report {
-        // It is never closed.
+        // The semaphore is never closed.
         let _turn = kept.turn.acquire().await;
         let last = kept.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((at, report)) = last
@@ -153,14 +153,14 @@ impl Health {
         !age.is_negative() && age < time
     }
 
-    /// The writer takes up work and ends it. Where nothing changes, nothing is synced.
+    /// Checks that the writer starts and completes a task. A task without changes causes no sync.
     async fn queue(&self) -> Check {
         let answered = tokio::time::timeout(PATIENCE, self.0.db.write(|_| Ok(()))).await;
         Check::new("database", told(answered).map(|()| "answers".to_owned()))
     }
 
-    /// Restarting would not help: where no file is at the path, it would begin with an empty one. So this is about being
-    /// ready, not alive.
+    /// Checks that the database file is in place. A restart would not help: without a file at the path, it would begin
+    /// with an empty one. So this check belongs to readiness, not liveness.
     fn in_place(&self) -> Check {
         let found = self.0.db.check_files().map_err(|displaced| displaced.to_string());
         Check::new("database file", found.map(|()| "at its path".to_owned()))
@@ -221,7 +221,7 @@ fn unsent(backlog: &Backlog, now: Timestamp) -> Check {
     Check::new("texts to send", outcome)
 }
 
-/// The age of the oldest in minutes, where it is above `limit`.
+/// Returns the age of the oldest entry in minutes as an error, if it is above `limit`.
 fn within(queue: Queue, limit: SignedDuration, now: Timestamp) -> Result<(), i64> {
     match queue.oldest.map(|at| now.duration_since(at)) {
         Some(age) if age > limit => Err(age.as_mins()),
@@ -229,7 +229,7 @@ fn within(queue: Queue, limit: SignedDuration, now: Timestamp) -> Result<(), i64
     }
 }
 
-/// What went wrong, without what the database said: that may name a path or a row.
+/// Describes a failure without the database's message, which may contain a path or a row.
 fn told<T>(outcome: Result<Result<T, DbError>, tokio::time::error::Elapsed>) -> Result<T, String> {
     match outcome {
         Ok(Ok(done)) => Ok(done),

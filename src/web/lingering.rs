@@ -1,5 +1,5 @@
-//! A stream that, before it is closed, reads what its client still sends. Closing a socket with unread bytes in it makes the
-//! system reset the connection, and the client may lose the answer that was sent before.
+//! Stream that, before it is closed, reads the data that its client still sends. Closing a socket with unread bytes in
+//! it makes the system reset the connection, and the client may lose the response that was sent before.
 
 use std::io;
 use std::pin::Pin;
@@ -11,13 +11,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Most bytes that are read and dropped after the answer.
+/// Most bytes that are read and dropped after the response.
 const MAX_DROPPED_BYTES: usize = 256 << 10;
 /// Longest time for that.
 const MAX_LINGER: Duration = Duration::from_secs(2);
 const PIECE_BYTES: usize = 8 << 10;
 
-/// Whether the last request was answered before its body was read; clones share it.
+/// Flag that is set if the last request got its response before its body was read; clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UnreadBody(Arc<AtomicBool>);
 
@@ -67,7 +67,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LingeringStream<S> {
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
-    /// Ends what we send, so that the client knows its answer to be whole, and then drops what still comes.
+    /// Ends our side of the stream, so that the client knows that its response is complete, and then drops data that
+    /// still arrives.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if matches!(this.ending, Ending::Open) {
@@ -83,7 +84,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LingeringStream<S> {
             let mut piece = ReadBuf::new(&mut piece);
             match ready!(Pin::new(&mut this.stream).poll_read(cx, &mut piece)) {
                 Ok(()) if !piece.filled().is_empty() => *left = left.saturating_sub(piece.filled().len()),
-                // The client is done, or gone.
+                // The client has finished or disconnected.
                 Ok(()) | Err(_) => break,
             }
         }

@@ -1,4 +1,4 @@
-//! What Prometheus asks for, and the count of what webhooks answer.
+//! Metrics for Prometheus, and the count of the webhooks' responses.
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::StatusCode;
@@ -29,7 +29,7 @@ pub(super) async fn show(State(console): State<ConsoleState>, _caller: Caller) -
     }
 }
 
-/// Counts the answers of a listener by the route that gave them; those to no route of ours count as one.
+/// Counts the responses of a listener by route; those for unknown routes count as one.
 pub(super) async fn count(
     State(metrics): State<Metrics>,
     route: Option<MatchedPath>,

@@ -1,4 +1,4 @@
-//! Every route of both listeners on one screen.
+//! All routes of both listeners on one screen.
 
 mod api;
 pub mod auth;
@@ -50,37 +50,37 @@ use console::{
 use console_state::ConsoleState;
 use health::Health;
 
-/// No request may keep a connection busy for longer: Twilio gives up after 15 s. Reports of Sonarr and Radarr, whose sender
-/// is known from the header, have this long for their body as well.
+/// Longest time for which a request may keep a connection busy: Twilio gives up after 15 s. Requests of Sonarr and
+/// Radarr, whose sender is known from the header, have this long for their body as well.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(14);
-/// Largest body that the console takes.
+/// Largest body that the console accepts.
 const LARGEST_FORM: usize = 64 * 1024;
-/// Longest time that it may take to come.
+/// Longest time for the arrival of a form.
 const SLOWEST_FORM: Duration = Duration::from_secs(10);
 
-/// What the webhooks work with.
+/// Dependencies of the webhooks.
 #[derive(Clone)]
 pub struct Webhooks {
     pub engine: Engine,
     pub db: Db,
     pub clock: Clock,
-    /// For texts that a status report proves to be taken.
+    /// Policy for messages that a status callback proves to be accepted.
     pub terms: Terms,
-    /// `None` without a Twilio account.
+    /// Verification of Twilio's requests. `None` without a Twilio account.
     pub twilio: Option<Arc<Trust>>,
-    /// What Sonarr and Radarr must present; `None`: nothing they report is taken in.
+    /// Secret that Sonarr and Radarr must send; `None`: none of their events is accepted.
     pub reports: Option<SecretString>,
     pub metrics: Metrics,
     pub health: Health,
 }
 
-/// How a request is known to come from Twilio.
+/// Verification that a request comes from Twilio.
 #[derive(Debug)]
 pub struct Trust {
     pub verifier: Verifier,
-    /// The base URL that Twilio signs; a Host header is never believed.
+    /// Base URL that Twilio signs; a Host header is never trusted.
     pub public_url: String,
-    /// The account that every request has to name.
+    /// Account that every request must name.
     pub account_sid: String,
 }
 
@@ -147,7 +147,7 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/memory/{id}/forget", post(memory::forget))
         .route("/audit", get(audit::show))
         .route("/health-checks", get(checks::show).post(checks::test))
-        // What follows surrounds the routes above it, and only those.
+        // The layers that follow apply to the routes above them, and only to those.
         .layer(DefaultBodyLimit::max(LARGEST_FORM))
         .layer(RequestBodyDeadlineLayer::new(SLOWEST_FORM))
         .layer(from_fn_with_state(console.clone(), auth::gate::pass))
@@ -156,14 +156,14 @@ pub fn console_router(console: ConsoleState) -> Router {
         .with_state(console)
 }
 
-/// A listener without a socket, for simulations.
+/// Listener without a socket, for simulations.
 pub fn in_process(router: Router) -> InProcess {
     Arc::new(move |request: axum::http::Request<Bytes>| {
         let router = router.clone();
         Box::pin(async move {
             let Ok(response) = router.oneshot(request.map(Body::from)).await;
             let (head, body) = response.into_parts();
-            // Our bodies are in memory as a whole, so reading one cannot fail.
+            // Our bodies are completely in memory, so reading one cannot fail.
             let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
             axum::http::Response::from_parts(head, body)
         })

@@ -1,5 +1,5 @@
-//! The places for open streams: how many there are, how many of them one caller may take, and that whoever may read no
-//! more is told no more.
+//! Limits on open streams: their total number, the number per caller, and the end of the streams of a caller who loses
+//! access.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,51 +13,51 @@ use super::auth::{Caller, Operator};
 use super::console_state::ConsoleState;
 use super::problem::Problem;
 
-/// Streams that are open at the same time.
+/// Most streams that are open concurrently.
 const MOST: usize = 640;
-/// Those of one caller: whoever opens more than they need leaves room for others.
+/// Most streams of one caller: a caller who opens too many must leave room for others.
 const MOST_OF_ONE: usize = 512;
 
-/// The places for open streams; clones share them.
+/// Slots for open streams; clones share them.
 #[derive(Clone, Default)]
 pub struct Places(Arc<Mutex<Taken>>);
 
 #[derive(Default)]
 struct Taken {
     streams: HashMap<Follower, Streams>,
-    /// Whose streams were ended. A request that was let in before may ask for a place only after. There is one for each
-    /// time that somebody signed out or a key was revoked since the start.
+    /// Callers whose streams were ended. A request that was authorized before may ask for a slot only after that. The
+    /// set has one entry for each sign-out and each revoked key since the start.
     ended: HashSet<Follower>,
 }
 
-/// Those of one caller.
+/// Streams of one caller.
 #[derive(Default)]
 struct Streams {
     open: usize,
     over: CancellationToken,
 }
 
-/// Whose streams count together.
+/// Owner of streams that are counted together.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(in crate::web) enum Follower {
-    /// All pages of one session, by what its forms carry.
+    /// All pages of one session, by the token in its forms.
     Session(String),
-    /// The API key of this id.
+    /// API key with this id.
     Key(i64),
 }
 
-/// What came of asking for a place.
+/// Outcome of a request for a slot.
 pub(in crate::web) enum Seat {
     Taken(Place),
-    /// There are as many streams as there may be.
+    /// The total number of streams is at its limit.
     NoneLeft,
-    /// This caller has as many as one may have.
+    /// This caller has the most streams that one caller may have.
     Enough,
-    /// This caller may read no more.
+    /// This caller no longer has access.
     Ended,
 }
 
-/// A place that is taken for as long as this is kept.
+/// Slot that is in use until this value is dropped.
 pub(in crate::web) struct Place {
     places: Places,
     follower: Follower,
@@ -82,7 +82,7 @@ impl Places {
         Seat::Taken(Place { places: self.clone(), follower, over })
     }
 
-    /// Ends all streams of a caller who may read no more, at once, and lets no other begin.
+    /// Ends all streams of a caller who no longer has access, at once, and lets no new one begin.
     pub(in crate::web) fn end(&self, follower: Follower) {
         let mut taken = self.taken();
         if let Some(theirs) = taken.streams.get(&follower) {
@@ -97,7 +97,7 @@ impl Places {
 }
 
 impl Place {
-    /// Returns once whoever has the place may read no more.
+    /// Returns once the owner of the slot no longer has access.
     pub(in crate::web) async fn ended(&self) {
         self.over.cancelled().await;
     }
@@ -115,7 +115,7 @@ impl Drop for Place {
 }
 
 impl Seat {
-    /// The place, or the status and the words of the answer to whoever gets none.
+    /// Returns the slot, or the status and the text of the response to a refused caller.
     pub(in crate::web) fn place(self) -> Result<Place, (StatusCode, &'static str)> {
         match self {
             Self::Taken(place) => Ok(place),
@@ -152,7 +152,7 @@ mod tests {
         (0..count).map_while(|_| places.take(Follower::Key(key)).place().ok()).collect()
     }
 
-    /// The status of the answer to one more.
+    /// Returns the status of the response to one more request.
     fn one_more(places: &Places, key: i64) -> u16 {
         match places.take(Follower::Key(key)).place() {
             Ok(_) => 200,

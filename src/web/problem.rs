@@ -1,4 +1,4 @@
-//! How the API says that it could not do what was asked: `application/problem+json`, RFC 9457.
+//! Error responses of the API: `application/problem+json`, RFC 9457.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -7,15 +7,15 @@ use axum::response::{IntoResponse, Response};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
-/// Why a request was not carried out.
+/// Cause of a request that was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct Problem {
     #[schema(value_type = u16, example = 404)]
     #[serde(serialize_with = "number")]
     status: StatusCode,
-    /// What the status means.
+    /// Meaning of the status.
     title: &'static str,
-    /// What was wrong with this request.
+    /// Error in this request.
     detail: String,
 }
 

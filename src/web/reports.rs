@@ -1,5 +1,5 @@
-//! What Sonarr and Radarr report: told to be theirs, read, stored, acknowledged. They wait for the answer in the middle of
-//! an import and never ask again, so nothing else is done here.
+//! Webhook for events from Sonarr and Radarr: authenticates, parses, stores and acknowledges them. Both wait for the
+//! response in the middle of an import and never send again, so nothing else is done here.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::Webhooks;
 use super::client_shares::{ConnectionSlot, SlotOutcome};
 use crate::arr::connect;
 
-/// The event of a season pack has a few kilobytes for each of its files.
+/// Largest body. The event of a season pack has a few kilobytes for each of its files.
 const MAX_BODY_BYTES: usize = 1 << 20;
 const TOKEN_HEADER: &str = "x-dialarr-token";
 
@@ -85,7 +85,7 @@ async fn admit(webhooks: &Webhooks, instance: &str, request: Request) -> Result<
     })
 }
 
-/// Whether the request carries the secret, as a header of its own or as the password of Basic authentication.
+/// True if the request contains the secret, as a separate header or as the password of Basic authentication.
 fn presents(headers: &HeaderMap, secret: &SecretString) -> bool {
     let token = headers.get(TOKEN_HEADER).map(|value| value.as_bytes().to_vec());
     [token, password(headers)].into_iter().flatten().any(|given| is_same(&given, secret))
@@ -101,7 +101,7 @@ fn password(headers: &HeaderMap) -> Option<Vec<u8>> {
     Some(credentials[colon + 1..].to_vec())
 }
 
-/// Compared by their hashes, so that the time it takes tells neither a letter nor the length.
+/// Compares the hashes, so that the time of the comparison reveals neither a character nor the length.
 fn is_same(given: &[u8], secret: &SecretString) -> bool {
     let [given, wanted] = [given, secret.expose_secret().as_bytes()].map(Sha256::digest);
     bool::from(given.as_slice().ct_eq(wanted.as_slice()))

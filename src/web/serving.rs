@@ -1,5 +1,4 @@
-//! How requests are read from a socket: what a client may keep us waiting for, how many are served at a time, and how
-//! that ends.
+//! HTTP server on sockets: time limits for clients, the number of concurrent connections, and shutdown.
 
 use std::convert::Infallible;
 use std::io;
@@ -30,27 +29,27 @@ use super::client_shares::{ClientShares, ConnectionSlot, SlotOutcome};
 use super::lingering::{LingeringStream, UnreadBody};
 use crate::access_rules::TrustedProxies;
 
-/// What a listener bears of its clients.
+/// Limits of a listener for its clients.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Connections at a time; further ones wait in the system's queue until one ends.
+    /// Most concurrent connections; further ones wait in the system's queue until one ends.
     pub connections: usize,
-    /// How many of them may be held by clients that have not proven who they are, shared fairly; `None`: all.
+    /// Share of the connections for clients that have not proven their identity, divided fairly; `None`: all.
     pub shares: Option<ClientShares>,
-    /// From the opening of a connection, or from the last answer on it, to the end of the next request's header. What is
-    /// slower is cut off, and so is a connection that rests for as long.
+    /// Time from the opening of a connection, or from the last response on it, to the end of the next request's header.
+    /// A slower connection is closed, and so is one that is idle for as long.
     pub header: Duration,
-    /// How long what was written may wait to be read. Where the system cannot tell, it may wait for ever.
+    /// Longest time for which written data may remain unread. On systems that cannot detect this, there is no limit.
     pub unread: Duration,
     pub reuse: Reuse,
 }
 
-/// Whether a connection is for more than one request.
+/// Use of a connection: for one request or for several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
     Many,
-    /// A proxy keeps connections for longer than we do, and one that hands a text to a connection which we end in that
-    /// moment loses it: so none is kept.
+    /// One request. A proxy keeps connections open for longer than we do, and loses a message that it sends on a
+    /// connection at the moment when we close it: so no connection is reused.
     One,
 }
 
@@ -63,26 +62,26 @@ impl Limits {
         reuse: Reuse::Many,
     };
 
-    /// Of the webhooks. The connections beyond the slots are for senders who have proven who they are, and for those of
-    /// which the client is not known yet.
+    /// Returns the limits of the webhooks. The connections beyond the slots are for senders who have proven their
+    /// identity, and for those whose client is not known yet.
     pub fn webhooks(proxies: TrustedProxies) -> Self {
         let shares = ClientShares::new(UNPROVEN_CONNECTIONS, proxies);
         Self { shares: Some(shares), reuse: Reuse::One, ..Self::PAGES }
     }
 }
 
-/// Slots of the webhooks for clients that have not proven who they are.
+/// Slots of the webhooks for clients that have not proven their identity.
 const UNPROVEN_CONNECTIONS: usize = 512;
-/// Largest header, and most of a body that is kept of a connection before somebody asks for it.
+/// Largest header, and the most of a body that is buffered before it is read.
 const MAX_BUFFER_BYTES: usize = 32 << 10;
-/// Time in which a connection that lost its slot can still be answered.
+/// Time in which a connection that lost its slot can still get a response.
 const LAST_ANSWER: Duration = Duration::from_millis(250);
 
-/// Files that are open while both listeners serve as many connections as they may, with much to spare.
+/// Files that are open while both listeners serve the maximum number of connections, with ample reserve.
 const FILES: u64 = 4096;
 
-/// Lets the program open as many files as that, as far as the system allows: many systems give 1,024 or fewer to whoever
-/// does not ask.
+/// Raises the limit of open files to that number, as far as the system allows: many systems give 1,024 or fewer to a
+/// program that does not ask.
 pub fn ask_for_files() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let allowed = maximum.map_or(FILES, |maximum| maximum.min(FILES));
@@ -95,7 +94,7 @@ pub fn ask_for_files() {
     }
 }
 
-/// Serves until `stop`, then lets requests under way end. Dropping it drops its connections.
+/// Serves until `stop`, then lets current requests end. Dropping the future drops its connections.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -106,7 +105,7 @@ pub async fn serve(
     serve_listener(listener.tap_io(move |stream| prepare(stream, unread)), router, limits, stop).await
 }
 
-/// The same for streams of any kind.
+/// Serves in the same way on streams of any kind.
 pub async fn serve_listener<L: Listener<Addr = SocketAddr>>(
     mut listener: L,
     router: Router,
@@ -128,12 +127,12 @@ pub async fn serve_listener<L: Listener<Addr = SocketAddr>>(
         tokio::select! {
             () = stop.cancelled() => break,
             Some(ended) = connections.join_next(), if !has_room => note(ended),
-            // What goes wrong with accepting is logged by axum, which waits where files have run out.
+            // Errors of accepting are logged by axum, which waits when no more files can be opened.
             (stream, peer) = listener.accept(), if has_room => {
                 let slot = match &limits.shares {
                     None => None,
                     Some(shares) => match shares.open_connection(peer.ip()) {
-                        // Dropping the stream turns the client away.
+                        // Dropping the stream refuses the client.
                         None => continue,
                         slot => slot,
                     },
@@ -143,7 +142,7 @@ pub async fn serve_listener<L: Listener<Addr = SocketAddr>>(
             }
         }
     }
-    // Whoever still knocks is turned away rather than left waiting.
+    // Clients that connect after this point are refused rather than left waiting.
     drop(listener);
     while let Some(ended) = connections.join_next().await {
         note(ended);
@@ -152,12 +151,12 @@ pub async fn serve_listener<L: Listener<Addr = SocketAddr>>(
 }
 
 fn prepare(stream: &TcpStream, unread: Duration) {
-    // With Nagle's algorithm small answers can wait 40 ms.
+    // With Nagle's algorithm small responses can wait 40 ms.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "could not set TCP_NODELAY");
     }
-    // A client that does not read, or is gone without a word, would keep its connection for a quarter of an hour or for
-    // ever.
+    // A client that does not read, or that disappears without closing, would keep its connection for a quarter of an
+    // hour or forever.
     #[cfg(target_os = "linux")]
     {
         let unread = u32::try_from(unread.as_millis()).unwrap_or(u32::MAX);
@@ -167,11 +166,11 @@ fn prepare(stream: &TcpStream, unread: Duration) {
     }
 }
 
-/// What the requests of one connection are answered with.
+/// State for the responses of one connection.
 #[derive(Clone)]
 struct Exchange {
     router: Router,
-    /// `None`: the connection needs none.
+    /// Slot of the connection. `None`: the connection needs none.
     slot: Option<Arc<ConnectionSlot>>,
     unread: UnreadBody,
 }
@@ -213,7 +212,7 @@ impl Exchange {
     }
 }
 
-/// What a client is answered that holds as many slots as any other while all are taken.
+/// Response to a client that holds as many slots as any other while all are in use.
 async fn refuse() -> Response {
     let mut response = auth::headers::add(StatusCode::SERVICE_UNAVAILABLE.into_response()).await;
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -270,9 +269,9 @@ mod tests {
 
     use super::{Limits, Reuse, serve};
 
-    /// Nothing here takes this long unless it hangs.
+    /// Time limit of the tests. Nothing here takes this long unless it hangs.
     const PATIENCE: Duration = Duration::from_secs(20);
-    /// No test waits for it.
+    /// Duration that no test waits for.
     const LONG: Duration = Duration::from_secs(60);
 
     struct Served {
@@ -311,7 +310,7 @@ mod tests {
             self.writes("GET / HTTP/1.1\r\nHost: here\r\n\r\n").await;
         }
 
-        /// One answer, whose body is a single character.
+        /// Reads one response, whose body is a single character.
         async fn is_told(&mut self) -> String {
             let mut answer = String::new();
             while !answer.contains("\r\n\r\n") {
@@ -320,7 +319,7 @@ mod tests {
             char::from(timeout(PATIENCE, self.0.read_u8()).await.unwrap().unwrap()).to_string()
         }
 
-        /// What comes until the server hangs up.
+        /// Reads until the server closes the connection.
         async fn is_cut_off(&mut self) -> String {
             let mut rest = String::new();
             timeout(PATIENCE, self.0.read_to_string(&mut rest)).await.unwrap().unwrap();
@@ -328,7 +327,7 @@ mod tests {
         }
     }
 
-    /// Tells each request its number.
+    /// Router that responds to each request with its number.
     fn counting() -> Router {
         let count = Arc::new(AtomicU32::new(0));
         Router::new()
@@ -403,7 +402,7 @@ mod tests {
         deaf.asks().await;
         let mut first = [0];
         deaf.0.read_exact(&mut first).await.unwrap();
-        // The server waits for whatever is under way.
+        // The server waits for all current requests.
         served.stops().await;
     }
 

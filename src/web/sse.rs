@@ -1,6 +1,6 @@
-//! `GET /api/v1/conversations/{id}/events`: a conversation as it happens, as server-sent events. `after` or
-//! `Last-Event-ID` tells where the client is; of both the larger counts, since a browser that reconnects repeats the
-//! address it began with.
+//! `GET /api/v1/conversations/{id}/events`: live events of a conversation, as server-sent events. `after` or
+//! `Last-Event-ID` is the client's cursor; of both the larger counts, since a browser that reconnects repeats the
+//! address of its first request.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -31,24 +31,25 @@ use crate::store::db::{Db, DbError};
 use crate::store::stream::details::{self, Details};
 use crate::store::stream::snapshot::{self, Snapshot};
 
-/// How long a client waits before it comes back, in place of the browser's own idea.
+/// Delay before a client reconnects, instead of the browser's default.
 pub(in crate::web) const RETRY: Duration = Duration::from_secs(2);
-/// A comment this often tells proxies that the stream lives, and us that the client is gone.
+/// Interval of comments, which show proxies that the stream is active, and show us that the client has disconnected.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(in crate::web) struct Cursor {
-    /// The number of the last event that was seen.
+    /// Number of the last event that the client received.
     after: Option<i64>,
 }
 
-/// Follow a conversation as it happens
+/// Follow the live events of a conversation
 ///
-/// Each event has a name (`event`), data as JSON (`data`) and, where it marks a place, its number (`id`). Whoever comes
-/// back with the last number, as `after` or as `Last-Event-ID`, gets what came since, or a `reset` and a `snapshot` where
-/// that is no longer known. The stream ends after five minutes at most: come back with your place. It ends at once when the
-/// key is revoked or the session signed out. Names that are not in the table may be added; pass over them.
+/// Each event has a name (`event`), data as JSON (`data`) and, if it marks a cursor, its number (`id`). A client that
+/// reconnects with the last number, as `after` or as `Last-Event-ID`, gets all later events, or a `reset` and a
+/// `snapshot` if those are no longer available. The stream ends after five minutes at most: reconnect with your cursor.
+/// It ends at once when the key is revoked or the session signed out. Names that are not in the table may be added;
+/// ignore them.
 #[utoipa::path(
     get,
     path = "/conversations/{id}/events",
@@ -89,7 +90,7 @@ pub(super) async fn events(
     Ok(sent(place, told.stream().take_until(console.stop.cancelled_owned())))
 }
 
-/// Where the client is; `None` at the beginning.
+/// Cursor of the client; `None` at the beginning.
 pub(in crate::web) fn place(cursor: &Cursor, headers: &HeaderMap) -> Result<Option<Seq>, NotANumber> {
     let last = match headers.get("last-event-id") {
         None => None,
@@ -105,17 +106,17 @@ pub(in crate::web) fn place(cursor: &Cursor, headers: &HeaderMap) -> Result<Opti
 #[derive(Debug)]
 pub(in crate::web) struct NotANumber;
 
-/// A stream is over after this, and its client comes back with its place: a session may have expired meanwhile.
+/// Longest duration of a stream. Its client reconnects with its cursor: a session may have expired meanwhile.
 const OPEN_FOR: Duration = Duration::from_secs(300);
 
-/// A stream as a browser reads it, past every proxy that would gather it first. It ends at once when whoever reads it
-/// may read no more.
+/// Returns a stream as a browser reads it, with headers against proxies that would buffer it. The stream ends at once
+/// when its reader loses access.
 pub(in crate::web) fn sent(
     place: Place,
     events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,
 ) -> Response {
     let unbuffered = HeaderName::from_static("x-accel-buffering");
-    // The place is kept for as long as the end is waited for.
+    // The slot is held until the stream ends.
     let over = async move {
         tokio::select! {
             () = tokio::time::sleep(OPEN_FOR) => {}
@@ -126,7 +127,7 @@ pub(in crate::web) fn sent(
     ([(CACHE_CONTROL, "no-store"), (unbuffered, "no")], sse).into_response()
 }
 
-/// One client, and what it is still to be told of the last batch.
+/// One client, and the events of the last batch that it has not received yet.
 struct Telling {
     db: Db,
     reader: Reader<Snapshot>,
@@ -134,7 +135,7 @@ struct Telling {
 }
 
 impl Telling {
-    /// Ends when the log cannot be read: the client comes back and says where it was.
+    /// Returns the stream of events. It ends when the log cannot be read: the client reconnects with its cursor.
     fn stream(self) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
         unfold(self, |mut this| async move {
             loop {
@@ -152,7 +153,7 @@ impl Telling {
         })
     }
 
-    /// What stands behind each event. Most batches are deltas, which carry their words.
+    /// Loads the details of each event. Most batches are deltas, which contain their text.
     async fn details(&self, events: &[Arc<stream::Event>]) -> Result<Vec<Details>, DbError> {
         if !events.iter().any(|event| details::has(event)) {
             return Ok(vec![Details::default(); events.len()]);
@@ -164,7 +165,8 @@ impl Telling {
 
     async fn next(&mut self) -> anyhow::Result<Vec<Event>> {
         Ok(match self.reader.next().await? {
-            // Without an id: who is cut off here says the old place again, and gets the same answer.
+            // The event has no id: a client that is disconnected here sends the old cursor again, and gets the same
+            // response.
             Batch::Reset => vec![Event::default().event(Name::Reset.word()).json_data(NoData {})?],
             Batch::Snapshot(seq, snapshot) => {
                 let data = sse_wire::Snapshot::of(seq, self.reader.conversation(), snapshot);

@@ -1,4 +1,4 @@
-//! The events that follow a conversation: their names, their data, and how the document of the API describes them.
+//! Events of a conversation: their names, their data, and their description in the API document.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,7 +12,7 @@ use crate::conversation::stream::{Event, What};
 use crate::conversation::transcript::{EventId, OutboxId};
 use crate::store::stream::details::Details;
 
-/// What an event is called.
+/// Name of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     Reset,
@@ -65,7 +65,7 @@ impl Name {
         }
     }
 
-    /// The schema of its data.
+    /// Returns the schema of its data.
     fn schema(self) -> String {
         let schema = match self {
             Self::Reset | Self::CaughtUp => NoData::name(),
@@ -110,7 +110,7 @@ impl Name {
     }
 }
 
-/// The events as a table, in the language of the document's descriptions.
+/// Formats the events as a table, in the language of the document's descriptions.
 pub(super) fn table() -> String {
     let line = |name: Name| {
         let (word, schema, meaning) = (name.word(), name.schema(), name.meaning());
@@ -120,7 +120,7 @@ pub(super) fn table() -> String {
     format!("| event | data | meaning |\n| --- | --- | --- |\n{lines}")
 }
 
-/// The schemas that the table names, for the document: no route answers with them.
+/// Schemas that the table names, for the document: no route responds with them.
 #[derive(utoipa::OpenApi)]
 #[openapi(components(schemas(
     NoData,
@@ -137,7 +137,7 @@ pub(super) fn table() -> String {
 )))]
 pub(super) struct Schemas;
 
-/// Nothing: `{}`.
+/// Empty object: `{}`.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NoData {}
 
@@ -150,7 +150,7 @@ pub(super) struct ConversationEvent {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct TurnEvent {
-    /// Its id.
+    /// Id of the turn.
     turn: Option<i64>,
     state: TurnWord,
     #[schema(format = DateTime)]
@@ -186,7 +186,7 @@ pub(super) struct CallEvent {
     state: CallWord,
     #[schema(format = DateTime)]
     at: String,
-    /// The name of the tool where it is `created`; what the tool says for people where it is `complete`.
+    /// Name of the tool when the call is `created`; the tool's summary for users when it is `complete`.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
@@ -198,22 +198,22 @@ pub(super) struct QuestionEvent {
     state: QuestionWord,
     #[schema(format = DateTime)]
     at: String,
-    /// The question, where it is first told of and not erased.
+    /// Text of the prompt, in its first event and unless erased.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct MessageEvent {
-    /// Null for a notice, which no turn is behind, and for a text that waits for a turn or gets none.
+    /// Null for a notification, which has no turn, and for a message that waits for a turn or gets none.
     turn: Option<i64>,
-    /// Each direction counts by itself.
+    /// Message id. Each direction has its own numbers.
     id: i64,
     direction: Direction,
     state: MessageWord,
     #[schema(format = DateTime)]
     at: String,
-    /// The words of one that came in, and of one of ours where it is first told of; absent where they are erased.
+    /// Text of an inbound message, and of an outbound message in its first event; absent if erased.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
@@ -225,15 +225,15 @@ pub(super) struct ReactionEvent {
     state: ReactionWord,
     #[schema(format = DateTime)]
     at: String,
-    /// The text that it is on, which is one of this direction.
+    /// Message of the reaction, in this direction.
     message: Option<i64>,
     direction: Option<Direction>,
-    /// The emoji, where it is first told of.
+    /// Emoji, in its first event.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
 
-/// The data of one event.
+/// Data of one event.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Told {
@@ -248,7 +248,7 @@ pub(super) enum Told {
     Reaction(ReactionEvent),
 }
 
-/// The name of an event and its data.
+/// Returns the name of an event and its data.
 pub(super) fn told(event: &Event, details: Details) -> (Name, Told) {
     let (turn, at, text) = (event.turn.map(|turn| turn.0), iso(event.at), details.words);
     match &event.what {

@@ -1,4 +1,4 @@
-//! How a conversation stands, as JSON.
+//! State of a conversation, as JSON.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,31 +12,31 @@ use crate::store::reactions::Standing;
 use crate::store::stream::snapshot::{self, Extent};
 use crate::store::stream::texts;
 
-/// `snapshot`: how the conversation stands after the event `seq`. It takes the place of everything told before.
+/// `snapshot`: state of the conversation after the event `seq`. It replaces all earlier events.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Snapshot {
     seq: i64,
     conversation: SnapshotConversation,
-    /// The newest 50 turns, oldest first. Of a running one, the blocks up to the newest piece.
+    /// The newest 50 turns, oldest first. A running turn has the blocks up to the newest piece.
     turns: Vec<Turn>,
-    /// There are turns before these.
+    /// True if there are turns before these.
     older_turns: bool,
     #[serde(flatten)]
     asides: Asides,
-    /// What waits for a yes.
+    /// Pending action that awaits confirmation.
     question: Option<Question>,
 }
 
-/// The texts of a conversation that no turn is behind, oldest first; of each kind the newest 50.
+/// Messages of a conversation without a turn, oldest first; of each kind the newest 50.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Asides {
-    /// Texts of ours, such as that a title is ready: those among these turns and up to the next newer one.
+    /// Outbound messages, such as that a title is ready: those among these turns and up to the next newer one.
     notices: Vec<Message>,
-    /// Texts of the user's that got no turn, such as thanks: the same.
+    /// Inbound messages that got no turn, such as thanks, in the same range.
     unanswered: Vec<Text>,
-    /// Texts of the user's that no turn has taken up yet.
+    /// Inbound messages that no turn has claimed yet.
     waiting: Vec<Text>,
-    /// There are older ones of a kind, which are left out here.
+    /// True if there are older ones of a kind, which are left out here.
     older_asides: bool,
 }
 
@@ -46,7 +46,7 @@ struct SnapshotConversation {
     name: String,
     #[schema(format = DateTime)]
     started_at: String,
-    /// Null while it goes on.
+    /// Null while the conversation is open.
     #[schema(format = DateTime)]
     ended_at: Option<String>,
 }
@@ -57,11 +57,11 @@ pub(super) struct Turn {
     state: TurnWord,
     created_at: String,
     finished_at: Option<String>,
-    /// What the user texted.
+    /// Messages of the user.
     texts: Vec<Text>,
-    /// The whole answer, of which the messages carry the first page.
+    /// Whole reply, of which the messages carry the first page.
     answer: Option<String>,
-    /// What was sent.
+    /// Messages that were sent.
     messages: Vec<Message>,
     tool_calls: Vec<ToolCall>,
     blocks: Vec<Content>,
@@ -75,11 +75,11 @@ struct Text {
     reactions: Vec<Reaction>,
 }
 
-/// One that was not taken back.
+/// Reaction that was not removed.
 #[derive(Debug, Serialize, ToSchema)]
 struct Reaction {
     id: i64,
-    /// Null for a sticker, and where it was erased.
+    /// Null for a sticker, and if the emoji was erased.
     emoji: Option<String>,
 }
 
@@ -99,10 +99,10 @@ struct ToolCall {
     step: u32,
     ord: u32,
     tool: String,
-    /// As the model wrote them: an object, or a text that is none.
+    /// Arguments as the model wrote them: an object, or a string that is not one.
     arguments: Value,
     state: CallWord,
-    /// What the tool says for people, once it is done.
+    /// The tool's summary for users, once the call is complete.
     outcome: Option<String>,
     started_at: Option<String>,
     finished_at: Option<String>,
@@ -113,7 +113,7 @@ struct Content {
     #[serde(flatten)]
     block: BlockKey,
     text: String,
-    /// Further pieces may come while it is not.
+    /// True if no further pieces will follow.
     complete: bool,
 }
 
@@ -125,14 +125,14 @@ pub(super) struct Question {
     expires_at: Option<String>,
 }
 
-/// Which block of which response of a turn.
+/// Key of a block: turn, response and position.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct BlockKey {
     step: u32,
     attempt: u32,
     #[serde(rename = "type")]
     kind: BlockWord,
-    /// Which call of the response; 0 for text and thinking.
+    /// Number of the call in the response; 0 for text and thinking.
     ord: u32,
 }
 

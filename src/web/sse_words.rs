@@ -1,11 +1,11 @@
-//! The states that are told of a conversation, as the API writes them.
+//! States of a conversation in the API's format.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::conversation::stream;
 
-/// `CREATED`, `IN_PROGRESS` and `WAITING_FOR_TOOLS` go on. `ERROR`: an attempt failed, and another follows.
+/// `CREATED`, `IN_PROGRESS` and `WAITING_FOR_TOOLS` continue. `ERROR`: an attempt failed, and another follows.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum TurnWord {
@@ -18,7 +18,7 @@ pub(super) enum TurnWord {
     Canceled,
 }
 
-/// `held` waits for a yes; of `unknown` it is still to be found out what became of it.
+/// `held` awaits confirmation; `unknown`: the outcome is still to be determined.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum CallWord {
@@ -31,8 +31,8 @@ pub(super) enum CallWord {
     Canceled,
 }
 
-/// How far a text has come. Of the user's, `waiting` is one that no turn has taken up yet, `received` stands in its turn,
-/// and `skipped` gets none. Of ours, `queued` to `accepted` are with us, and what follows is the carrier's word;
+/// Progress of a message. Inbound: `waiting` is one that no turn has claimed yet, `received` belongs to its turn, and
+/// `skipped` gets none. Outbound: `queued` to `accepted` are our own states, and later ones come from the carrier;
 /// `suppressed` is never sent.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -55,7 +55,7 @@ pub(super) enum MessageWord {
     Suppressed,
 }
 
-/// `asked` is on its way to the user; `open` can be answered.
+/// `asked` is being sent to the user; `open` can be answered.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum QuestionWord {
@@ -79,7 +79,7 @@ pub(super) enum ConversationWord {
     Reopened,
 }
 
-/// `in`: a text of the user's. `out`: one of ours.
+/// `in`: a message from the user. `out`: one to the user.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Direction {
@@ -87,8 +87,8 @@ pub(super) enum Direction {
     Out,
 }
 
-/// The text of a `tool_call` is the tool's name and, behind it, the arguments: piece by piece as the model writes them, in
-/// a snapshot without needless blanks.
+/// Kind of a block. The text of a `tool_call` is the tool's name and, after it, the arguments: piece by piece as the
+/// model writes them, in a snapshot without unnecessary whitespace.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum BlockWord {

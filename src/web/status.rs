@@ -1,4 +1,4 @@
-//! What Twilio reports of a text it took from us.
+//! Twilio's status callbacks for messages that it accepted from us.
 
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -35,8 +35,8 @@ async fn record(webhooks: &Webhooks, request: Request) -> Result<(), Refusal> {
             }
         }
         Ok(Recorded::Known) => {}
-        // Twilio did what it was asked to, so nothing is wrong on its side: late reports of a message that was erased,
-        // or sent before a restore, come like this.
+        // Twilio behaved correctly, so this is not an error on its side: late callbacks for a message that was erased,
+        // or sent before a restore, arrive in this form.
         Ok(Recorded::Unbound) => {
             webhooks.metrics.webhook_refused("status", "unbound");
             tracing::warn!("a status callback names no message of ours");

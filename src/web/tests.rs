@@ -1,4 +1,4 @@
-//! The webhooks before whatever comes: a form or a report is taken exactly if it can be trusted and can be read.
+//! Webhooks with arbitrary requests: a form or a callback is accepted exactly if it can be trusted and parsed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,10 +32,10 @@ use crate::store::db::Db;
 
 const PUBLIC_URL: &str = "https://sms.example.org";
 const REPORT_SECRET: &str = "a-long-random-word";
-/// A request costs a transaction.
+/// Number of cases. A request costs a transaction.
 const CASES: u32 = 192;
 
-/// The whole program behind its webhooks. It takes what comes and works on nothing.
+/// Whole program behind its webhooks. It accepts messages and processes none.
 struct Door {
     runtime: Runtime,
     app: App,
@@ -78,7 +78,7 @@ impl Door {
         self.runtime.block_on((self.door)(request)).status().as_u16()
     }
 
-    /// The status of a form that comes to `target`, with a signature of `url` and `signed`.
+    /// Returns the status of the response to a form sent to `target`, with a signature of `url` and `signed`.
     fn form(&self, target: &str, body: &[u8], signer: Signer, (url, signed): (&str, &Form)) -> u16 {
         let token = match signer {
             Signer::Twilio => "the-token",
@@ -94,7 +94,7 @@ impl Door {
         self.answer(request.body(Bytes::copy_from_slice(body)).unwrap())
     }
 
-    /// How many callbacks named no message of ours.
+    /// Returns the number of callbacks that named no message of ours.
     fn unbound(&self) -> usize {
         let now = Timestamp::UNIX_EPOCH;
         let backlog = self.runtime.block_on(self.app.db.read(move |conn| backlog(conn, now))).unwrap();
@@ -108,7 +108,7 @@ fn signer() -> impl Strategy<Value = Signer> {
     prop_oneof![4 => Just(Signer::Twilio), 1 => Just(Signer::Somebody), 1 => Just(Signer::Nobody)]
 }
 
-/// Fields of these names, in any order and any number.
+/// Fields with these names, in any order and any number.
 fn form(names: &'static [&'static str], value: impl Strategy<Value = String>) -> impl Strategy<Value = Form> {
     proptest::collection::vec((select(names), value), 0..12)
         .prop_map(|form| form.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
@@ -118,13 +118,13 @@ fn encoded(form: &Form) -> String {
     serde_urlencoded::to_string(form).unwrap()
 }
 
-/// The words that a signature covers. Where a name ends and its value begins, Twilio does not sign.
+/// Returns the text that a signature covers. Twilio does not sign the boundary between a name and its value.
 fn signed_words(form: &Form) -> String {
     let distinct: BTreeSet<_> = form.iter().collect();
     distinct.into_iter().flat_map(|(name, value)| [name.as_str(), value]).collect()
 }
 
-/// The fields of a request of Twilio's, some of which may be missing, and further ones.
+/// Fields of one of Twilio's requests, some of which may be missing, and further ones.
 fn about_whole(
     fields: &'static [(&'static str, &'static str)],
     more: impl Strategy<Value = Form>,

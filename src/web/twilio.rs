@@ -1,4 +1,5 @@
-//! A text that Twilio brings: told to be Twilio's, read, stored, acknowledged. Nothing else is waited for.
+//! Webhook for Twilio's inbound messages: authenticates, parses, stores and acknowledges them. Nothing else is waited
+//! for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,15 +17,15 @@ use crate::failpoint;
 use crate::messaging::signature::{self, Claim, SETTINGS_HEADER, SIGNATURE_HEADER};
 use crate::messaging::webhook::{self, FormFault};
 
-/// Twilio's own limit is 64 kB; a text has at most 1,600 characters.
+/// Largest body. Twilio's own limit is 64 kB; a message has at most 1,600 characters.
 const MAX_BODY_BYTES: usize = 64 << 10;
-/// From the end of the header to that of the body. Twilio sends both at once, and only with the body is it known whether
-/// it was Twilio.
+/// Longest time from the end of the header to that of the body. Twilio sends both at once, and only the body proves
+/// that the sender is Twilio.
 const MAX_BODY_TIME: Duration = Duration::from_secs(3);
-/// A valid TwiML document that says nothing. Any text in it would be sent to the person.
+/// Valid TwiML document without content. Any text in it would be sent to the user.
 const EMPTY_TWIML: &str = r#"<?xml version="1.0" encoding="UTF-8"?><Response/>"#;
 
-/// Why a request is not taken in.
+/// Reason for which a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("serve Twilio: no account is configured")]
@@ -46,7 +47,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// The label of the refusal in metrics.
+    /// Label of the refusal in metrics.
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::NoAccount => "no_account",
@@ -102,13 +103,13 @@ async fn admit(webhooks: &Webhooks, request: Request) -> Result<(), Refusal> {
     }
 }
 
-/// The decoded form of a request that Twilio signed.
+/// Decoded form of a request that Twilio signed.
 pub(super) struct SignedForm<'a> {
     pub(super) form: Vec<(String, String)>,
     pub(super) trust: &'a Trust,
 }
 
-/// Reads the form of a request that Twilio signed. The cheapest checks come first.
+/// Parses the form of a request that Twilio signed. The cheapest checks come first.
 pub(super) async fn trusted_form(webhooks: &Webhooks, request: Request) -> Result<SignedForm<'_>, Refusal> {
     let trust = webhooks.twilio.as_ref().ok_or(Refusal::NoAccount)?;
     let (parts, body) = request.into_parts();

@@ -1,5 +1,5 @@
-//! What goes on in a fake server: downloads with their queue rows, and what was imported.
-//! `item.rs` has the things themselves.
+//! Activity in a fake server: downloads with their queue rows, and the history of imports. `item.rs` defines the titles
+//! themselves.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -10,16 +10,16 @@ use super::radarr::FakeRadarr;
 use super::sonarr::FakeSonarr;
 use super::world::World;
 
-/// A season of which nothing is known has this many episodes.
+/// Number of episodes assumed for a season of which nothing is known.
 pub(super) const USUAL_SEASON: u32 = 8;
 const GRABBED_BEFORE: jiff::SignedDuration = jiff::SignedDuration::from_mins(40);
 
-/// One download; a season pack fills a queue row per episode.
+/// One download; a season pack fills one queue row per episode.
 #[derive(Debug, Clone)]
 pub struct FakeDownload {
     pub(super) title: String,
     pub(super) minutes_left: Option<u32>,
-    /// 0 until the queue gives one.
+    /// Key of the download; 0 until the queue assigns one.
     pub(super) key: usize,
     pub(super) release: String,
     pub(super) size_bytes: u64,
@@ -27,15 +27,15 @@ pub struct FakeDownload {
     state: State,
 }
 
-/// One event of the history; one that is about a season has a row per episode.
+/// Event of the history; an event about a season has one row per episode.
 #[derive(Debug, Clone)]
 pub(super) struct Happened {
     pub title: String,
     pub release: String,
-    /// As the history calls it: `grabbed`, `downloadFolderImported`, `downloadFailed`, `movieFileDeleted`, ...
+    /// Event name in the history: `grabbed`, `downloadFolderImported`, `downloadFailed`, `movieFileDeleted`, ...
     pub event: &'static str,
     pub at: Timestamp,
-    /// The download that it belongs to; 0 for none.
+    /// Key of the download that the event belongs to; 0 for none.
     pub download: usize,
     pub reason: Option<String>,
 }
@@ -70,7 +70,7 @@ impl FakeDownload {
         self
     }
 
-    /// Some download clients say 0 while they work.
+    /// Sets the remaining time. Some download clients report 0 while they are working.
     pub fn minutes_left(mut self, minutes: u32) -> Self {
         self.minutes_left = Some(minutes);
         self
@@ -118,7 +118,7 @@ impl FakeDownload {
         matches!(self.state, State::ClientDown)
     }
 
-    /// A queue row without what it belongs to; `part` tells the rows of one download apart.
+    /// Queue row without the title that it belongs to; `part` distinguishes the rows of one download.
     pub(super) fn row(&self, part: u32) -> Value {
         let (status, health, tracked) = match &self.state {
             State::Downloading => ("downloading", "ok", "downloading"),
@@ -162,11 +162,11 @@ impl FakeDownload {
     }
 }
 
-/// How many rows a download or an event can have.
+/// Maximum number of rows of a download or an event.
 pub(super) const ROWS: usize = 1000;
 
 impl Happened {
-    /// A history record without what it belongs to; `place` tells events apart, `part` the rows of one.
+    /// History record without the title that it belongs to; `place` distinguishes events, `part` the rows of one event.
     pub(super) fn row(&self, place: usize, part: u32) -> Value {
         json!({
             "id": (place + 1) * ROWS + part as usize,
@@ -188,7 +188,7 @@ impl<D> World<D> {
         self.downloads.push(download);
     }
 
-    /// It was grabbed a while before.
+    /// Adds an import of the title to the history, with a grab some time before it.
     pub(super) fn imported(&mut self, title: &str, at: Timestamp) {
         self.last_download += 1;
         let grabbed = at.saturating_sub(GRABBED_BEFORE).unwrap_or(at);
@@ -204,7 +204,7 @@ impl<D> World<D> {
         }
     }
 
-    /// What happens now to a download.
+    /// Adds an event at the current time to the history of a download.
     pub(super) fn note(&mut self, download: &FakeDownload, event: &'static str, reason: Option<&str>) {
         self.history.push(Happened {
             title: download.title.clone(),
@@ -226,16 +226,16 @@ pub(super) fn download_id(key: usize) -> String {
     format!("{:040X}", key * 0x00FA_CADE)
 }
 
-/// Which episodes a title means.
+/// Episodes that a title refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Episodes<'a> {
     pub show: &'a str,
     pub season: u32,
-    /// `None` for the whole season.
+    /// Episode number; `None` for the whole season.
     pub episode: Option<u32>,
 }
 
-/// `The Bear S04E03` is an episode, `The Bear S04` a season; anything else is neither.
+/// Parses a title: `The Bear S04E03` is an episode, `The Bear S04` a season; anything else is neither.
 pub(super) fn episodes(title: &str) -> Option<Episodes<'_>> {
     let (show, code) = title.trim().rsplit_once(' ')?;
     let code = code.strip_prefix(['S', 's'])?;
@@ -246,7 +246,7 @@ pub(super) fn episodes(title: &str) -> Option<Episodes<'_>> {
     Some(Episodes { show, season: season.parse().ok()?, episode })
 }
 
-/// Both servers, for a world that is told by plain titles.
+/// Both fake servers, for a scenario that is described by plain titles.
 #[derive(Debug, Clone)]
 pub struct Fakes {
     pub radarr: FakeRadarr,
@@ -254,7 +254,7 @@ pub struct Fakes {
 }
 
 impl Fakes {
-    /// A download on the server that its title belongs to.
+    /// Adds a download to the server that its title belongs to.
     pub fn queue(&self, download: FakeDownload) {
         match episodes(&download.title) {
             Some(_) => self.sonarr.queue(download),
@@ -262,7 +262,7 @@ impl Fakes {
         }
     }
 
-    /// Something finished downloading on the server that its title belongs to.
+    /// Adds an import to the server that its title belongs to.
     pub fn imported(&self, title: &str, at: jiff::Timestamp) {
         match episodes(title) {
             Some(_) => self.sonarr.imported(title, at),
@@ -270,7 +270,7 @@ impl Fakes {
         }
     }
 
-    /// A search on the server that its title belongs to finds a copy.
+    /// Makes a copy available to searches on the server that its title belongs to.
     pub fn can_find(&self, title: &str) {
         match episodes(title) {
             Some(_) => self.sonarr.can_find(title),
@@ -278,8 +278,8 @@ impl Fakes {
         }
     }
 
-    /// A calendar entry on the server that the title belongs to; an episode airs at 20:00 UTC, which is the same day from
-    /// Hawaii to Moscow.
+    /// Adds a calendar entry to the server that the title belongs to; an episode airs at 20:00 UTC, which is the same
+    /// day from Hawaii to Moscow.
     pub fn calendar(&self, title: &str, date: jiff::civil::Date) {
         match episodes(title) {
             Some(_) => {
@@ -292,7 +292,7 @@ impl Fakes {
     }
 }
 
-/// A span as .NET writes it.
+/// Formats a time span as .NET does.
 fn time_span(minutes: u32) -> String {
     let (days, hours, minutes) = (minutes / 1440, minutes / 60 % 24, minutes % 60);
     let day = if days > 0 { format!("{days}.") } else { String::new() };

@@ -1,4 +1,4 @@
-//! What both servers answer about downloads, the history and commands that were begun.
+//! Responses of both servers about downloads, the history and started commands.
 
 use axum::Json;
 use axum::Router;
@@ -29,7 +29,8 @@ impl<D: Seeks> World<D> {
         D::arrive(self, &download);
     }
 
-    /// A download was bad: it is never fetched again, and replaced if that is what the server does.
+    /// Marks a download as failed: its release is never fetched again, and it is replaced if the server is configured
+    /// to do so.
     fn failed(&mut self, title: &str, release: &str, replace: bool) {
         self.record.blocklist.push(release.to_owned());
         if replace && self.replaces_failed {
@@ -76,7 +77,7 @@ async fn fail<D: Seeks>(State(fake): State<Fake<D>>, Path(id): Path<usize>) -> R
     ok(json!({}))
 }
 
-/// Commands are carried out as soon as they are begun.
+/// State of a command. Commands are carried out as soon as they are started.
 async fn command<D: Seeks>(State(fake): State<Fake<D>>, Path(id): Path<usize>) -> Response {
     let world = fake.lock();
     let begun = id.checked_sub(1).and_then(|place| world.commands.get(place));
@@ -85,18 +86,18 @@ async fn command<D: Seeks>(State(fake): State<Fake<D>>, Path(id): Path<usize>) -
     })
 }
 
-/// What a search command is answered: it waits, whatever became of it meanwhile.
+/// Response to a search command: the command is queued, even if it has already finished.
 pub(super) fn begun<D>(world: &mut World<D>, name: &'static str, message: String) -> Value {
     world.commands.push((name, message));
     json!({ "id": world.commands.len(), "name": name, "status": "queued", "result": "unknown" })
 }
 
-/// The servers fail over the name of a command that they do not know.
+/// Error that the servers return for the name of an unknown command.
 pub(super) fn unknown_command() -> Response {
     thrown(StatusCode::INTERNAL_SERVER_ERROR, "Sequence contains no matching element")
 }
 
-/// The servers fail over an id that they do not know, where they ask for several.
+/// Error that the servers return for an unknown id in a request for several.
 pub(super) fn unknown_rows() -> Response {
     thrown(StatusCode::INTERNAL_SERVER_ERROR, "Expected query to return 1 rows but returned 0")
 }

@@ -1,4 +1,4 @@
-//! The shapes that both servers answer in: errors, pages, and JSON without nulls.
+//! Response formats of both servers: errors, pages, and JSON without nulls.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use serde_json::{Map, Value, json};
 
 use super::world::App;
 
-/// What a calendar shows when it is asked for no window.
+/// Window of a calendar request without a start and end.
 const CALENDAR_WINDOW: SignedDuration = SignedDuration::from_hours(48);
 
-/// The parameters of a request.
+/// Query parameters of a request.
 pub(super) type Asked = HashMap<String, String>;
 
-/// JSON as the servers write it: a property without a value is left out.
+/// JSON in the servers' format: a property without a value is omitted.
 pub(super) fn ok(body: Value) -> Response {
     Json(without_nulls(body)).into_response()
 }
@@ -26,16 +26,16 @@ pub(super) fn created(body: Value) -> Response {
     (StatusCode::CREATED, Json(without_nulls(body))).into_response()
 }
 
-/// One reason of a refusal.
+/// One reason for a refusal.
 pub(super) struct Failure {
     pub property: &'static str,
     pub message: String,
     pub attempted: Value,
-    /// Empty for the refusals that the servers write by hand.
+    /// Error code; empty for refusals that the servers write without a validator.
     pub code: &'static str,
 }
 
-/// 400 with everything that is wrong with a request.
+/// Response 400 with every error of a request.
 pub(super) fn refused(failures: &[Failure]) -> Response {
     let describe = |failure: &Failure| {
         let mut body = json!({
@@ -56,7 +56,7 @@ pub(super) fn refused(failures: &[Failure]) -> Response {
     (StatusCode::BAD_REQUEST, Json(json!(body))).into_response()
 }
 
-/// 400 for a body that is not of the expected shape.
+/// Response 400 for a body that does not have the expected shape.
 pub(super) fn misshapen(field: &str) -> Response {
     let body = json!({
         "type": "https://tools.ietf.org/html/rfc9110#section-15.5.1",
@@ -78,7 +78,7 @@ pub(super) fn not_found() -> Response {
     (StatusCode::NOT_FOUND, Json(body)).into_response()
 }
 
-/// An error of the server's own, with the stack trace that it gives away.
+/// Internal error of the server, with the stack trace that it reveals.
 pub(super) fn thrown(status: StatusCode, message: &str) -> Response {
     let description =
         format!("NzbDrone.Core.FakeException: {message}\n   at NzbDrone.Core in ./Core/Fake.cs:line 1");
@@ -90,7 +90,7 @@ pub(super) fn starting(app: App) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "errorMessage": message }))).into_response()
 }
 
-/// What a server says with a status that a test asks for.
+/// Error response of the server for a status that a test requests.
 pub(super) fn failure(status: u16) -> Response {
     match status {
         400 => refused(&[Failure {
@@ -135,7 +135,7 @@ pub(super) fn flag(query: &Asked, name: &str) -> bool {
     query.get(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
-/// An instant or a day of the query.
+/// Parses an instant or a day from the query.
 pub(super) fn instant(query: &Asked, name: &str) -> Option<Timestamp> {
     let text = query.get(name)?;
     let day = || midnight(text.parse().ok()?);
@@ -146,7 +146,7 @@ pub(super) fn midnight(date: Date) -> Option<Timestamp> {
     date.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|start| start.timestamp())
 }
 
-/// Whole seconds, as the servers write an instant.
+/// Formats an instant in whole seconds, as the servers do.
 pub(super) fn wire_time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -155,14 +155,14 @@ pub(super) fn wire_date(date: Option<Date>) -> Option<String> {
     date.map(|date| format!("{date}T00:00:00Z"))
 }
 
-/// From the first to the last instant that a calendar request asks for; by default two days.
+/// First and last instant of a calendar request; by default a window of two days.
 pub(super) fn window(query: &Asked, now: Timestamp) -> (Timestamp, Timestamp) {
     let start = instant(query, "start").unwrap_or(now);
     let end = instant(query, "end");
     (start, end.unwrap_or_else(|| start.saturating_add(CALENDAR_WINDOW).unwrap_or(start)))
 }
 
-/// The records of a kind and since an instant, oldest first.
+/// Records of one event type since an instant, oldest first.
 pub(super) fn since(records: Vec<(&'static str, Value)>, query: &Asked) -> Response {
     let earliest = instant(query, "date").unwrap_or(Timestamp::MIN);
     let wanted = query.get("eventType").map(|name| if name == "3" { "downloadFolderImported" } else { name });
@@ -176,7 +176,7 @@ pub(super) fn since(records: Vec<(&'static str, Value)>, query: &Asked) -> Respo
     ok(kept.into())
 }
 
-/// What the servers say of a catalogue id that their catalogue lacks.
+/// Failure that the servers return for an id that is missing from their catalog.
 pub(super) fn unknown_id(property: &'static str, kind: &str, root: &str, id: i64) -> Failure {
     Failure {
         property,
@@ -193,7 +193,7 @@ pub(super) fn merge(body: &mut Value, more: Value) {
     }
 }
 
-/// History data is a dictionary, and dictionaries keep their nulls.
+/// Removes null properties. History data is a dictionary, and dictionaries keep their nulls.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! The real clients against the fake servers, where they change what is there.
+//! Tests of the real clients against the fake servers, for requests that change data.
 
 use jiff::Timestamp;
 
@@ -94,7 +94,7 @@ async fn single_episodes_are_wanted_and_their_files_deleted() {
     assert_eq!(show.episodes_on_disk(), [(1, 1), (1, 2), (2, 2)]);
     assert_eq!(show.monitored_episodes(), [(1, 1), (1, 2), (2, 2)]);
     assert_eq!(fake.record().deleted_files, ["The Bear S02E01"]);
-    // Nothing named is nothing done, and no request that the server fails over.
+    // An empty list has no effect, and sends no request that the server would reject.
     client.delete_episode_files(&[]).await.unwrap();
     client.monitor_episodes(&[], true).await.unwrap();
 }

@@ -1,4 +1,5 @@
-//! The real clients against the fake servers: each was written from the facts alone, and here they meet.
+//! Tests of the real clients against the fake servers: each side was written from the documented facts alone, and these
+//! tests run them together.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Connect, as both servers have it: the list of those who are told of events, its masked secrets and its test.
+//! Connect API of both servers: the list of entries that are notified of events, with masked secrets, and its test.
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -26,17 +26,17 @@ const COMMON_EVENTS: [&str; 8] = [
 const SONARR_EVENTS: [&str; 4] = ["onImportComplete", "onSeriesAdd", "onSeriesDelete", "onEpisodeFileDelete"];
 const RADARR_EVENTS: [&str; 3] = ["onMovieAdded", "onMovieDelete", "onMovieFileDelete"];
 
-/// What is stored, secrets in clear.
+/// Stored Connect entries, with secrets in clear text.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
     stored: Vec<Value>,
     last_id: i64,
-    /// Why the test of a webhook fails; `None` while it passes.
+    /// Error with which the test of a webhook fails; `None` while it passes.
     fault: Option<String>,
 }
 
 impl<D: Clone> Fake<D> {
-    /// Puts a webhook there as a person would in the pages, told of these events; gives its id.
+    /// Creates a webhook for these events as a user would in the web interface; returns its id.
     pub fn connect(&self, name: &str, url: &str, events: &[&str]) -> i64 {
         let mut connection = blank_webhook(self.app);
         connection["name"] = json!(name);
@@ -47,7 +47,7 @@ impl<D: Clone> Fake<D> {
         self.lock().connections.keep(connection)
     }
 
-    /// Changes a field of a stored connection behind everyone's back.
+    /// Changes a field of a stored connection without using the API.
     pub fn change_connection(&self, id: i64, field: &str, value: &Value) {
         let mut world = self.lock();
         for stored in world.connections.stored.iter_mut().filter(|stored| stored["id"] == id) {
@@ -55,12 +55,12 @@ impl<D: Clone> Fake<D> {
         }
     }
 
-    /// From here on the test of a webhook fails for this reason.
+    /// From now on, the test of a webhook fails for this reason.
     pub fn refuse_webhooks(&self, reason: &str) {
         self.lock().connections.fault = Some(reason.to_owned());
     }
 
-    /// The stored connections as `name url username:password events`.
+    /// Formats the stored connections as `name url username:password events`.
     pub fn connections(&self) -> Vec<String> {
         let describe = |stored: &Value| {
             let events = stored.as_object().into_iter().flatten().filter(|(name, value)| {

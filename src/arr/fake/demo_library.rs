@@ -1,4 +1,4 @@
-//! The world of `dialarr demo`: a household's library with something going on in it.
+//! Libraries of `dialarr demo`: those of a household, with some activity in progress.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -12,7 +12,7 @@ use super::radarr::FakeRadarr;
 use super::sonarr::FakeSonarr;
 use crate::clock::Clock;
 
-/// The demo's servers as they are at `now`, at which they stand still.
+/// Creates the demo servers with their state at `now`; their clock does not advance.
 pub fn demo_library(now: Timestamp) -> (FakeRadarr, FakeSonarr) {
     let clock = Clock::manual(now);
     let radarr = FakeRadarr::at(clock.clone());
@@ -52,7 +52,7 @@ fn keep_busy(radarr: &FakeRadarr, sonarr: &FakeSonarr) {
     sonarr.queue(download("Slow Horses S05E06").size_gb(2.3).percent(87).minutes_left(4));
 }
 
-/// Titles, and in how many hours they air or how many days they come out.
+/// Adds future titles: the number of hours until an episode airs, or of days until a movie is released.
 fn look_ahead(radarr: &FakeRadarr, sonarr: &FakeSonarr, now: Timestamp) {
     let episodes = [
         ("Slow Horses S06E01", 20),

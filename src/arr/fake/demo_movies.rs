@@ -1,4 +1,4 @@
-//! The films of the demo: what is in its library, and what its catalogue has besides.
+//! Movies of the demo: those in its library, and the others in its catalog.
 
 /// Title, year, TMDB id, gigabytes on disk (none: wanted), overview.
 pub(super) type FilmRow = (&'static str, u16, i64, f64, &'static str);
@@ -56,7 +56,7 @@ pub(super) const LIBRARY: [FilmRow; 38] = [
     ("The Wild Robot", 2024, 1_184_918, 0.0, "A stranded robot raises a young goose."),
 ];
 
-/// Those of the library that are kept in the larger format.
+/// Movies of the library that are stored in the larger format.
 pub(super) const ULTRA: [&str; 5] =
     ["Blade Runner 2049", "Inception", "Interstellar", "Mad Max: Fury Road", "Oppenheimer"];
 
@@ -99,6 +99,6 @@ pub(super) const CATALOG: [FilmRow; 24] = [
     ("WALL-E", 2008, 10_681, 0.0, "A small robot tidies up an empty Earth."),
 ];
 
-/// Films that are not out yet, in the catalogue only.
+/// Unreleased movies, in the catalog only.
 pub(super) const UNRELEASED: [FilmRow; 1] =
     [("Dune: Part Three", 2026, 1_170_608, 0.0, "The emperor pays for what he has become.")];

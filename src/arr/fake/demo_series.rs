@@ -1,4 +1,4 @@
-//! The shows of the demo: what is in its library, and what its catalogue has besides.
+//! Series of the demo: those in its library, and the others in its catalog.
 
 use Run::{Anime, Continuing, Daily, Ended};
 

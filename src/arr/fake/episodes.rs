@@ -1,4 +1,4 @@
-//! What the fake Sonarr answers about single episodes: their files, flags, searches and history.
+//! Fake Sonarr's API for individual episodes: their files, flags, searches and history.
 
 use axum::Json;
 use axum::Router;
@@ -160,7 +160,7 @@ async fn command(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
     created(begun(&mut world, name, format!("Search completed. {grabbed} reports downloaded.")))
 }
 
-/// Only for what is wanted, though a person asked.
+/// Searches for the monitored episodes only, even though a user requested the search.
 fn search_season(world: &mut World<Show>, id: i64, season: u32) -> usize {
     let title = world.library.iter().find(|show| show.id == id).map(|show| show.title.clone());
     let words = format!("{} S{season:02}", title.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What the fake Radarr answers to changes of its films, searches, their history and collections.
+//! Fake Radarr's API for changes to its movies, searches, their history and collections.
 
 use axum::Json;
 use axum::Router;
@@ -32,21 +32,21 @@ pub(super) fn routes(radarr: FakeRadarr) -> Router {
 }
 
 impl FakeRadarr {
-    /// It would suggest this film; gives its catalogue id.
+    /// Adds a movie to the suggestions; returns its catalog id.
     pub fn suggest(&self, film: FakeMovie) -> i64 {
         let id = self.catalog(film);
         self.lock().suggested.push(id);
         id
     }
 
-    /// Many see this film at present; gives its catalogue id.
+    /// Marks a movie as popular at present; returns its catalog id.
     pub fn popular(&self, film: FakeMovie) -> i64 {
         let id = self.catalog(film);
         self.lock().popular.push(id);
         id
     }
 
-    /// No list shall ever add the film with this catalogue id.
+    /// Excludes the movie with this catalog id from addition by any list.
     pub fn exclude(&self, id: i64) {
         self.lock().excluded.push(id);
     }

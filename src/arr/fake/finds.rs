@@ -1,4 +1,4 @@
-//! What a search finds in the fakes: copies that a test said there are, of what is wanted and not on disk.
+//! Search results of the fakes: copies that a test has made available, of titles that are wanted and not on disk.
 
 use super::activity::{FakeDownload, download, episodes};
 use super::item::{Film, Show, ShowEpisode};
@@ -11,20 +11,20 @@ use super::world::World;
 
 const TIME_TAKEN: u32 = 30;
 
-/// Why something is looked for.
+/// Reason for a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// A person wants it, whether it is out and wanted or not.
+    /// A user requested the search, so the title may be unreleased or unmonitored.
     Asked,
-    /// The server goes by what is out and wanted.
+    /// The server searches automatically, for titles that are released and monitored.
     ByItself,
 }
 
-/// A library that looks for another copy of what failed.
+/// Library that searches for another copy of a failed download.
 pub(super) trait Seeks: Clone + Send + Sized + 'static {
     fn seek_again(world: &mut World<Self>, title: &str);
 
-    /// A download is imported: its title is on disk.
+    /// Imports a download: its title is now on disk.
     fn arrive(world: &mut World<Self>, download: &FakeDownload);
 }
 
@@ -66,7 +66,7 @@ impl Seeks for Show {
 }
 
 impl World<Film> {
-    /// Gives how many copies it grabbed.
+    /// Searches for a movie and returns the number of grabbed copies.
     pub(super) fn search(&mut self, id: i64, reason: Reason) -> usize {
         let now = self.clock.now();
         let Some(place) = self.library.iter().position(|film| film.id == id) else { return 0 };
@@ -75,7 +75,7 @@ impl World<Film> {
         self.record.searches.push(title.clone());
         let film = &self.library[place];
         let wanted = reason == Reason::Asked || (film.monitored && is_available(self, &film.details));
-        // A copy that is no better than what is there is turned down.
+        // A copy that is no better than the existing one is rejected.
         let has_one = film.size_bytes > 0 || self.downloads.iter().any(|it| same_name(&it.title, &title));
         let found = self.copies.iter().position(|copy| self.named(copy).is_some_and(|it| it.id == id));
         match found {
@@ -97,8 +97,8 @@ impl World<Show> {
         self.search_episodes(id, format!("{title} missing"), Reason::ByItself, |_| true)
     }
 
-    /// Looks for those of a show's episodes that are meant; `words` is how the record tells it. Gives how many copies it
-    /// grabbed.
+    /// Searches for the episodes of a series that `meant` selects; `words` is the description in the record. Returns
+    /// the number of grabbed copies.
     pub(super) fn search_episodes(
         &mut self,
         id: i64,
@@ -129,7 +129,7 @@ impl World<Show> {
         grabbed
     }
 
-    /// Whether a copy has one of these episodes, and none that is on its way already.
+    /// Returns whether a copy has one of these episodes, and none that is already being downloaded.
     fn brings(&self, copy: &str, id: i64, wanted: &[(u32, u32)]) -> bool {
         let Some(meant) = episodes(copy) else { return false };
         let Some(show) = self.named(meant.show).filter(|show| show.id == id) else { return false };
@@ -143,7 +143,7 @@ impl World<Show> {
 }
 
 impl<D> World<D> {
-    /// Begins to download a copy, of which there is one less then.
+    /// Starts to download a copy and removes it from the available copies.
     fn grab(&mut self, copy: usize) {
         let mut found = download(&self.copies.remove(copy)).minutes_left(TIME_TAKEN);
         self.copies_said += 1;
@@ -156,12 +156,13 @@ impl<D> World<D> {
 }
 
 impl FakeRadarr {
-    /// The first download of this title is imported.
+    /// Imports the first download of this title.
     pub fn finish(&self, title: &str) {
         self.lock().finish(title);
     }
 
-    /// What the indexers have to tell comes in by itself: every copy of what is out, wanted and not there is grabbed.
+    /// Processes the indexers' feeds, as happens automatically: grabs every copy of a movie that is released, monitored
+    /// and not on disk.
     pub fn rss(&self) {
         let mut world = self.lock();
         let searches = world.record.searches.clone();
@@ -173,12 +174,13 @@ impl FakeRadarr {
 }
 
 impl FakeSonarr {
-    /// The first download of this title is imported.
+    /// Imports the first download of this title.
     pub fn finish(&self, title: &str) {
         self.lock().finish(title);
     }
 
-    /// What the indexers have to tell comes in by itself: every copy of what has aired, is wanted and not there is grabbed.
+    /// Processes the indexers' feeds, as happens automatically: grabs every copy of an episode that has aired, is
+    /// monitored and is not on disk.
     pub fn rss(&self) {
         let mut world = self.lock();
         let searches = world.record.searches.clone();

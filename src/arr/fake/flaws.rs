@@ -1,23 +1,23 @@
-//! What can be wrong with an answer: with its status, with values of it, and with how it is written.
+//! Faults of a response: in its status, in its values, and in its JSON text.
 
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
-/// Something that is wrong with a value of an answer, or with what it stands in.
+/// Fault of a value of a response, or of the record or list that contains it.
 #[derive(Debug, Clone)]
 pub(super) enum Flaw {
     Missing,
-    /// Another of its kind, there or wherever a value has its name.
+    /// Different value of the same type, in this position or wherever a field has the same name.
     Other {
         text: &'static str,
         number: Value,
         reach: Reach,
     },
     Instead(Value),
-    /// The record that it stands in comes a second time.
+    /// The record that contains the value is duplicated.
     Twice,
-    /// The list that it stands in is the other way round.
+    /// The list that contains the value is reversed.
     Backwards,
 }
 
@@ -27,14 +27,14 @@ pub(super) enum Reach {
     Everywhere,
 }
 
-/// Something that is wrong with how an answer is written.
+/// Fault in the JSON text of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Slip {
     Nothing,
     EndsAt(usize),
-    /// This stands between its letters.
+    /// This text is inserted between the characters of the JSON.
     Noise(usize, &'static str),
-    /// A record has a name twice.
+    /// A record has the same name twice.
     NameTwice(usize),
 }
 
@@ -86,7 +86,7 @@ pub(super) fn slip() -> impl Strategy<Value = Slip> {
     ]
 }
 
-/// Mostly a success; else whatever a server or a proxy before it may say.
+/// HTTP status: mostly a success, otherwise any status that a server or a proxy in front of it may return.
 pub(super) fn status() -> impl Strategy<Value = u16> {
     let usual = vec![201, 204, 302, 400, 401, 403, 404, 405, 409, 422, 429, 500, 502, 503, 504];
     prop_oneof![12 => Just(200_u16), 8 => select(usual), 1 => 100..1_000_u16]
@@ -100,7 +100,7 @@ fn odd_number() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A value of any kind, whatever is expected.
+/// Value of any type, regardless of the expected one.
 fn odd() -> impl Strategy<Value = Value> {
     let deep = (0..200).fold(Value::Null, |inner, _| json!([inner]));
     prop_oneof![
@@ -113,7 +113,7 @@ fn odd() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Where everything in an answer is, the whole first.
+/// Collects the JSON pointers of all values in a response, the whole response first.
 fn places(value: &Value, pointer: &str, into: &mut Vec<String>) {
     into.push(pointer.to_owned());
     match value {
@@ -177,7 +177,7 @@ fn exchange(value: &mut Value, text: &str, number: &Value) {
     }
 }
 
-/// The innermost list that something stands in, and its place there.
+/// Innermost list that contains a value, and the value's index in it.
 fn list_around<'a>(answer: &Value, mut pointer: &'a str) -> Option<(&'a str, usize)> {
     loop {
         let (holder, name) = pointer.rsplit_once('/')?;

@@ -1,5 +1,5 @@
-//! The real clients against answers of the fake servers in which something is wrong: each is read or refused, in the
-//! order and within the bounds that are promised, and what a server says of a refusal is one line.
+//! Tests of the real clients against faulty responses of the fake servers: each response is either read or refused, in
+//! the guaranteed order and bounds, and the error message of a refusal is a single line.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,7 +39,7 @@ const NOW: &str = "2026-03-06T19:00:00Z";
 const EVER: Timestamp = Timestamp::UNIX_EPOCH;
 const FIRST: Date = date(2026, 3, 1);
 const LAST: Date = date(2026, 3, 31);
-/// A petabyte, so that the sizes of thousands of files can be added up.
+/// Maximum size: a petabyte, so that the sizes of thousands of files can be added up.
 const MOST_BYTES: u64 = 1 << 50;
 const CASES: u32 = 1_500;
 
@@ -48,10 +48,10 @@ struct Clients {
     sonarr: Sonarr,
 }
 
-/// Asks for something and looks at what is read of the answer.
+/// Request of a client, with a check of the data that is read from the response.
 type Read = for<'a> fn(&'a Clients) -> BoxFuture<'a, Result<(), ArrError>>;
 
-/// What the clients read of the libraries, and what both servers tell alike.
+/// Reads of the library clients, and of the information that both servers share.
 const READS: [(&str, Read); 34] = [
     ("movies", |it| it.radarr.movies().map_ok(each(check_movie)).boxed()),
     ("movies found", |it| it.radarr.lookup("alien").map_ok(each(check_movie)).boxed()),
@@ -169,7 +169,7 @@ fn check_command(state: &CommandState) {
     }
 }
 
-/// A title as it stands in our questions.
+/// Checks a title as it appears in our confirmation prompts.
 fn check_title(title: &str) {
     let clean = clean_title(title);
     assert!(!clean.is_empty() && !clean.contains(char::is_control), "{clean:?}");
@@ -205,7 +205,7 @@ fn clients(radarr: InProcess, sonarr: InProcess) -> Clients {
     }
 }
 
-/// Servers with something of everything.
+/// Creates servers with data of every kind.
 fn furnished() -> (FakeRadarr, FakeSonarr) {
     let clock = Clock::manual(NOW.parse().unwrap());
     let (radarr, sonarr) = (FakeRadarr::at(clock.clone()), FakeSonarr::at(clock));
@@ -238,7 +238,7 @@ fn furnished() -> (FakeRadarr, FakeSonarr) {
     (radarr, sonarr)
 }
 
-/// What the furnished servers answer to each read.
+/// Responses of the furnished servers to each read.
 fn well_formed(runtime: &Runtime) -> Vec<Value> {
     let (radarr, sonarr) = furnished();
     let heard = Arc::new(Mutex::new(Value::Null));
@@ -263,7 +263,7 @@ fn well_formed(runtime: &Runtime) -> Vec<Value> {
     READS.iter().map(hear).collect()
 }
 
-/// What a server says with a status that is no success.
+/// Error responses of a server, with an unsuccessful status.
 fn complaints(runtime: &Runtime) -> Vec<Value> {
     let said = [
         answers::failure(400),

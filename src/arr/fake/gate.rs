@@ -1,4 +1,4 @@
-//! What stands before every request: the API key, and the ways in which a server can misbehave.
+//! Checks before every request: the API key, and the configured faults of a server.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -19,18 +19,18 @@ use super::answers;
 use super::world::App;
 use crate::http::InProcess;
 
-/// What becomes of one API request, the next that has no fate yet.
+/// Fault of one API request: the next request that has no fault assigned yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fault {
-    /// Nothing goes wrong.
+    /// The request is processed normally.
     Nothing,
     Status(u16),
     Hang,
     Html,
     LoseAnswer,
-    /// It is answered with the first half of the answer.
+    /// The response is cut off after its first half.
     Half,
-    /// It is carried out and answered with this status.
+    /// The request is carried out, but the response has this status.
     DoneBut(u16),
 }
 
@@ -43,9 +43,9 @@ pub(super) struct Gate {
 #[derive(Debug, Default)]
 struct GateState {
     faults: VecDeque<Fault>,
-    /// Those that wait for a request which changes something.
+    /// Faults that wait for a request that changes data.
     write_faults: VecDeque<Fault>,
-    /// A path whose every write fails, and the status.
+    /// Path for which every write fails, and the status.
     refused_writes: Option<(&'static str, u16)>,
     down: bool,
     writes: usize,
@@ -77,12 +77,13 @@ impl Gate {
         self.lock().writes
     }
 
-    /// How often somebody asked for all that the library holds.
+    /// Number of requests for the whole library.
     pub(super) fn lists(&self) -> usize {
         self.lock().lists
     }
 
-    /// Puts the gate before `api`, which is served under `/api/v3`, with what a real server has around it.
+    /// Places the gate in front of `api`, which is served under `/api/v3`, together with the other routes of a real
+    /// server.
     pub(super) fn guard(&self, api: Router) -> Router {
         let ping = || async { axum::Json(serde_json::json!({ "status": "OK" })) };
         Router::new()
@@ -133,7 +134,7 @@ pub(super) fn in_process(router: Router) -> InProcess {
         Box::pin(async move {
             let Ok(response) = router.oneshot(request.map(Body::from)).await;
             let (head, body) = response.into_parts();
-            // A body of ours is in memory as a whole, so reading it cannot fail.
+            // The whole body is in memory, so reading it cannot fail.
             let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
             http::Response::from_parts(head, body)
         })
@@ -179,7 +180,7 @@ fn named(app: App, mut response: Response) -> Response {
     response
 }
 
-/// Every other path belongs to the pages for people, behind their own sign-in.
+/// Serves every other path, which belongs to the web interface behind its own sign-in.
 async fn user_interface(method: Method, uri: Uri) -> Response {
     if method == Method::GET {
         let login = format!("/login?returnUrl={}", uri.path());

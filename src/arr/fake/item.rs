@@ -1,5 +1,5 @@
-//! What a movie and a show are to the fakes, and the words that build them: `movie("Dune").year(2021).size_gb(21.4)`.
-//! A default is valid everywhere; say only what matters.
+//! Movies and series of the fakes, and the builders for them: `movie("Dune").year(2021).size_gb(21.4)`. Every default
+//! is valid, so set only the values that matter.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -16,9 +16,9 @@ pub type FakeSeries = Item<Show>;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item<D> {
-    /// 0 until the library gives one.
+    /// Library id; 0 until the library assigns one.
     pub id: i64,
-    /// The TMDB or TVDB id; 0 until the catalogue gives one.
+    /// TMDB or TVDB id; 0 until the catalog assigns one.
     pub catalog_id: i64,
     pub title: String,
     pub year: u16,
@@ -26,51 +26,51 @@ pub struct Item<D> {
     pub size_bytes: u64,
     pub monitored: bool,
     pub profile: String,
-    /// Empty until the library gives one.
+    /// Path of the folder; empty until the library assigns one.
     pub path: String,
-    /// For the order of search results; the catalogue says it.
+    /// Popularity from the catalog, for the order of search results.
     pub popularity: f64,
     pub genres: Vec<String>,
-    /// From 0 to 10.
+    /// Rating from 0 to 10.
     pub rating: f64,
-    /// When the library got it.
+    /// Time of the addition to the library.
     pub added: Timestamp,
-    /// What its files are like: `WEBDL-1080p`.
+    /// Quality of the files, such as `WEBDL-1080p`.
     pub file_quality: String,
-    /// Where its picture is, outside.
+    /// External address of the poster.
     pub poster: Option<String>,
     pub details: D,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Film {
-    /// Whether it can be had: an unreleased film is added, but not searched for.
+    /// True if the movie is released: an unreleased movie is added, but not searched for.
     pub available: bool,
     pub cinema: Option<Date>,
     pub digital: Option<Date>,
     pub physical: Option<Date>,
-    /// From when on the library looks for it: `announced`, `inCinemas` or `released`.
+    /// Release from which on the library searches for the movie: `announced`, `inCinemas` or `released`.
     pub availability: &'static str,
-    /// Its TMDB id and title.
+    /// TMDB id and title of the collection.
     pub collection: Option<(i64, String)>,
     pub last_search: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Show {
-    /// Without the specials, which every show has.
+    /// Regular seasons, without the specials, which every series has.
     pub seasons: Vec<ShowSeason>,
-    /// How many of the last episodes are not on disk; without a size none is.
+    /// Number of the last episodes that are not on disk; without a size, no episode is on disk.
     pub missing: u32,
     pub ended: bool,
-    /// `standard`, `daily` or `anime`.
+    /// Series type: `standard`, `daily` or `anime`.
     pub kind: &'static str,
     pub specials_monitored: bool,
-    /// Whether seasons to come will be wanted.
+    /// True if future seasons will be monitored.
     pub new_seasons: bool,
-    /// The seasons whose last episode the catalogue marks as a finale.
+    /// Seasons whose last episode the catalog marks as a finale.
     pub finales: Vec<u32>,
-    /// Empty while no episode differs from the others of its season; from then on the truth about each.
+    /// State of each episode; empty while no episode differs from the others of its season.
     pub episodes: Vec<ShowEpisode>,
 }
 
@@ -87,7 +87,7 @@ pub struct ShowEpisode {
     pub number: u32,
     pub monitored: bool,
     pub on_disk: bool,
-    /// `None` for one that aired long ago, unless the calendar says when.
+    /// Air time; `None` for an episode that aired long ago, unless the calendar has a date.
     pub airs: Option<Timestamp>,
     pub last_search: Option<Timestamp>,
 }
@@ -157,7 +157,7 @@ impl<D> Item<D> {
         self
     }
 
-    /// What it fills on the disk; a movie has a file and a show has its episodes only if this is more than 0.
+    /// Sets the size on disk; a movie has a file and a series has its episodes only if the size is above 0.
     pub fn size_gb(mut self, gigabytes: f64) -> Self {
         self.size_bytes = bytes(gigabytes);
         self
@@ -168,7 +168,7 @@ impl<D> Item<D> {
         self
     }
 
-    /// The name of its quality profile; a name that the server lacks is made there.
+    /// Sets the name of the quality profile; a profile that the server lacks is created there.
     pub fn profile(mut self, name: &str) -> Self {
         name.clone_into(&mut self.profile);
         self
@@ -209,7 +209,7 @@ impl<D> Item<D> {
         self
     }
 
-    /// The pictures as both servers list them.
+    /// Images in the list format of both servers.
     pub(super) fn images(&self) -> Value {
         let describe =
             |url| json!({ "coverType": "poster", "url": "/MediaCover/poster.jpg", "remoteUrl": url });
@@ -260,20 +260,20 @@ impl FakeSeries {
         self
     }
 
-    /// This many seasons of eight episodes each.
+    /// Sets the number of seasons, with eight episodes each.
     pub fn seasons(mut self, count: u32) -> Self {
         self.details.seasons = spread(count, count * EPISODES_IN_A_SEASON);
         self
     }
 
-    /// The number of episodes, spread over the seasons that were said before.
+    /// Sets the number of episodes, spread over the seasons that were set before.
     pub fn episodes(mut self, total: u32) -> Self {
         let seasons = u32::try_from(self.details.seasons.len()).unwrap_or(u32::MAX);
         self.details.seasons = spread(seasons, total);
         self
     }
 
-    /// The last `count` episodes are not on disk.
+    /// Removes the last `count` episodes from the disk.
     pub fn missing(mut self, count: u32) -> Self {
         self.details.missing = count;
         self
@@ -294,8 +294,8 @@ impl FakeSeries {
         self
     }
 
-    /// Gives the show this many special episodes, on disk if the show has a size. Call it after how many regular episodes
-    /// there are.
+    /// Adds this many special episodes to the series, on disk if the series has a size. Call this method after setting
+    /// the number of regular episodes.
     pub fn specials(mut self, count: u32) -> Self {
         let (monitored, on_disk) = (self.details.specials_monitored, self.size_bytes > 0);
         let special =
@@ -304,8 +304,8 @@ impl FakeSeries {
         self
     }
 
-    /// Neither the season nor its episodes are wanted. Like all that is about single episodes, say it after how many there
-    /// are and what is on disk.
+    /// Unmonitors a season and its episodes. Like all methods about individual episodes, call this method after setting
+    /// the number of episodes and those on disk.
     pub fn unmonitored_season(mut self, number: u32) -> Self {
         for season in self.details.seasons.iter_mut().filter(|season| season.number == number) {
             season.monitored = false;
@@ -326,13 +326,13 @@ impl FakeSeries {
         self
     }
 
-    /// What has not aired is not on disk.
+    /// Sets the air time of an episode. An episode that has not aired is not on disk.
     pub fn airs(mut self, season: u32, number: u32, at: Timestamp) -> Self {
         self.change_episode(season, number, |episode| episode.airs = Some(at));
         self
     }
 
-    /// The catalogue lists the next episode of a season, which is not on disk.
+    /// Adds the next episode of a season to the catalog; the episode is not on disk.
     pub fn lists_next_episode(&mut self, season: u32, airs: Timestamp) {
         let mut episodes = self.all_episodes();
         for listed in self.details.seasons.iter_mut().filter(|listed| listed.number == season) {
@@ -349,7 +349,7 @@ impl FakeSeries {
         self.details.episodes = episodes;
     }
 
-    /// The wanted episodes by season and number, whether they are on disk or not.
+    /// Returns the monitored episodes by season and number, whether they are on disk or not.
     pub fn monitored_episodes(&self) -> Vec<(u32, u32)> {
         self.such_episodes(|episode| episode.monitored)
     }
@@ -363,7 +363,7 @@ impl FakeSeries {
         episodes.filter(such).map(|episode| (episode.season, episode.number)).collect()
     }
 
-    /// Without the specials, unless the show was given any.
+    /// Returns all episodes, without the specials unless the series was given any.
     pub(super) fn all_episodes(&self) -> Vec<ShowEpisode> {
         if !self.details.episodes.is_empty() {
             return self.details.episodes.clone();
@@ -384,7 +384,7 @@ impl FakeSeries {
         (0..).zip(numbered).map(|(place, it)| ShowEpisode { on_disk: place < on_disk, ..it }).collect()
     }
 
-    /// The episodes to be changed one by one.
+    /// Returns the episodes for individual changes.
     pub(super) fn told_apart(&mut self) -> &mut Vec<ShowEpisode> {
         self.details.episodes = self.all_episodes();
         &mut self.details.episodes

@@ -1,6 +1,6 @@
-//! A Sonarr and a Radarr that hold a world in memory and speak the real wire format.
-//! Start at `radarr.rs` or `sonarr.rs` for what a request is answered, at `world.rs` for what a test or the demo can say
-//! about the world, at `gate.rs` for the ways in which a server can misbehave.
+//! Fake Sonarr and Radarr that hold their state in memory and use the real wire format. Start with `radarr.rs` or
+//! `sonarr.rs` for the responses to requests, `world.rs` for the state that a test or the demo can set, and `gate.rs`
+//! for the faults that a server can have.
 
 pub mod activity;
 mod activity_api;

@@ -1,4 +1,4 @@
-//! How a movie looks on Radarr's wire.
+//! Wire format of a movie in Radarr.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::item::{FakeMovie, Film, movie};
 use super::search::split_year;
 use super::world::World;
 
-/// A film that is known by its title only.
+/// Creates a movie that is known by its title only.
 pub(super) fn stray(title: &str, at: Timestamp, place: usize) -> FakeMovie {
     let (name, year) = split_year(title);
     let mut film = movie(name).year(year.unwrap_or(0)).unreleased();
@@ -17,7 +17,7 @@ pub(super) fn stray(title: &str, at: Timestamp, place: usize) -> FakeMovie {
     film
 }
 
-/// A movie of the library.
+/// JSON of a movie in the library.
 pub(super) fn owned(world: &World<Film>, item: &FakeMovie) -> Value {
     let has_file = item.size_bytes > 0;
     let root = world.roots.iter().find(|root| item.path.starts_with(&root.path));
@@ -52,7 +52,7 @@ pub(super) fn owned(world: &World<Film>, item: &FakeMovie) -> Value {
     body
 }
 
-/// A movie that the catalogue knows and the library has not.
+/// JSON of a movie that is in the catalog but not in the library.
 pub(super) fn catalogued(item: &FakeMovie) -> Value {
     let mut body = common(item);
     let own = json!({
@@ -68,7 +68,7 @@ pub(super) fn catalogued(item: &FakeMovie) -> Value {
     body
 }
 
-/// By the rule that the library has for it.
+/// Returns whether a movie is available by its minimum availability in the library.
 pub(super) fn is_available(world: &World<Film>, film: &Film) -> bool {
     let today = world.clock.now().to_zoned(jiff::tz::TimeZone::UTC).date();
     match film.availability {

@@ -1,4 +1,4 @@
-//! The fake Radarr: what it answers to which request.
+//! Fake Radarr: the routes and their responses.
 
 use axum::Router;
 use axum::extract::{Path, Query, State};
@@ -34,12 +34,12 @@ impl FakeRadarr {
         Self::at(Clock::System)
     }
 
-    /// One that goes by this clock.
+    /// Creates a server that uses this clock.
     pub fn at(clock: Clock) -> Self {
         Self::empty(App::Radarr, clock)
     }
 
-    /// What it serves, for a socket.
+    /// Router of the server, for a socket.
     pub fn router(&self) -> Router {
         let api = Router::new()
             .route("/movie", get(list).post(add))
@@ -54,12 +54,12 @@ impl FakeRadarr {
         self.gate.guard(api)
     }
 
-    /// What it serves, for calls without a socket.
+    /// Handler of the server, for calls without a socket.
     pub fn in_process(&self) -> InProcess {
         in_process(self.router())
     }
 
-    /// A film comes out digitally on this day; one that is not in the library stands in the calendar all the same.
+    /// Adds a digital release on this day; a movie that is not in the library appears in the calendar too.
     pub fn calendar(&self, title: &str, date: Date) {
         let mut world = self.lock();
         match world.named(title).map(|item| item.id) {

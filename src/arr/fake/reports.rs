@@ -1,4 +1,4 @@
-//! What a fake server would report through Connect: events about the world as it is.
+//! Connect events that a fake server would send about its current state.
 
 use serde_json::{Value, json};
 
@@ -12,19 +12,19 @@ use super::world::{Fake, World};
 const IMPORTED: &str = "downloadFolderImported";
 
 impl FakeRadarr {
-    /// It is downloaded and put in place.
+    /// Downloads and imports a movie.
     pub fn imports(&self, title: &str) {
         self.download(title, 99, 1);
         self.finish(title);
     }
 
-    /// The same, in place of the file that was there.
+    /// Downloads and imports a movie, replacing the existing file.
     pub fn upgrades(&self, title: &str) {
         self.lock().loses(title, "movieFileDeleted");
         self.imports(title);
     }
 
-    /// What it says when a movie was imported.
+    /// Event for an imported movie.
     pub fn import_report(&self, title: &str) -> Value {
         let world = self.lock();
         json!({
@@ -36,7 +36,7 @@ impl FakeRadarr {
         })
     }
 
-    /// What it says of a download that it cannot import.
+    /// Event for a download that cannot be imported.
     pub fn stuck_report(&self, title: &str) -> Value {
         let world = self.lock();
         json!({
@@ -51,19 +51,19 @@ impl FakeRadarr {
 }
 
 impl FakeSonarr {
-    /// `The Bear S02E03` or, for a season pack, `The Bear S02`: it is downloaded and put in place.
+    /// Downloads and imports `The Bear S02E03` or, for a season pack, `The Bear S02`.
     pub fn imports(&self, title: &str) {
         self.download(title, 99, 1);
         self.finish(title);
     }
 
-    /// The same, in place of the files that were there.
+    /// Downloads and imports episodes, replacing the existing files.
     pub fn upgrades(&self, title: &str) {
         self.lock().loses(title, "episodeFileDeleted");
         self.imports(title);
     }
 
-    /// What it says when a whole download was imported, which may have been an upgrade.
+    /// Event for the import of a whole download, which may have been an upgrade.
     pub fn import_report(&self, title: &str) -> Value {
         let world = self.lock();
         let mut event = import(&world, title, &|_| true);
@@ -72,7 +72,7 @@ impl FakeSonarr {
         event
     }
 
-    /// What it says of one file of a download.
+    /// Event for one file of a download.
     pub fn file_report(&self, title: &str, number: u32) -> Value {
         let world = self.lock();
         let mut event = import(&world, title, &|one| one == number);
@@ -83,7 +83,7 @@ impl FakeSonarr {
 }
 
 impl<D: Clone> Fake<D> {
-    /// An event of the history that concerns no download that is under way.
+    /// Adds a history event that concerns no current download.
     pub fn happens(&self, title: &str, event: &'static str, reason: &str) {
         let mut world = self.lock();
         world.last_download += 1;
@@ -92,7 +92,7 @@ impl<D: Clone> Fake<D> {
         world.history.push(Happened { release: format!("{title}.mkv"), title, event, at, download, reason });
     }
 
-    /// What it says of its own health; the level is `warning` or `error`.
+    /// Event for a health problem of the server; the level is `warning` or `error`.
     pub fn health_report(&self, level: &str, check: &str, message: &str) -> Value {
         json!({ "level": level, "type": check, "message": message, "eventType": "Health" })
     }
@@ -101,7 +101,7 @@ impl<D: Clone> Fake<D> {
         json!({ "level": "warning", "type": check, "eventType": "HealthRestored" })
     }
 
-    /// What a test of the connection says.
+    /// Event of a connection test.
     pub fn trial_report(&self) -> Value {
         json!({ "movie": { "id": 1, "title": "Test Title", "tmdbId": 0 }, "eventType": "Test" })
     }

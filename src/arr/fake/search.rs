@@ -1,11 +1,11 @@
-//! Which catalogue titles a search finds, and in what order.
+//! Catalog search of the fakes: the matching titles and their order.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::item::Item;
 
-/// The catalogue's answer to a search, best first.
+/// Searches the catalog; best matches first.
 pub(super) fn search<'a, D>(catalog: &'a [Item<D>], term: &str) -> Vec<&'a Item<D>> {
     if let Some(id) = catalog_id(term) {
         return catalog.iter().filter(|item| item.catalog_id == id).collect();
@@ -23,7 +23,7 @@ pub(super) fn search<'a, D>(catalog: &'a [Item<D>], term: &str) -> Vec<&'a Item<
     hits
 }
 
-/// `Dune 2021` and `Dune (2021)` are `Dune` of 2021; a title that is nothing but a year stays one.
+/// Splits off the year: `Dune 2021` and `Dune (2021)` are `Dune` of 2021; a title that consists only of a year is kept.
 pub(super) fn split_year(title: &str) -> (&str, Option<u16>) {
     let trimmed = title.trim();
     let Some((name, last)) = trimmed.rsplit_once(' ') else { return (trimmed, None) };
@@ -42,7 +42,7 @@ pub(super) fn same_name(left: &str, right: &str) -> bool {
 fn catalog_id(term: &str) -> Option<i64> {
     let (scheme, id) = term.split_once(':')?;
     let known = ["tmdb", "tmdbid", "tvdb", "tvdbid"];
-    // An id of some other catalogue is one that nothing here has.
+    // An id of another catalog matches no title here.
     known.contains(&scheme.trim().to_lowercase().as_str()).then(|| id.trim().parse().unwrap_or(-1))
 }
 
@@ -54,7 +54,7 @@ fn matches(title: &str, query: &str) -> bool {
     })
 }
 
-/// `Spider-Man` is looked for as `spiderman` and as `spider man`.
+/// Treatment of a hyphen: `Spider-Man` is searched for as `spiderman` and as `spider man`.
 #[derive(Clone, Copy)]
 enum Hyphen {
     Drops,

@@ -1,4 +1,4 @@
-//! How a show and its episodes look on Sonarr's wire.
+//! Wire format of a series and its episodes in Sonarr.
 
 use std::ops::RangeInclusive;
 
@@ -14,13 +14,13 @@ use super::world::{Dated, World};
 
 const SPECIALS: u32 = 2;
 
-/// A show that is known by its title only.
+/// Creates a series that is known by its title only.
 pub(super) fn stray(title: &str, place: usize) -> FakeSeries {
     let (name, year) = split_year(title);
     series(name).year(year.unwrap_or(0)).id(1_000_000 + i64::try_from(place).unwrap_or(0))
 }
 
-/// The numbers of the episodes that are meant.
+/// Numbers of the episodes that a title refers to.
 pub(super) fn numbers(item: &FakeSeries, meant: &Episodes<'_>) -> RangeInclusive<u32> {
     let season = item.details.seasons.iter().find(|season| season.number == meant.season);
     let whole = 1..=season.map_or(USUAL_SEASON, |season| season.episodes);
@@ -31,7 +31,7 @@ pub(super) fn episode_id(item: &FakeSeries, season: u32, number: u32) -> i64 {
     item.id * 100_000 + i64::from(season) * 1000 + i64::from(number)
 }
 
-/// The episodes of a show with their air times; what has not aired is not on disk.
+/// Episodes of a series with their air times; an episode that has not aired is not on disk.
 pub(super) fn dated(world: &World<Show>, item: &FakeSeries) -> Vec<ShowEpisode> {
     let of_it = |entry: &&Dated| {
         let show = episodes(&entry.title).and_then(|meant| world.named(meant.show));
@@ -51,7 +51,7 @@ pub(super) fn dated(world: &World<Show>, item: &FakeSeries) -> Vec<ShowEpisode> 
     item.all_episodes().into_iter().map(date).collect()
 }
 
-/// Some day of the year 2000 or later, in order.
+/// Placeholder air time in the year 2000 or later, in episode order.
 fn long_ago(one: &ShowEpisode) -> Option<Timestamp> {
     let days = SignedDuration::from_hours(24) * i32::try_from(one.season * 30 + one.number).ok()?;
     jiff::civil::date(2000, 1, 1)
@@ -63,7 +63,7 @@ fn long_ago(one: &ShowEpisode) -> Option<Timestamp> {
         .ok()
 }
 
-/// What the wire tells of an episode; one that the show does not list is told all the same.
+/// JSON of an episode, including one that the series does not list.
 pub(super) fn episode(world: &World<Show>, item: &FakeSeries, season: u32, number: u32) -> Value {
     let known = dated(world, item).into_iter().find(|one| (one.season, one.number) == (season, number));
     known.map_or_else(|| bare(item, season, number), |one| described(item, &one))
@@ -102,12 +102,12 @@ fn bare(item: &FakeSeries, season: u32, number: u32) -> Value {
     })
 }
 
-/// What the file of one episode fills.
+/// Size of the file of one episode.
 pub(super) fn file_bytes(item: &FakeSeries, all: &[ShowEpisode]) -> u64 {
     item.size_bytes / all.iter().filter(|one| one.on_disk).count().max(1) as u64
 }
 
-/// A show of the library.
+/// JSON of a series in the library.
 pub(super) fn owned(world: &World<Show>, item: &FakeSeries) -> Value {
     let now = world.clock.now();
     let all = dated(world, item);
@@ -153,7 +153,7 @@ pub(super) fn owned(world: &World<Show>, item: &FakeSeries) -> Value {
     body
 }
 
-/// A show as the catalogue tells it: the seasons by number, no sizes.
+/// JSON of a series in the catalog: the seasons by number, without sizes.
 pub(super) fn catalogued(item: &FakeSeries) -> Value {
     let mut seasons = vec![json!({ "seasonNumber": 0, "monitored": item.details.specials_monitored })];
     let number =
@@ -175,7 +175,7 @@ pub(super) fn catalogued(item: &FakeSeries) -> Value {
     body
 }
 
-/// What the library has decided about a show.
+/// Settings of a series in the library.
 pub(super) fn settings_of(world: &World<Show>, item: &FakeSeries) -> Value {
     let root = world.roots.iter().find(|root| item.path.starts_with(&root.path));
     json!({
@@ -212,7 +212,7 @@ fn common(item: &FakeSeries) -> Value {
     })
 }
 
-/// Files, episodes that should be there, and all episodes.
+/// Number of files, of expected episodes, and of all episodes.
 fn statistics([files, wanted, all]: [u32; 3], size: u64) -> Value {
     json!({
         "episodeFileCount": files,
@@ -223,7 +223,7 @@ fn statistics([files, wanted, all]: [u32; 3], size: u64) -> Value {
     })
 }
 
-/// Of the calendar, whether the show lists the episode or not, and of the episodes that are wanted.
+/// Next air time, from the calendar, whether the series lists the episode or not, and from the monitored episodes.
 fn next_airing(world: &World<Show>, item: &FakeSeries, all: &[ShowEpisode]) -> Option<String> {
     let now = world.clock.now();
     let of_it = |entry: &&Dated| {

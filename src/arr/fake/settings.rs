@@ -1,4 +1,4 @@
-//! What both servers tell about themselves: profiles, folders, version and health.
+//! Server information of both servers: profiles, folders, version and health.
 
 use axum::Router;
 use axum::extract::State;
@@ -39,7 +39,7 @@ async fn profiles<D: Clone>(State(fake): State<Fake<D>>) -> Response {
     ok(world.profiles.iter().map(describe).collect())
 }
 
-/// A single quality, and groups that are allowed or not as one.
+/// Individual quality, and groups of qualities that are allowed or not as one.
 fn qualities(four_k: bool) -> Value {
     let quality =
         |name: &str, resolution: u32| json!({ "name": name, "source": "web", "resolution": resolution });
@@ -86,7 +86,7 @@ async fn health<D: Clone>(State(fake): State<Fake<D>>) -> Response {
     ok(fake.lock().ailments.iter().map(describe).collect())
 }
 
-/// Each folder that it can reach is on a disk of its own, of which a quarter is in use besides what is free.
+/// Lists a separate disk for each accessible folder; a quarter of its total space is in use, and the rest is free.
 async fn disks<D: Clone>(State(fake): State<Fake<D>>) -> Response {
     let roots = fake.lock().roots.clone();
     let describe = |root: super::world::Root| {

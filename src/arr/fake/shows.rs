@@ -1,4 +1,4 @@
-//! What the fake Sonarr answers to changes of its shows: seasons, presets and settings.
+//! Fake Sonarr's API for changes to its series: seasons, presets and settings.
 
 use axum::Json;
 use axum::Router;
@@ -24,8 +24,8 @@ pub(super) fn routes(sonarr: FakeSonarr) -> Router {
         .with_state(sonarr)
 }
 
-/// Takes the whole show from the body: a season that it leaves out is wanted no more, and only a flag that changes
-/// changes episodes.
+/// Replaces a series with the one in the body: a season that is missing from the body becomes unmonitored, and only a
+/// flag that changes affects episodes.
 pub(super) async fn replace(State(sonarr): State<FakeSonarr>, Path(id): Path<i64>, body: Bytes) -> Response {
     let Ok(body) = serde_json::from_slice::<Value>(&body) else { return misshapen("$") };
     let kind = TYPES.into_iter().find(|kind| body["seriesType"] == *kind).unwrap_or("standard");
@@ -69,7 +69,7 @@ struct Edit {
     series_type: Option<String>,
 }
 
-/// Never touches seasons or episodes.
+/// Edits settings of a series, never its seasons or episodes.
 async fn edit(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
     let Ok(edit) = serde_json::from_slice::<Edit>(&body) else { return misshapen("$") };
     let mut world = sonarr.lock();
@@ -126,8 +126,8 @@ async fn season_pass(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response 
     (StatusCode::ACCEPTED, Json(json!({}))).into_response()
 }
 
-/// Wants the episodes that the word means and no others. A season is wanted for its episodes, and the last one for
-/// those that it will have.
+/// Monitors the episodes that the preset selects and no others. A season is monitored because of its episodes, and the
+/// last season because of its future episodes.
 pub(super) fn preset(show: &mut FakeSeries, word: &str, now: Timestamp) {
     let numbers = || show.details.seasons.iter().map(|season| season.number);
     let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));

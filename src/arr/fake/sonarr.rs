@@ -1,4 +1,4 @@
-//! The fake Sonarr: what it answers to which request.
+//! Fake Sonarr: the routes and their responses.
 
 use axum::Router;
 use axum::extract::{Path, Query, State};
@@ -49,12 +49,12 @@ impl FakeSonarr {
         Self::at(Clock::System)
     }
 
-    /// One that goes by this clock.
+    /// Creates a server that uses this clock.
     pub fn at(clock: Clock) -> Self {
         Self::empty(App::Sonarr, clock)
     }
 
-    /// What it serves, for a socket.
+    /// Router of the server, for a socket.
     pub fn router(&self) -> Router {
         let api = Router::new()
             .route("/series", get(list).post(add))
@@ -70,12 +70,13 @@ impl FakeSonarr {
         self.gate.guard(api)
     }
 
-    /// What it serves, for calls without a socket.
+    /// Handler of the server, for calls without a socket.
     pub fn in_process(&self) -> InProcess {
         in_process(self.router())
     }
 
-    /// An episode such as `The Bear S04E03` airs; one whose show is not in the library stands in the calendar all the same.
+    /// Adds an air time for an episode such as `The Bear S04E03`; an episode whose series is not in the library appears
+    /// in the calendar too.
     pub fn calendar(&self, title: &str, airs: Timestamp) {
         self.lock().calendar.push(Dated { title: title.to_owned(), at: airs });
     }
@@ -108,7 +109,7 @@ async fn lookup(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) ->
     }
     let world = sonarr.lock();
     let describe = |found: &FakeSeries| match world.in_library(found.catalog_id) {
-        // The real one tells no sizes here, not even of a show that it has.
+        // The real Sonarr returns no sizes here, not even for a series in its library.
         Some(item) => {
             let mut body = catalogued(item);
             merge(&mut body, settings_of(&world, item));
@@ -204,7 +205,8 @@ fn check(world: &World<Show>, addition: &Addition) -> Vec<Failure> {
     failures
 }
 
-/// With `skip` the seasons are those that the request names; any other preset has its own mind about them.
+/// Sets the monitored seasons. With `skip`, the request lists the seasons; any other preset chooses them by its own
+/// rule.
 fn choose_seasons(item: &mut FakeSeries, addition: &Addition, now: Timestamp) {
     let chosen = |number: u32| {
         addition.seasons.iter().any(|choice| choice.season_number == number && choice.monitored)
@@ -227,7 +229,7 @@ async fn delete(State(sonarr): State<FakeSonarr>, Path(id): Path<i64>) -> Respon
             world.removed.push(id);
             StatusCode::OK.into_response()
         }
-        // The real one has no better answer to a show that is gone.
+        // The real Sonarr has no better response for a series that is gone.
         None => thrown(StatusCode::INTERNAL_SERVER_ERROR, "Expected query to return 1 rows but returned 0"),
     }
 }
@@ -279,7 +281,7 @@ async fn calendar(State(sonarr): State<FakeSonarr>, Query(query): Query<Asked>) 
             body["airDate"] = json!(entry.at.strftime("%Y-%m-%d").to_string());
             body["airDateUtc"] = json!(wire_time(entry.at));
             if entry.at > world.clock.now() {
-                // What has not aired cannot be on disk, however full the season looks.
+                // An episode that has not aired cannot be on disk, even if the season appears complete.
                 merge(&mut body, json!({ "hasFile": false, "episodeFileId": 0 }));
             }
             if flag(&query, "includeSeries") {

@@ -1,4 +1,4 @@
-//! What the fakes say on the wire, read as raw JSON: the clients are tested elsewhere.
+//! Tests of the fakes' responses as raw JSON; the clients are tested elsewhere.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ async fn send(peer: InProcess, request: Request<Bytes>) -> Result<Response<Bytes
     Http::in_process(peer).send(request, Duration::from_secs(5)).await
 }
 
-/// The status and the JSON, or null, that one request is answered with.
+/// Sends one request and returns the status and the JSON, or null, of the response.
 async fn answer(peer: InProcess, request: Request<Bytes>) -> (u16, Value) {
     let response = send(peer, request).await.unwrap();
     (response.status().as_u16(), serde_json::from_slice(response.body()).unwrap_or(Value::Null))
@@ -64,7 +64,7 @@ async fn see_shows(sonarr: &FakeSonarr, path: &str) -> Value {
     shows(sonarr, Method::GET, path, Value::Null).await.1
 }
 
-/// One property of every record, of a page or of a list.
+/// Values of one property of every record, from a page or a list.
 fn column(body: &Value, pointer: &str) -> Vec<Value> {
     let records = body.get("records").unwrap_or(body).as_array().unwrap();
     records.iter().map(|record| record.pointer(pointer).cloned().unwrap_or(Value::Null)).collect()

@@ -1,4 +1,4 @@
-//! The handle of a fake server: what a test or the demo can put into its world, change, watch and break.
+//! Handle of a fake server, with which a test or the demo can set up, change, inspect and break its state.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ use super::item::Item;
 use super::search::{same_name, split_year};
 use crate::clock::Clock;
 
-/// Catalogue ids that nobody gave start here, above those of well-known titles.
+/// Start of the catalog ids that are assigned automatically, above those of well-known titles.
 const FIRST_MADE_UP_ID: i64 = 9_000_000;
 const FIRST_PROFILE: i64 = 4;
 const DEFAULT_PROFILES: [&str; 2] = ["HD-1080p", "Ultra-HD"];
@@ -36,31 +36,31 @@ pub(super) enum App {
 #[derive(Debug)]
 pub(super) struct World<D> {
     pub library: Vec<Item<D>>,
-    /// Everything that can be found, the library included.
+    /// Every title that a search can find, including the library.
     pub catalog: Vec<Item<D>>,
     pub profiles: Vec<(i64, String)>,
     /// Names of the profiles that allow 4K.
     pub four_k_profiles: Vec<String>,
     pub roots: Vec<Root>,
     pub downloads: Vec<FakeDownload>,
-    /// Calendar entries that are no item's own date.
+    /// Calendar entries that are not a title's own date.
     pub calendar: Vec<Dated>,
     pub history: Vec<Happened>,
     pub record: Record,
-    /// Titles of which another copy can be found, and how many there were of each.
+    /// Titles for which another copy can be found; the next field counts the copies that were grabbed.
     pub copies: Vec<String>,
     pub copies_said: usize,
-    /// Catalogue ids of what it would suggest.
+    /// Catalog ids of the suggested titles.
     pub suggested: Vec<i64>,
-    /// Of what many see, and of what no list may add.
+    /// Catalog ids of the popular titles, and then of those that no list may add.
     pub popular: Vec<i64>,
     pub excluded: Vec<i64>,
     pub ailments: Vec<[String; 3]>,
     pub replaces_failed: bool,
-    /// The last words of each command.
+    /// Name and last message of each command.
     pub commands: Vec<(&'static str, String)>,
     pub last_download: usize,
-    /// Catalogue id and profile of what was added through the API.
+    /// Catalog id and profile of each title that was added through the API.
     pub added: Vec<(i64, String)>,
     pub removed: Vec<i64>,
     pub connections: Connections,
@@ -68,16 +68,16 @@ pub(super) struct World<D> {
     last_id: i64,
 }
 
-/// What was done through the API, in order and in words.
+/// Actions through the API, in order and as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
-    /// `Dune`, `The Bear S02`, `The Bear S02E03`, `The Bear missing`.
+    /// Searches such as `Dune`, `The Bear S02`, `The Bear S02E03`, `The Bear missing`.
     pub searches: Vec<String>,
-    /// Titles of the downloads that were taken out of the queue.
+    /// Titles of the downloads that were removed from the queue.
     pub discarded: Vec<String>,
     /// Names of releases that are never fetched again.
     pub blocklist: Vec<String>,
-    /// `Dune` or `The Bear S02E03`.
+    /// Deleted files such as `Dune` or `The Bear S02E03`.
     pub deleted_files: Vec<String>,
 }
 
@@ -123,17 +123,17 @@ impl<D: Clone> Fake<D> {
         Self { app, gate: Gate::new(app), world: Arc::new(Mutex::new(world)) }
     }
 
-    /// The API key that it asks for.
+    /// Returns the API key that the server requires.
     pub fn key(&self) -> &'static str {
         self.app.key()
     }
 
-    /// Puts an item into the library, where it can be searched for too; gives its library id.
+    /// Adds a title to the library, where it can also be searched for; returns its library id.
     pub fn add(&self, item: Item<D>) -> i64 {
         self.lock().add(item)
     }
 
-    /// Makes an item findable that is not in the library; gives its catalogue id.
+    /// Adds a title to the catalog but not to the library; returns its catalog id.
     pub fn catalog(&self, item: Item<D>) -> i64 {
         self.lock().enroll(item)
     }
@@ -143,23 +143,23 @@ impl<D: Clone> Fake<D> {
         self.lock().profiles = numbered(names);
     }
 
-    /// Lets the quality profile of this name allow 4K.
+    /// Allows 4K in the quality profile of this name.
     pub fn allows_four_k(&self, name: &str) {
         self.lock().four_k_profiles.push(name.to_owned());
     }
 
-    /// Adds a root folder; one that is not accessible has no free space to tell.
+    /// Adds a root folder; a folder that is not accessible has no free space to report.
     pub fn root_folder(&self, path: &str, free_bytes: Option<u64>) {
         self.lock().roots.push(Root { path: path.to_owned(), free_bytes });
     }
 
-    /// A download in progress. `Dune`, `The Bear S02E03` or, for a season pack, `The Bear S02`; what is not in the library
-    /// is a download that belongs to nothing.
+    /// Adds a download in progress. Examples are `Dune`, `The Bear S02E03` or, for a season pack, `The Bear S02`; a
+    /// title that is not in the library gives a download that belongs to no title.
     pub fn download(&self, title: &str, percent: u32, minutes_left: u32) {
         self.queue(download(title).percent(percent).minutes_left(minutes_left));
     }
 
-    /// Finished, and not imported for this reason.
+    /// Adds a finished download that was not imported for this reason.
     pub fn stuck(&self, title: &str, reason: &str) {
         self.queue(download(title).stuck(reason));
     }
@@ -176,27 +176,28 @@ impl<D: Clone> Fake<D> {
         self.lock().downloads.clear();
     }
 
-    /// Something finished downloading; titles are those of `download`.
+    /// Adds an import; titles are those of `download`.
     pub fn imported(&self, title: &str, at: Timestamp) {
         self.lock().imported(title, at);
     }
 
-    /// The next search that is for this title finds a copy and begins to download it. Said twice, there are two copies.
+    /// Makes the next search for this title find a copy and start to download it. Calling this twice makes two copies
+    /// available.
     pub fn can_find(&self, title: &str) {
         self.lock().copies.push(title.to_owned());
     }
 
-    /// What was done through the API besides additions and deletions of whole titles.
+    /// Returns the actions through the API other than additions and deletions of whole titles.
     pub fn record(&self) -> Record {
         self.lock().record.clone()
     }
 
-    /// Whether it looks for another copy by itself after one has failed; at first it does.
+    /// Sets whether the server automatically searches for another copy after one has failed; the default is true.
     pub fn replaces_failed(&self, replaces: bool) {
         self.lock().replaces_failed = replaces;
     }
 
-    /// It finds this wrong with itself; the level is `notice`, `warning` or `error`.
+    /// Adds a health problem of the server; the level is `notice`, `warning` or `error`.
     pub fn ail(&self, level: &str, source: &str, message: &str) {
         self.lock().ailments.push([level, source, message].map(str::to_owned));
     }
@@ -205,55 +206,55 @@ impl<D: Clone> Fake<D> {
         self.lock().ailments.clear();
     }
 
-    /// Catalogue ids of what was added through the API, in order.
+    /// Returns the catalog ids of the titles that were added through the API, in order.
     pub fn additions(&self) -> Vec<i64> {
         self.lock().added.iter().map(|(id, _)| *id).collect()
     }
 
-    /// Library ids of what was deleted through the API, in order.
+    /// Returns the library ids of the titles that were deleted through the API, in order.
     pub fn removals(&self) -> Vec<i64> {
         self.lock().removed.clone()
     }
 
-    /// The name of the profile with which a catalogue id was added through the API.
+    /// Returns the name of the profile with which a catalog id was added through the API.
     pub fn added_profile(&self, catalog_id: i64) -> Option<String> {
         let world = self.lock();
         world.added.iter().rfind(|(id, _)| *id == catalog_id).map(|(_, profile)| profile.clone())
     }
 
-    /// An item of the library.
+    /// Returns a title of the library.
     pub fn item(&self, id: i64) -> Option<Item<D>> {
         self.lock().library.iter().find(|item| item.id == id).cloned()
     }
 
-    /// The library as it is.
+    /// Returns the current state of the library.
     pub fn items(&self) -> Vec<Item<D>> {
         self.lock().library.clone()
     }
 
-    /// How many write requests arrived, whatever became of them.
+    /// Returns the number of write requests that arrived, regardless of their outcome.
     pub fn posts(&self) -> usize {
         self.gate.writes()
     }
 
-    /// How often somebody asked for all that the library holds.
+    /// Returns the number of requests for the whole library.
     pub fn listings(&self) -> usize {
         self.gate.lists()
     }
 
-    /// Changes an item of the library behind everyone's back.
+    /// Changes a title of the library without using the API.
     pub fn edit(&self, id: i64, change: impl FnOnce(&mut Item<D>)) {
         if let Some(item) = self.lock().library.iter_mut().find(|item| item.id == id) {
             change(item);
         }
     }
 
-    /// Takes an item out of the library behind everyone's back; it stays findable.
+    /// Removes a title from the library without using the API; a search can still find it.
     pub fn remove(&self, id: i64) {
         self.lock().library.retain(|item| item.id != id);
     }
 
-    /// Answers the next API request with this status and does nothing.
+    /// Makes the next API request return this status without carrying out the request.
     pub fn fail_next(&self, status: u16) {
         self.gate.fail(Fault::Status(status));
     }
@@ -262,67 +263,67 @@ impl<D: Clone> Fake<D> {
         (0..count).for_each(|_| self.fail_next(status));
     }
 
-    /// Never answers the next API request, and does nothing.
+    /// Makes the next API request hang without a response and without any effect.
     pub fn hang_next(&self) {
         self.gate.fail(Fault::Hang);
     }
 
-    /// Answers the next API request with a page for people, as a proxy or a wrong URL does.
+    /// Makes the next API request return an HTML page for browsers, as a proxy or a wrong URL does.
     pub fn html_next(&self) {
         self.gate.fail(Fault::Html);
     }
 
-    /// Breaks the next answer off in the middle.
+    /// Cuts off the next response in the middle.
     pub fn halve_next(&self) {
         self.gate.fail(Fault::Half);
     }
 
-    /// Does what the next API request asks for, and never answers.
+    /// Carries out the next API request, but never responds.
     pub fn lose_next_answer(&self) {
         self.gate.fail(Fault::LoseAnswer);
     }
 
-    /// Does what the next API request asks for and answers with this status, as a proxy does that would not wait.
+    /// Carries out the next API request, but returns this status, as a proxy does after a timeout.
     pub fn do_next_but_answer(&self, status: u16) {
         self.gate.fail(Fault::DoneBut(status));
     }
 
-    /// Nothing goes wrong with the next API request: a fault asked for after this meets the one behind it.
+    /// Lets the next API request succeed: a fault that is added after this call applies to the request behind it.
     pub fn spare_next(&self) {
         self.gate.fail(Fault::Nothing);
     }
 
-    /// Nothing goes wrong with the next request that changes something.
+    /// Lets the next request that changes data succeed.
     pub fn spare_next_write(&self) {
         self.gate.fail_write(Fault::Nothing);
     }
 
-    /// Answers the next request that changes something with this status and does nothing.
+    /// Makes the next request that changes data return this status without carrying out the request.
     pub fn fail_next_write(&self, status: u16) {
         self.gate.fail_write(Fault::Status(status));
     }
 
-    /// Answers every request that changes something below this path with this status, and does nothing.
+    /// Makes every request that changes data below this path return this status, without carrying out the request.
     pub fn fail_writes_to(&self, path: &'static str, status: u16) {
         self.gate.fail_writes_to(path, status);
     }
 
-    /// Never answers the next request that changes something, and does nothing.
+    /// Makes the next request that changes data hang without a response and without any effect.
     pub fn hang_next_write(&self) {
         self.gate.fail_write(Fault::Hang);
     }
 
-    /// Does what the next request that changes something asks for, and answers with this status.
+    /// Carries out the next request that changes data, but returns this status.
     pub fn do_next_write_but_answer(&self, status: u16) {
         self.gate.fail_write(Fault::DoneBut(status));
     }
 
-    /// Does what the next request that changes something asks for, whatever is asked before it, and never answers.
+    /// Carries out the next request that changes data, regardless of the requests before it, but never responds.
     pub fn lose_next_write_answer(&self) {
         self.gate.fail_write(Fault::LoseAnswer);
     }
 
-    /// While it is down, every request is answered as by a server that is starting.
+    /// Sets whether the server is down; while down, it returns the response of a starting server to every request.
     pub fn down(&self, down: bool) {
         self.gate.set_down(down);
     }
@@ -333,7 +334,7 @@ impl<D: Clone> Fake<D> {
 }
 
 impl<D: Clone> World<D> {
-    /// An id that is taken is given anew, because the servers never use one twice.
+    /// Adds a title. An id that is already in use is replaced by a new one, because the servers never use an id twice.
     pub(super) fn add(&mut self, mut item: Item<D>) -> i64 {
         item.catalog_id = self.enroll(item.clone());
         if item.id <= 0 || self.library.iter().any(|other| other.id == item.id) {
@@ -365,7 +366,7 @@ impl<D: Clone> World<D> {
         id
     }
 
-    /// Adds what a client asked for; nothing of it is on disk.
+    /// Adds a title that a client requested; no part of it is on disk.
     pub(super) fn add_by_request(&mut self, mut item: Item<D>, profile: i64, root: &str) -> i64 {
         item.id = 0;
         item.size_bytes = 0;
@@ -376,7 +377,7 @@ impl<D: Clone> World<D> {
         self.add(item)
     }
 
-    /// What is wrong with where an addition would go.
+    /// Checks the profile and the root folder of an addition, and returns the failures.
     pub(super) fn check(&self, profile: i64, root: Option<&str>) -> Vec<Failure> {
         let mut failures = Vec::new();
         if self.profile_name(profile).is_none() {
@@ -400,7 +401,7 @@ impl<D: Clone> World<D> {
         failures
     }
 
-    /// The downloads in the ascending order that the query asks for.
+    /// Returns the downloads in the ascending order that the query requests.
     pub(super) fn in_queue_order(&self, query: &Asked) -> Vec<&FakeDownload> {
         let mut downloads: Vec<_> = self.downloads.iter().collect();
         if query.get("sortKey").is_some_and(|key| key == "title") {
@@ -416,7 +417,7 @@ impl<D: Clone> World<D> {
         Some(self.library.remove(place))
     }
 
-    /// The library's item of this title, with or without its year.
+    /// Returns the library's title of this name, with or without its year.
     pub(super) fn named(&self, title: &str) -> Option<&Item<D>> {
         let (name, year) = split_year(title);
         let whole = self.library.iter().find(|item| same_name(&item.title, title));

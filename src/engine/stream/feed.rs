@@ -1,5 +1,5 @@
-//! One conversation, read once for all who follow it: a task reads each batch when the database tells of one, and
-//! keeps the last events for the readers, whom it wakes.
+//! One conversation, read once for all its readers: a task reads each batch when the database signals new events, and
+//! holds the last events for the readers, whom it wakes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::store::db::{Db, DbError};
 use crate::store::stream::reading::{self, Since};
 use crate::store::stream::watch::Watch;
 
-/// Events that are read together.
+/// Maximum number of events that are read together.
 pub(super) const BATCH: usize = 256;
-/// The log is looked at this often without a wake-up: commands at the shell write to it from their own process.
+/// Interval at which the log is checked without a wake-up: shell commands write to it from their own process.
 const LOOK: Duration = Duration::from_secs(15);
 /// Pause after the database failed.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct Feed {
     pub(super) db: Db,
     pub(super) conversation: ConversationId,
-    /// `None` until the first look.
+    /// `None` until the first check.
     ring: Mutex<Option<Ring>>,
     /// Rings when the ring has changed.
     bell: watch::Sender<()>,
@@ -47,7 +47,7 @@ impl Feed {
         self.bell.closed().await;
     }
 
-    /// The events after a place; `None` where they have to be read from the database.
+    /// Returns the events after a cursor; `None` if they have to be read from the database.
     pub(super) fn recent(&self, place: Seq) -> Option<Vec<Arc<Event>>> {
         self.ring().as_ref()?.since(place, BATCH)
     }
@@ -56,13 +56,13 @@ impl Feed {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what is logged from now on, for as long as it is polled.
+    /// Reads all events that are logged from now on, for as long as it is polled.
     pub(super) async fn follow(&self, mut watch: Watch) {
         loop {
             watch.mark_seen();
             match self.look().await {
                 Ok(()) => {
-                    // Over after a while by itself: then it is time to look.
+                    // The wait also ends after the timeout, which is the time for the next check.
                     let _ = tokio::time::timeout(LOOK, watch.rung()).await;
                 }
                 Err(error) => {
@@ -73,7 +73,7 @@ impl Feed {
         }
     }
 
-    /// Takes over everything that was logged since the last look.
+    /// Adds everything that was logged since the last check to the ring.
     async fn look(&self) -> Result<(), DbError> {
         loop {
             let place = self.ring().as_ref().map(Ring::up_to);
@@ -97,7 +97,8 @@ impl Feed {
         }
     }
 
-    /// Readers before this place find in the database what they miss, or that it is gone.
+    /// Restarts the ring at the end of the log. Readers with an earlier cursor find missed events in the database, or
+    /// get the result that they are gone.
     async fn begin_anew(&self) -> Result<(), DbError> {
         let last = self.db.read(reading::last).await?;
         *self.ring() = Some(Ring::from(last));

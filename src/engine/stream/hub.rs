@@ -1,4 +1,5 @@
-//! The conversations that are followed. Each has one feed, which comes with its first reader and goes with its last.
+//! Hub of the conversations that have readers. Each has one feed, which is created with its first reader and removed
+//! with its last.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use crate::conversation::transcript::ConversationId;
 use crate::store::db::Db;
 use crate::store::{Conn, QueryResult};
 
-/// A handle to the hub; clones share it.
+/// Handle to the hub; clones share it.
 #[derive(Clone)]
 pub struct Hub(Arc<Inner>);
 
@@ -30,8 +31,9 @@ impl Hub {
         Self(Arc::new(Inner { db, feeds, tasks, closing }))
     }
 
-    /// Follows a conversation from after a place in its log, or from how it stands now. `snapshot` reads how it
-    /// stands, in the transaction that tells the place: at the beginning where there is none, and whenever it is gone.
+    /// Follows a conversation from after a cursor in its log, or from its current state. `snapshot` reads that state in
+    /// the transaction that returns the cursor: at the beginning if there is no cursor, and each time the cursor has
+    /// expired.
     pub fn connect<S>(
         &self,
         conversation: ConversationId,
@@ -40,7 +42,7 @@ impl Hub {
     ) -> Reader<S> {
         let mut feeds = self.feeds();
         let feed = feeds.entry(conversation).or_insert_with(|| self.start(conversation)).clone();
-        // Under the lock, so that the feed does not take its leave meanwhile.
+        // Subscribed under the lock, so that the feed is not removed meanwhile.
         let bell = feed.listen();
         drop(feeds);
         Reader::new(feed, bell, self.0.closing.clone(), after, Arc::new(snapshot))
@@ -62,12 +64,13 @@ impl Hub {
         feed
     }
 
-    /// Returns once a feed has lost its last reader and nobody can find it any more.
+    /// Returns once a feed has lost its last reader and has been removed from the hub, so that no new reader can find
+    /// it.
     async fn forsaken(&self, feed: &Feed) {
         loop {
             feed.left().await;
             let mut feeds = self.feeds();
-            // Somebody may have come since.
+            // A new reader may have subscribed since.
             if !feed.is_followed() {
                 feeds.remove(&feed.conversation);
                 return;
@@ -79,12 +82,12 @@ impl Hub {
         self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many conversations are followed.
+    /// Number of conversations that have readers.
     pub fn followed(&self) -> usize {
         self.feeds().len()
     }
 
-    /// Ends every reader, and returns when nothing of them is under way here.
+    /// Ends every reader, and returns when no task of the feeds is running here.
     pub async fn close(&self) {
         self.0.closing.cancel();
         self.0.tasks.close();

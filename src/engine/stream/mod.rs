@@ -1,5 +1,5 @@
-//! What happens in conversations, as it happens: written by the [`recorder`], followed by [`reader`]s. There is one way
-//! to read, the log in the database; what is woken or kept in memory only saves looking there.
+//! Live events of conversations: written by the [`recorder`], followed by [`reader`]s. The log in the database is the
+//! only source of events; wake-ups and events held in memory only save reading it.
 
 mod feed;
 pub mod hub;

@@ -1,5 +1,5 @@
-//! One who follows a conversation: here is where I am, catch me up. Early or late, slow or coming back, it is the same
-//! code: from a place in the log to the next events, and a snapshot where the place is gone.
+//! Reader of one conversation, which catches up from its cursor. Early or late, slow or reconnecting, the code is the
+//! same: from a cursor in the log to the next events, and a snapshot if the cursor has expired.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use crate::store::{Conn, QueryResult};
 
 type ReadSnapshot<S> = Arc<dyn Fn(&mut Conn) -> QueryResult<S> + Send + Sync>;
 
-/// What a reader is told next.
+/// Next batch for a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Batch<S> {
-    /// The place is gone: forget everything, a snapshot follows.
+    /// The cursor has expired: discard everything, a snapshot follows.
     Reset,
-    /// How the conversation stands at this place in the log.
+    /// State of the conversation at this cursor in the log.
     Snapshot(Seq, S),
-    /// What happened next, in order: never empty, without a gap, nothing twice.
+    /// Next events, in order: never empty, without a gap, nothing twice.
     Events(Vec<Arc<Event>>),
-    /// That was all for now; what follows is live. It is told once after the beginning and after each reset.
+    /// All past events were delivered; events after this are live. Sent once after the beginning and after each reset.
     CaughtUp,
 }
 
@@ -47,16 +47,16 @@ pub struct Reader<S> {
 
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    /// Before a snapshot.
+    /// Cursor before a snapshot.
     Nowhere,
-    /// Where somebody says that they are.
+    /// Cursor that the client claims to have reached.
     Claimed(Seq),
-    /// Everything up to here was told.
+    /// Cursor up to which everything was delivered.
     At(Seq),
 }
 
 impl<S: Send + 'static> Reader<S> {
-    /// Waits for what comes next. A call that is dropped before it returns loses nothing.
+    /// Waits for the next batch. A call that is dropped before it returns loses nothing.
     pub async fn next(&mut self) -> Result<Batch<S>, ReadError> {
         let closing = self.closing.clone();
         tokio::select! {
@@ -68,7 +68,7 @@ impl<S: Send + 'static> Reader<S> {
 
     async fn advance(&mut self) -> Result<Batch<S>, ReadError> {
         loop {
-            // Marked as seen before the look: what comes after the look rings again.
+            // Marked as seen before the read: an event that arrives after the read rings again.
             self.bell.borrow_and_update();
             let events = match self.place {
                 Place::Nowhere => return self.start().await,
@@ -105,7 +105,7 @@ impl<S: Send + 'static> Reader<S> {
         Ok(Batch::Snapshot(place, state))
     }
 
-    /// The next events from the database; `None` where the place is gone.
+    /// Reads the next events from the database; `None` if the cursor has expired.
     async fn read(&mut self, place: Seq) -> Result<Option<Vec<Arc<Event>>>, ReadError> {
         let conversation = self.feed.conversation;
         let read = move |conn: &mut _| reading::since(conn, conversation, place, BATCH);
@@ -118,7 +118,7 @@ impl<S: Send + 'static> Reader<S> {
         }
     }
 
-    /// Never back: what was read may reach farther than the last of its events.
+    /// Advances the cursor, never back: a read may cover more of the log than the last of its events.
     fn reach(&mut self, seq: Seq) {
         self.place = match self.place {
             Place::At(place) => Place::At(place.max(seq)),
@@ -132,7 +132,7 @@ impl<S> Reader<S> {
         self.feed.conversation
     }
 
-    /// Everything up to here was told; `None` before a snapshot.
+    /// Cursor up to which everything was delivered, or that the client claims; `None` before a snapshot.
     pub fn place(&self) -> Option<Seq> {
         match self.place {
             Place::Nowhere => None,

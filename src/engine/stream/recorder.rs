@@ -1,4 +1,5 @@
-//! The one sink of streamed deltas: written in order and in small batches while the response comes.
+//! Recorder of streamed deltas, the only one: they are written in order and in small batches while the response
+//! arrives.
 
 use std::time::Duration;
 
@@ -13,13 +14,13 @@ use crate::store::db::Db;
 use crate::store::steps::Attempt;
 use crate::store::stream::writing::{self, Piece};
 
-/// Deltas that share a commit at most, and their bytes.
+/// Maximum number of deltas that share a commit, and of their bytes.
 const BATCH: usize = 64;
 const BATCH_BYTES: usize = 4 << 10;
-/// How long deltas gather before they are written.
+/// Time for which deltas are collected before they are written.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// Takes the deltas of one attempt. Dropped, it writes nothing more: its attempt is given up.
+/// Recorder of the deltas of one attempt. If dropped, it writes nothing more: its attempt is given up.
 pub(crate) struct Recorder {
     pieces: mpsc::UnboundedSender<Piece>,
     writer: AbortOnDropHandle<Vec<Piece>>,
@@ -32,7 +33,7 @@ impl Recorder {
         Self { pieces, writer: AbortOnDropHandle::new(tokio::spawn(writer.run())) }
     }
 
-    /// Never waits: what a response holds is bounded by its model's output budget.
+    /// Queues a delta without waiting: the size of a response is bounded by its model's output budget.
     pub(crate) fn take(&mut self, delta: Delta) {
         let piece = match delta {
             Delta::Text(text) => Piece { part: Part::Text, ord: 0, text },
@@ -41,12 +42,12 @@ impl Recorder {
                 Piece { part: Part::ToolCall, ord, text: name.unwrap_or_default() + &arguments }
             }
         };
-        // The writer only goes away with the program.
+        // The writer ends only when the program does.
         let _ = self.pieces.send(piece);
     }
 
-    /// Waits until what is on its way is on disk. What was taken last is left for the commit that records the response:
-    /// these pieces, or nothing where nothing of it is in the log yet, which is then told as a whole.
+    /// Waits until the queued pieces are on disk. The last batch is left for the commit that records the response:
+    /// these pieces, or nothing if no piece of the response is in the log yet, which is then logged as a whole.
     pub(crate) async fn finish(self) -> Vec<Piece> {
         drop(self.pieces);
         self.writer.await.unwrap_or_else(|error| {
@@ -64,7 +65,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes until nothing more comes, and gives back what came last.
+    /// Writes batches until the queue is closed, and returns the last batch.
     async fn run(mut self) -> Vec<Piece> {
         let mut is_begun = false;
         while let Some(first) = self.queue.recv().await {
@@ -83,7 +84,8 @@ impl Writer {
         Vec::new()
     }
 
-    /// What comes shortly after `first`, joined block by block. Returns at once when nothing more can come.
+    /// Collects the pieces that arrive shortly after `first`, joined block by block. Returns at once when nothing more
+    /// can arrive.
     async fn gather(&mut self, first: Piece) -> Vec<Piece> {
         let end = Instant::now() + GATHER;
         let (mut count, mut bytes) = (1, first.text.len());
@@ -126,7 +128,7 @@ mod tests {
     }
 
     struct Recording {
-        /// Holds the file of the database.
+        /// Keeps the folder of the database file alive.
         _folder: tempfile::TempDir,
         db: Db,
         conversation: ConversationId,
@@ -144,7 +146,7 @@ mod tests {
         Recording { _folder: folder, db, conversation, attempt, recorder }
     }
 
-    /// How long each delta in the log is, with the part that it belongs to, and where blocks begin and end.
+    /// Length of each delta in the log, with its part, and the begin and end of each block.
     async fn logged(db: &Db, conversation: ConversationId) -> Vec<String> {
         let read = move |conn: &mut _| reading::since(conn, conversation, Seq(0), 1_000);
         let Since::Events { events, .. } = db.read(read).await.unwrap() else { panic!("the log is there") };

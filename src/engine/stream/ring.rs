@@ -1,15 +1,15 @@
-//! The last events of a conversation in memory: enough for readers who keep up, and no more.
+//! Last events of a conversation in memory: enough for readers who keep up, and no more.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::conversation::stream::{Event, Seq, What};
 
-/// What is kept at most.
+/// Limits of the events in memory, in number and in bytes.
 const EVENTS: usize = 512;
 const BYTES: usize = 256 << 10;
 
-/// Every event of one conversation after one place and up to another.
+/// Every event of one conversation after one cursor and up to another.
 #[derive(Debug)]
 pub(super) struct Ring {
     after: Seq,
@@ -19,7 +19,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Nothing, from this place on.
+    /// Empty ring that begins after this cursor.
     pub(super) fn from(place: Seq) -> Self {
         Self { after: place, up_to: place, events: VecDeque::new(), bytes: 0 }
     }
@@ -28,7 +28,7 @@ impl Ring {
         self.up_to
     }
 
-    /// Adds the next events; those up to `up_to` are all among them.
+    /// Adds the next events, which include all events up to `up_to`.
     pub(super) fn add(&mut self, events: Vec<Event>, up_to: Seq) {
         for event in events {
             self.bytes += bytes(&event);
@@ -42,7 +42,7 @@ impl Ring {
         }
     }
 
-    /// Drops what is gone from the log.
+    /// Drops the events that are no longer in the log.
     pub(super) fn forget(&mut self, floor: Seq) {
         while let Some(oldest) = self.events.pop_front_if(|event| event.seq <= floor) {
             self.bytes -= bytes(&oldest);
@@ -50,7 +50,7 @@ impl Ring {
         self.after = self.after.max(floor);
     }
 
-    /// The events after a place, at most `limit`; `None` where some of them are not here.
+    /// Returns the events after a cursor, at most `limit`; `None` if some of them are not in the ring.
     pub(super) fn since(&self, place: Seq, limit: usize) -> Option<Vec<Arc<Event>>> {
         if place < self.after {
             return None;

@@ -1,11 +1,11 @@
-//! Which texts can be embedded, and which vectors are believed?
+//! Limits for texts that can be embedded and checks of the vectors that a server returns.
 
 use super::EmbedError;
 
-/// Longer vectors are none that a model for texts gives.
+/// Most dimensions of a vector. Embedding models return no longer ones.
 const MAX_DIMENSIONS: usize = 4_096;
 
-/// Each text has something in it.
+/// Checks that no text is blank.
 pub(super) fn none_is_blank(texts: &[String]) -> Result<(), EmbedError> {
     match texts.iter().position(|text| text.trim().is_empty()) {
         Some(text) => Err(EmbedError::Blank { text }),
@@ -13,7 +13,7 @@ pub(super) fn none_is_blank(texts: &[String]) -> Result<(), EmbedError> {
     }
 }
 
-/// The same vectors with unit length, if they can be compared with each other at all.
+/// Normalizes the vectors to unit length, if all of them can be compared with each other.
 pub(super) fn comparable(vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, EmbedError> {
     let dimensions = vectors.first().map_or(0, Vec::len);
     if dimensions > MAX_DIMENSIONS {
@@ -26,9 +26,9 @@ pub(super) fn comparable(vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, EmbedE
     turned.ok_or_else(|| EmbedError::Garbled("a vector without a direction".to_owned()))
 }
 
-/// `None` for a vector that is zero or not of finite numbers.
+/// Returns the vector at unit length, or `None` if it is zero or has a number that is not finite.
 pub(super) fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
-    // In 64 bits, where no square of a finite f32 is too large or too small.
+    // The sum uses 64 bits, in which no square of a finite f32 overflows or underflows.
     let length = vector.iter().map(|&number| f64::from(number).powi(2)).sum::<f64>().sqrt();
     if !length.is_finite() || length == 0.0 {
         return None;

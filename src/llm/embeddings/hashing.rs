@@ -1,5 +1,5 @@
-//! Vectors of letters, for the demo and tests: no server, and the same on every machine.
-//! It knows letters, not meaning: "film" and "movie" are strangers to it, "movie" and "movies" are not.
+//! Embedding by hashed letters, for the demo and tests: needs no server and gives the same vectors on every machine.
+//! The vectors reflect letters, not meaning: "film" and "movie" are unrelated, "movie" and "movies" are similar.
 
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
@@ -7,13 +7,13 @@ use sha2::{Digest, Sha256};
 use super::{EmbedError, Embedder, bounds};
 use crate::conversation::text_normalization::plain_title;
 
-/// As many as a byte can tell apart.
+/// Number of dimensions: the values of a byte.
 const DIMENSIONS: usize = 256;
-/// Two texts that share a word are more alike than two that share some letters.
+/// Weight of a word. Two texts that share a word are more similar than two that share some letters.
 const WORD: f32 = 1.0;
 const THREE_LETTERS: f32 = 0.5;
 
-/// Words and their threes of letters, each hashed to a dimension and a sign.
+/// Embedder that hashes each word and its groups of three letters to a dimension and a sign.
 #[derive(Debug, Clone, Copy)]
 pub struct HashingEmbedder;
 
@@ -31,7 +31,7 @@ impl Embedder for HashingEmbedder {
 
 fn vector(text: &str) -> Vec<f32> {
     let plain = plain_title(text);
-    // A text of emoji has no letters, but can be told from others all the same.
+    // A text of emoji has no letters, but still gets a vector of its own.
     let words = if plain.is_empty() { text.trim() } else { &plain };
     let mut sums = vec![0.0; DIMENSIONS];
     let mut add = |feature: &str, weight: f32| {
@@ -45,7 +45,7 @@ fn vector(text: &str) -> Vec<f32> {
             add(&three.iter().collect::<String>(), THREE_LETTERS);
         }
     }
-    // Opposite signs may cancel out to nothing.
+    // Opposite signs may cancel out and leave a zero vector.
     bounds::unit(sums).unwrap_or_else(|| (0..DIMENSIONS).map(|at| if at == 0 { 1.0 } else { 0.0 }).collect())
 }
 

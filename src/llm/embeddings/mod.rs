@@ -1,4 +1,4 @@
-//! What turns texts into vectors that can be compared: an OpenAI-compatible server, or letters alone.
+//! Embedders, which turn texts into comparable vectors: an OpenAI-compatible server, or hashed letters.
 
 mod bounds;
 pub mod hashing;
@@ -10,38 +10,39 @@ use async_trait::async_trait;
 
 use crate::conversation::trouble::Trouble;
 
-/// From which likeness on two texts count as alike where nobody said otherwise; measured with all-minilm-l6-v2.
+/// Default similarity above which two texts count as similar; measured with all-minilm-l6-v2.
 pub const USUAL_FLOOR: f32 = 0.30;
 
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// What its vectors are stored under: vectors of two models say nothing about each other.
+    /// Model name under which the vectors are stored: vectors of two models are not comparable.
     fn model(&self) -> &str;
 
-    /// A vector of unit length for each text, in their order, and all of the same dimensions.
+    /// Returns one vector of unit length per text, in the order of the texts, all with the same number of dimensions.
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
 
-/// Why there are no vectors, by what the caller does next.
+/// Cause of a failed embedding request, classified by the caller's next step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
-    /// There is nothing to compare in it, and servers refuse it: ask again without. The first such text, counted from 0.
+    /// A text has no content to compare, and servers refuse it: request again without that text. The number is the
+    /// index of the first such text, counted from 0.
     #[error("embed text {text}, which is blank")]
     Blank { text: usize },
     #[error("get a turn at the embeddings model: rate limited")]
     RateLimited { retry_after: Option<Duration> },
-    /// Refused connection, 5xx, an error inside the answer.
+    /// The connection was refused, the status was 5xx, or the response contained an error.
     #[error("reach the embeddings model: {0}")]
     Unavailable(String),
     #[error("get vectors from the embeddings model in time")]
     Timeout,
-    /// Too few vectors, of different lengths or without a direction.
+    /// The response had too few vectors, vectors of different lengths or vectors without a direction.
     #[error("read the vectors: {0}")]
     Garbled(String),
-    /// Wrong key or no right to the model: an operator must act.
+    /// The key is wrong or has no access to the model: an operator must act.
     #[error("sign in at the embeddings model: {0}")]
     Unauthorized(String),
-    /// No credit left: an operator must act.
+    /// The account has no credit left: an operator must act.
     #[error("pay for the embeddings model: {0}")]
     QuotaSpent(String),
     #[error("have the texts accepted: {0}")]
@@ -49,7 +50,8 @@ pub enum EmbedError {
 }
 
 impl EmbedError {
-    /// Embedding changes nothing, so it may always be asked for again; whether that helps differs.
+    /// Returns the failure class. Embedding changes nothing, so a request may always be repeated; the class states
+    /// whether a repeat can help.
     pub fn trouble(&self) -> Trouble {
         match self {
             Self::RateLimited { retry_after } => Trouble::PASSING.after(*retry_after),

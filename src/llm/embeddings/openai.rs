@@ -1,4 +1,4 @@
-//! How does an OpenAI-compatible server turn texts into vectors?
+//! Embedder of an OpenAI-compatible server.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,11 +21,11 @@ use crate::llm::failure::{self, Fault};
 use crate::llm::openai::OpenAiError;
 use crate::llm::transport::{self, Endpoint};
 
-/// Some servers take no more at once.
+/// Most texts per request. Some servers accept no more.
 const MAX_TEXTS: usize = 64;
-/// What is said further on in a text adds little, and models read only so much.
+/// Most characters of a text that are embedded. Later text adds little, and models read only a limited length.
 const MAX_CHARS: usize = 8_000;
-/// What a request may take. A person waits for the first, so the words must do where vectors are late.
+/// Time limit of a request. A user waits for the first vector, so the search uses words alone if vectors are late.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One embeddings model of one server.
@@ -40,7 +40,7 @@ impl OpenAiEmbedder {
         Ok(Self { client: transport::client(base_url, key)?, model, patience: PATIENCE })
     }
 
-    /// The vectors of one request as they came, in the order of the texts.
+    /// Sends one request and returns the vectors as received, in the order of the texts.
     async fn ask(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let body = json!({
             "model": self.model,
@@ -103,12 +103,12 @@ fn beginning(text: &str) -> &str {
     &text[..end]
 }
 
-/// What a server says, with the fields that are of use; the others differ from server to server.
+/// Response of a server, with the fields that are used; other fields differ between servers.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Answer {
     data: Option<Vec<Entry>>,
-    /// Set when the answer is none.
+    /// Set when the response is an error.
     error: Value,
 }
 
@@ -128,7 +128,7 @@ impl Answer {
             let said = format!("{} vectors for {count} texts", entries.len());
             return Err(ModelError::Garbled(said));
         }
-        // Where nothing is numbered, the order of the texts is the only one there is.
+        // If no entry has a number, the order of the texts is the only order available.
         if entries.iter().any(|entry| entry.index.is_some()) {
             entries.sort_by_key(|entry| entry.index);
             if !entries.iter().map(|entry| entry.index).eq((0..count).map(Some)) {
@@ -139,12 +139,12 @@ impl Answer {
     }
 }
 
-/// A list of numbers, or the bytes of one in base64, which some servers send unasked.
+/// A list of numbers, or their bytes in base64, which some servers send without a request for it.
 struct Numbers(Vec<f32>);
 
 impl<'de> Deserialize<'de> for Numbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Not an untagged enum, which would keep each number in 32 bytes until it is decided.
+        // This is not an untagged enum, which would hold each number in 32 bytes until its variant is decided.
         deserializer.deserialize_any(NumbersVisitor).map(Self)
     }
 }
@@ -187,7 +187,7 @@ mod tests {
         OpenAiEmbedder::new(&Url::parse(base).unwrap(), Some("secret-key".into()), "m".to_owned()).unwrap()
     }
 
-    /// A server that answers each request by its body.
+    /// Mock server that computes each response from the request body.
     async fn server(answer: impl Fn(&Value) -> ResponseTemplate + Send + Sync + 'static) -> MockServer {
         let server = MockServer::start().await;
         Mock::given(matchers::path("/embeddings"))
@@ -210,7 +210,7 @@ mod tests {
         json!({ "object": "embedding", "index": index, "embedding": embedding })
     }
 
-    /// Compares what becomes of an answer to two texts.
+    /// Compares the result of a server response to two texts.
     async fn check(answer: Value, expected: Result<Vec<Vec<f32>>, EmbedError>) {
         let server = server(move |_| ResponseTemplate::new(200).set_body_json(&answer)).await;
         assert_eq!(embedder(&server.uri()).embed(&texts(["a", "b"])).await, expected);

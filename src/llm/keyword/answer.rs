@@ -1,4 +1,4 @@
-//! What comes next in a turn of the keyword brain: a tool call or the words to say.
+//! Next step in a turn of the keyword brain: a tool call or the reply text.
 
 use serde_json::{Map, Value, json};
 
@@ -15,8 +15,8 @@ pub(super) enum Move {
     Call { name: &'static str, arguments: Map<String, Value> },
 }
 
-/// Takes the lines of the last text one after another; deletions last, as the question about one ends the turn. A line
-/// that it cannot read is answered with `unread`.
+/// Processes the lines of the last message in order, with deletions last, as their confirmation prompt ends the turn. A
+/// line that cannot be parsed gets the reply `unread`.
 pub(super) fn answer(request: &ModelRequest, unread: &'static str) -> Move {
     let Some(at) = request.messages.iter().rposition(|message| matches!(message, Message::User(_))) else {
         return Move::Say(unread.to_owned());
@@ -49,10 +49,10 @@ pub(super) const WHICH_REMOVAL: &str = "Which title should I delete? Text REMOVE
 pub(super) const WHICH_ADDITION: &str = "Which title should I add? Text ADD with its name and year.";
 pub(super) const WHICH_SEARCH: &str = "Which title should I search for? Text SEARCH with its name and year.";
 pub(super) const NO_LIST: &str = "There is no list to pick from. Text SEARCH and a title first.";
-/// The line with which the engine ends what it puts before the user's own text.
+/// Line that ends the context that the engine puts before the user's own text.
 const CONTEXT_END: &str = "[/context]";
 
-/// The lines that the user typed.
+/// Returns the lines that the user typed.
 fn own_lines(message: &Message) -> impl Iterator<Item = &str> {
     let text = match message {
         Message::User(text) => text.as_str(),
@@ -66,7 +66,7 @@ fn own_lines(message: &Message) -> impl Iterator<Item = &str> {
 struct Talk<'a> {
     request: &'a ModelRequest,
     before: &'a [Message],
-    /// From the last text of the user on.
+    /// Messages from the user's last message on.
     turn: &'a [Message],
     unread: &'static str,
 }
@@ -90,7 +90,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Looks for the title and acts on the one that is meant, or lists what was found.
+    /// Searches for the title and acts on the matching one, or lists the results.
     fn hunt(&self, hunt: &Hunt<'_>) -> Move {
         let result = match self.call(hunt.tool(), hunt.arguments()) {
             Ok(result) => result,
@@ -104,7 +104,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Acts on the one title that is meant, or asks which.
+    /// Acts on the one title that the reference names, or asks the user to choose.
     fn follow_reference(&self, verb: KeywordVerb, reference: TitleReference) -> Move {
         let Some(item) = self.referred_to(reference) else { return Move::Say(which_title(verb).to_owned()) };
         let name = item.label();
@@ -121,8 +121,8 @@ impl Talk<'_> {
         }
     }
 
-    /// The title that a reference means: the last one shown, where that was a single one of a fitting kind. Another line
-    /// of the same text may have named one that was not shown yet.
+    /// Returns the title of a reference: the last one shown, if it was a single one of a fitting kind. Another line of
+    /// the same message may have named a title that was not shown yet.
     fn referred_to(&self, reference: TitleReference) -> Option<Found> {
         if own_lines(&self.turn[0]).count() > 1 {
             return None;
@@ -135,7 +135,7 @@ impl Talk<'_> {
         }
     }
 
-    /// The one title that the last call before this text would have deleted, as a search before it showed it.
+    /// Returns the one title that the last call before this message would have deleted, as an earlier search showed it.
     fn asked_about(&self) -> Option<Found> {
         let last = self.before.iter().rev().find_map(|message| match message {
             Message::ToolResult { call, .. } => Some(call),
@@ -152,7 +152,7 @@ impl Talk<'_> {
         shown.flatten().find(|found| found.place().is_some_and(|place| Some(&place) == item.as_object()))
     }
 
-    /// Acts on item `number` of the list that the last search made.
+    /// Acts on item `number` of the list from the last search.
     fn pick(&self, number: usize) -> Move {
         let Some((hunt, found)) = self.last_list() else { return Move::Say(NO_LIST.to_owned()) };
         let mut shown = found.iter().take(LONGEST_LIST);
@@ -162,8 +162,8 @@ impl Talk<'_> {
         }
     }
 
-    /// The list that the last search before this text was answered with, if it was: a search that a model made, or
-    /// one that found the very title, has shown no numbers.
+    /// Returns the list that the last search before this message was answered with, if any: a search by a model, or one
+    /// that found the exact title, has shown no numbers.
     fn last_list(&self) -> Option<(Hunt<'_>, Vec<Found>)> {
         let mut searches = self.before.iter().enumerate().rev().filter_map(|(at, message)| match message {
             Message::ToolResult { call, content, .. } => {
@@ -183,7 +183,7 @@ impl Talk<'_> {
         }
     }
 
-    /// The title that the last result before this text is about.
+    /// Returns the title of the last result before this message.
     fn spoken_of(&self) -> Option<Found> {
         let result = self.before.iter().rev().find_map(|message| match message {
             Message::ToolResult { call, content, .. } => Some((call, content)),
@@ -196,7 +196,8 @@ impl Talk<'_> {
 
     fn act(&self, item: &Found, deed: &Deed) -> Move {
         let (name, arguments) = match (deed, item.kind) {
-            // Whoever may add hears more from the tool: whether it is being looked for, and who asked for it.
+            // For a user who may add titles, the tool reports more: the state of the search, and who requested the
+            // title.
             (Deed::Add | Deed::AddSeasons(_), _) if item.in_library && !self.offers("add_movie") => {
                 return Move::Say(format!("You already have {}.", item.label()));
             }
@@ -219,7 +220,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Calls the tool, then says its sentence.
+    /// Calls the tool, then replies with its summary.
     fn tell(&self, name: &'static str, arguments: Map<String, Value>) -> Move {
         match self.call(name, arguments) {
             Ok(result) if result.failed() => Move::Say(result.say(FAILED)),
@@ -228,7 +229,7 @@ impl Talk<'_> {
         }
     }
 
-    /// The result of this very call in this turn, else the move that has to come first.
+    /// Returns the result of this exact call in this turn, or the step that has to come first.
     fn call(&self, name: &'static str, arguments: Map<String, Value>) -> Result<Answered<'_>, Move> {
         let answered = self.turn.iter().find_map(|message| match message {
             Message::ToolResult { call, content, summary }
@@ -250,7 +251,7 @@ impl Talk<'_> {
     }
 }
 
-/// A tool's answer as the request replays it.
+/// Tool result as the request replays it.
 struct Answered<'a> {
     content: &'a str,
     summary: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! Which title is meant: from the words of a text and what a search found, to one title or a numbered list.
+//! Choice of the requested title: from the words of a message and the search results, to one title or a numbered list.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -8,12 +8,12 @@ use crate::conversation::title::format_title;
 use crate::conversation::transcript::MediaKind;
 use crate::conversation::words::{self, Keyword, Seasons};
 
-/// The most items of a list that fits a text.
+/// Most items of a list that fits in a message.
 pub(super) const LONGEST_LIST: usize = 5;
 
-/// A search for a title, and what it is for.
+/// Search for a title, and the purpose of the search.
 pub(super) struct Hunt<'a> {
-    /// As typed, without seasons.
+    /// Title as typed, without seasons.
     title: &'a str,
     aim: Aim<'a>,
 }
@@ -22,14 +22,14 @@ enum Aim<'a> {
     Add,
     AddSeasons {
         seasons: Seasons,
-        /// The title with the seasons: "Ladies First" may be a title after all.
+        /// Title with the seasons: "Ladies First" may be a title after all.
         typed: &'a str,
     },
     Look,
     Remove,
 }
 
-/// What is to happen with the one title that is meant.
+/// Action for the one title that the user means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Deed {
     Add,
@@ -37,16 +37,16 @@ pub(super) enum Deed {
     Remove,
 }
 
-/// What a search's result says about the title that is meant.
+/// Match of a search result with the title that the user means.
 pub(super) enum Choice<'f> {
     Nothing,
     One(&'f Found, Deed),
-    /// It may be any of them.
+    /// Several titles are possible.
     List,
 }
 
 impl<'a> Hunt<'a> {
-    /// None for a text that names no title, and for a question, which the tool itself answers.
+    /// Returns none for a message that names no title, and for a question, which the tool itself answers.
     pub(super) fn of(keyword: Keyword<'a>) -> Option<Self> {
         match keyword {
             Keyword::Add(typed) => Some(match words::title_and_seasons(typed) {
@@ -75,7 +75,7 @@ impl<'a> Hunt<'a> {
         object([("query", json!(self.title))])
     }
 
-    /// What to say when the search found nothing.
+    /// Reply when the search found nothing.
     pub(super) fn nothing(&self) -> &'static str {
         match self.aim {
             Aim::Add | Aim::AddSeasons { .. } | Aim::Look => "I found nothing by that name.",
@@ -83,7 +83,7 @@ impl<'a> Hunt<'a> {
         }
     }
 
-    /// What is to happen with a title that is picked from the list.
+    /// Returns the action for a title that is chosen from the list.
     pub(super) fn deed(&self) -> Deed {
         match &self.aim {
             Aim::Add | Aim::Look => Deed::Add,
@@ -92,7 +92,7 @@ impl<'a> Hunt<'a> {
         }
     }
 
-    /// The one title that is exactly the one asked for; anything less sure is listed.
+    /// Returns the one title that exactly matches the request; a less certain match is listed.
     pub(super) fn choose<'f>(&self, found: &'f [Found]) -> Choice<'f> {
         let whole = match self.aim {
             _ if found.is_empty() => return Choice::Nothing,
@@ -108,7 +108,7 @@ impl<'a> Hunt<'a> {
     }
 }
 
-/// What both `search_media` and `find_in_library` tell of a title.
+/// Fields of a title that `search_media` and `find_in_library` both return.
 #[derive(Debug, Deserialize)]
 pub(super) struct Found {
     #[serde(rename = "type")]
@@ -121,25 +121,25 @@ pub(super) struct Found {
     instance: Option<String>,
     #[serde(default)]
     pub(super) in_library: bool,
-    /// The user has said that they mean this one by the name.
+    /// True if the user has confirmed that the name means this title.
     #[serde(default)]
     meant: bool,
 }
 
 impl Found {
-    /// "Dune (2021)"
+    /// Label of the title, such as "Dune (2021)".
     pub(super) fn label(&self) -> String {
         format_title(&self.title, self.year.unwrap_or(0))
     }
 
-    /// Whether `typed` is this title, alone or with its year behind it.
+    /// True if `typed` is this title, alone or followed by its year.
     fn is_called(&self, typed: &str) -> bool {
         let typed = plain_title(typed);
         let title = plain_title(&self.title);
         typed == title || self.year.is_some_and(|year| typed == format!("{title} {year}"))
     }
 
-    /// Where it is; None for a title without an id in a library.
+    /// Returns the title's instance and id; none for a title without an id in a library.
     pub(super) fn place(&self) -> Option<Map<String, Value>> {
         let mut place = object([("type", json!(self.kind)), ("id", json!(self.id?))]);
         if let Some(instance) = &self.instance {
@@ -148,7 +148,7 @@ impl Found {
         Some(place)
     }
 
-    /// How the library or the catalogue names it.
+    /// Returns the identifiers of the title in the library or the catalog.
     pub(super) fn key(&self) -> Option<Map<String, Value>> {
         let number = match self.kind {
             MediaKind::Movie => ("tmdb", json!(self.tmdb?)),
@@ -161,24 +161,24 @@ impl Found {
         Some(key)
     }
 
-    /// The arguments that delete it.
+    /// Returns the arguments that delete the title.
     pub(super) fn removal(&self) -> Option<Map<String, Value>> {
         let place = self.place()?;
         Some(object([("items", json!([place])), ("delete_files", json!(true))]))
     }
 }
 
-/// The titles in a result of `search_media` or `find_in_library`; None for an error.
+/// Parses the titles in a result of `search_media` or `find_in_library`; none for an error.
 pub(super) fn read_found(content: &str) -> Option<Vec<Found>> {
     #[derive(Deserialize)]
     struct Results {
         results: Vec<Found>,
     }
-    // What cannot be read is told as a failure, like an error that the tool reports.
+    // A result that cannot be parsed is reported as a failure, like an error from the tool.
     serde_json::from_str::<Results>(content).map(|read| read.results).ok()
 }
 
-/// The one title that a result is about, if it is about one: what was added, or the only or very one that was found.
+/// Returns the one title of a result, if there is one: the title that was added, the only match or the exact match.
 pub(super) fn read_one(content: &str, query: Option<&str>) -> Option<Found> {
     if let Ok(item) = serde_json::from_str(content) {
         return Some(item);
@@ -195,7 +195,7 @@ pub(super) fn read_one(content: &str, query: Option<&str>) -> Option<Found> {
     }
 }
 
-/// Numbered in the order of the result, so that a number is a position in it.
+/// Formats the titles as a numbered list in the order of the result, so that a number is a position in the result.
 pub(super) fn list(found: &[Found]) -> String {
     let shown = &found[..found.len().min(LONGEST_LIST)];
     let lines: String =

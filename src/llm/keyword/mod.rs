@@ -1,5 +1,5 @@
-//! What is answered when no model can be asked: reads the keyword grammar and takes the steps that a model would,
-//! through the same tools. Each step follows from the request alone, so an interrupted turn just goes on.
+//! Keyword brain, which replies when no model is available: it parses the keyword grammar and takes the same steps as a
+//! model, through the same tools. Each step follows from the request alone, so an interrupted turn simply continues.
 
 mod answer;
 mod hunt;
@@ -17,12 +17,12 @@ use crate::conversation::transcript::{Arguments, Stop};
 use crate::conversation::words::{KEYWORDS_TEXT, OFF_TEXT};
 use answer::{Move, answer};
 
-/// Whose place it takes.
+/// Keyword brain, by the reason for its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeywordBrain {
-    /// Nobody's: no model is configured.
+    /// No model is configured.
     Alone,
-    /// That of a model, which cannot be asked right now.
+    /// The configured model is not available right now.
     InPlaceOfModel,
 }
 
@@ -34,7 +34,7 @@ impl KeywordBrain {
         }
     }
 
-    /// What is said to a text that it cannot read.
+    /// Reply to a message that cannot be parsed.
     fn unread(self) -> &'static str {
         match self {
             Self::Alone => KEYWORDS_TEXT,

@@ -20,7 +20,7 @@ const TOOLS: [&str; 8] = [
     "remove_media",
 ];
 
-/// A conversation as it stands when the next step is due.
+/// Conversation at the moment when the next step is due.
 struct Story {
     request: ModelRequest,
 }
@@ -59,7 +59,7 @@ impl Story {
         self
     }
 
-    /// A call that was made and its result.
+    /// Adds a call and its result.
     fn ran(mut self, name: &str, arguments: Value, content: &Value, summary: &str) -> Self {
         let id = CallId::mint(TurnId(1), u32::try_from(self.request.messages.len()).unwrap(), 0);
         let call = PromptCall { id: id.clone(), name: name.to_owned(), arguments: object(arguments) };

@@ -1,4 +1,4 @@
-//! What the simulated carrier knows, and the knobs by which a test makes it misbehave.
+//! State of the simulated carrier, and the settings by which a test makes it misbehave.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,22 +18,22 @@ use crate::conversation::transcript::Address;
 use crate::http::{Http, HttpError};
 use crate::messaging::twilio::{Credentials, Sender, TwilioAccount};
 
-/// How long Twilio waits for a webhook.
+/// Time that Twilio waits for a webhook.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(15);
-/// Texts that a slow subscriber may be behind.
+/// Messages by which a slow subscriber may be behind.
 const BACKLOG: usize = 1024;
 
-/// The one account that the carrier serves, with its one number.
+/// The one account of the carrier, with its one number.
 #[derive(Debug, Clone)]
 pub struct FakeAccount {
     pub account_sid: String,
     pub auth_token: SecretString,
     pub number: Address,
-    /// Below which the webhooks are configured; their signatures are for it.
+    /// Base URL of the configured webhooks; their signatures use it.
     pub public_url: String,
 }
 
-/// Clones share one state.
+/// Simulated carrier. Clones share one state.
 #[derive(Debug, Clone)]
 pub struct FakeTwilio {
     pub(super) account: Arc<FakeAccount>,
@@ -42,7 +42,7 @@ pub struct FakeTwilio {
     pub(super) accepted: broadcast::Sender<SentText>,
 }
 
-/// A text that we sent and the carrier took.
+/// Message that we sent and the carrier accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentText {
     pub sid: String,
@@ -54,7 +54,7 @@ pub struct SentText {
     pub accepted_at: Timestamp,
 }
 
-/// What a status callback tells; failures carry their code.
+/// Status of a status callback; failures contain their code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     Queued,
@@ -71,7 +71,7 @@ impl FakeTwilio {
         Self { account: Arc::new(account), clock, state: Arc::default(), accepted }
     }
 
-    /// The settings with which a client talks to this carrier.
+    /// Returns the settings with which a client connects to this carrier.
     pub fn client_account(&self, api_url: &str) -> TwilioAccount {
         TwilioAccount {
             api_url: api_url.to_owned(),
@@ -82,7 +82,7 @@ impl FakeTwilio {
         }
     }
 
-    /// Every text taken so far, oldest first.
+    /// Returns every message accepted so far, oldest first.
     pub fn sent(&self) -> Vec<SentText> {
         let outbound = |message: &Message| match &message.direction {
             Direction::Inbound { .. } => None,
@@ -91,22 +91,24 @@ impl FakeTwilio {
         self.state().messages.iter().filter_map(outbound).collect()
     }
 
-    /// Each text taken from here on, as it is taken. A receiver that falls far behind misses the oldest.
+    /// Returns a receiver of each message accepted from now on, in the moment of acceptance. A receiver that falls far
+    /// behind misses the oldest.
     pub fn subscribe(&self) -> broadcast::Receiver<SentText> {
         self.accepted.subscribe()
     }
 
-    /// A person's text on its way to our number. Nothing has arrived before [`InboundForm::arrive`].
+    /// Creates a message from a user to our number. The carrier does not have it before [`InboundForm::arrive`].
     pub fn text(&self, from: &str, body: &str) -> InboundForm {
         InboundForm::new(self.clone(), from, body)
     }
 
-    /// Hands a signed request to our webhook, once.
+    /// Sends a signed request to our webhook, once.
     pub async fn deliver(request: Request<Bytes>, webhook: &Http) -> Result<Response<Bytes>, HttpError> {
         webhook.send(request, WEBHOOK_TIMEOUT).await
     }
 
-    /// Moves a text on and builds the signed callback that tells it; none for a text sent without a callback URL.
+    /// Updates a message's status and builds the signed callback that reports it; none for a message sent without a
+    /// callback URL.
     pub fn status_callback(
         &self,
         sent: &SentText,
@@ -132,37 +134,37 @@ impl FakeTwilio {
         sent.callback.as_deref().map(|url| signed_form(&self.account, url, &fields)).transpose()
     }
 
-    /// The next text is refused with this status and code, and nothing is created.
+    /// Refuses the next message with this status and code; nothing is created.
     pub fn fail_next(&self, status: u16, code: u32) {
         self.state().faults.push_back(Fault::Refuse { status, code });
     }
 
-    /// From here on every text with a picture is refused with this status and code.
+    /// Refuses every later message with a picture, with this status and code.
     pub fn refuse_pictures(&self, status: u16, code: u32) {
         self.state().no_pictures = Some((status, code));
     }
 
-    /// The next text is never answered, and nothing is created.
+    /// Leaves the next message without a response; nothing is created.
     pub fn hang_next(&self) {
         self.state().faults.push_back(Fault::Hang);
     }
 
-    /// The next text is taken, but the answer to it never arrives.
+    /// Accepts the next message, but its response never arrives.
     pub fn lose_next_answer(&self) {
         self.state().faults.push_back(Fault::LoseAnswer);
     }
 
-    /// From here on every page of the list names a further one.
+    /// Makes every later page of the list name another one.
     pub fn list_never_ends(&self) {
         self.state().endless = true;
     }
 
-    /// Whether reads of messages, by id or as a list, are refused with 503.
+    /// Sets whether reads of messages, by id or as a list, are refused with 503.
     pub fn refuse_reads(&self, refused: bool) {
         self.state().reads_refused = refused;
     }
 
-    /// How long each text takes to be taken: a manual clock moves on by it, a system clock waits.
+    /// Sets the time until each message is accepted: a manual clock advances by it, a system clock waits.
     pub fn latency(&self, latency: Duration) {
         self.state().latency = latency;
     }
@@ -194,7 +196,7 @@ impl Delivery {
 
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// In order of arrival.
+    /// Messages in order of arrival.
     pub messages: Vec<Message>,
     pub faults: VecDeque<Fault>,
     pub latency: Duration,
@@ -213,7 +215,7 @@ pub(super) enum Fault {
     LoseAnswer,
 }
 
-/// One line of the carrier's log.
+/// One entry of the carrier's log.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
     pub sid: String,
@@ -221,7 +223,7 @@ pub(super) struct Message {
     pub to: Address,
     pub body: String,
     pub at: Timestamp,
-    /// When the list begins to show it.
+    /// Time from which the list shows the message.
     pub listed_at: Timestamp,
     pub direction: Direction,
 }
@@ -233,7 +235,7 @@ pub(super) enum Direction {
 }
 
 impl State {
-    /// `SM` or `MM` and 32 hexadecimal digits, the same in every run.
+    /// Returns a new SID: `SM` or `MM` and 32 hexadecimal digits, the same in every run.
     pub fn mint_sid(&mut self, prefix: &str) -> String {
         self.minted += 1;
         let digest = Sha256::digest(self.minted.to_be_bytes());
@@ -241,7 +243,8 @@ impl State {
         format!("{prefix}{digits}")
     }
 
-    /// Keywords act on the pair of person and number, of which there is one number here. WhatsApp has its own rules.
+    /// Applies a keyword to the pair of user and number, of which there is one number here. WhatsApp has different
+    /// rules.
     pub fn note_keyword(&mut self, from: &Address, body: &str) {
         let Some(person) = opt_out_key(from) else { return };
         match body.to_ascii_uppercase().as_str() {

@@ -1,5 +1,5 @@
-//! A simulated Twilio for the demo, the evaluation and tests: it takes our texts and brings us signed ones.
-//! What it does follows Twilio's documentation and captured traffic; nothing was compared with a live account.
+//! Simulated Twilio for the demo, the evaluation and tests: it accepts our messages and sends us signed ones. Its
+//! behavior follows Twilio's documentation and captured traffic; nothing was compared with a live account.
 
 mod carrier;
 mod numbers;

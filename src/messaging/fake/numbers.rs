@@ -1,4 +1,4 @@
-//! How the simulated carrier answers questions about its number and its messaging service, and how it lets them be set.
+//! Number and messaging service of the simulated carrier: responses to reads of them and changes of their settings.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use url::form_urlencoded;
 
 use super::carrier::FakeTwilio;
 
-/// The one number of the account.
+/// SID of the account's one number.
 const NUMBER_SID: &str = "PN00000000000000000000000000000000";
 
-/// What was set, by the name under which it is told.
+/// Settings by the name under which responses show them.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     number: BTreeMap<String, String>,
@@ -21,17 +21,17 @@ pub(super) struct Settings {
 }
 
 impl FakeTwilio {
-    /// Sets a field of the number as a person would in the console, such as `sms_url`.
+    /// Sets a field of the number, such as `sms_url`, as a user of Twilio's console would.
     pub fn set_number_field(&self, field: &str, value: &str) {
         self.state().settings.number.insert(field.to_owned(), value.to_owned());
     }
 
-    /// The same for the messaging service.
+    /// Sets a field of the messaging service in the same way.
     pub fn set_service_field(&self, field: &str, value: &str) {
         self.state().settings.service.insert(field.to_owned(), value.to_owned());
     }
 
-    /// The fields of the number that were set, as `name=value`.
+    /// Returns the fields of the number that were set, as `name=value`.
     pub fn number_fields(&self) -> Vec<String> {
         self.state().settings.number.iter().map(|(name, value)| format!("{name}={value}")).collect()
     }
@@ -40,12 +40,12 @@ impl FakeTwilio {
         self.state().settings.service.iter().map(|(name, value)| format!("{name}={value}")).collect()
     }
 
-    /// How many requests changed them.
+    /// Returns the number of requests that changed the settings.
     pub fn changes_of_settings(&self) -> usize {
         self.state().settings.changes
     }
 
-    /// For paths below `IncomingPhoneNumbers`.
+    /// Handles paths below `IncomingPhoneNumbers`.
     pub(super) fn number_resource(
         &self,
         path: &str,
@@ -74,7 +74,7 @@ impl FakeTwilio {
         }
     }
 
-    /// For any messaging service: the account is taken to have the one that is asked for.
+    /// Handles any messaging service: the account is assumed to have the requested one.
     pub(super) fn service_resource(&self, sid: &str, request: &Request<Bytes>) -> (u16, Value) {
         if request.method() == Method::POST {
             let fields = fields(request.body());
@@ -115,7 +115,7 @@ impl FakeTwilio {
     }
 }
 
-/// `SmsUrl` is told as `sms_url`.
+/// Parses the fields of a form; `SmsUrl` becomes `sms_url`.
 fn fields(form: &[u8]) -> Vec<(String, String)> {
     let told = |name: &str| {
         let mut told = String::new();

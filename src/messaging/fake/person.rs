@@ -1,4 +1,4 @@
-//! How a person's text becomes a signed request to our webhook.
+//! Inbound message as a signed request to our webhook.
 
 use bytes::Bytes;
 use http::Request;
@@ -12,7 +12,7 @@ use crate::messaging::segments::Segments;
 use crate::messaging::signature::{SIGNATURE_HEADER, sign};
 use crate::messaging::twilio::WEBHOOK_PATH;
 
-/// A text as a person is about to send it.
+/// Message that a user is about to send.
 #[derive(Debug, Clone)]
 pub struct InboundForm {
     carrier: FakeTwilio,
@@ -46,33 +46,34 @@ impl InboundForm {
         self
     }
 
-    /// In place of a minted one.
+    /// Sets the SID instead of a generated one.
     pub fn sid(mut self, sid: &str) -> Self {
         self.sid = Some(sid.to_owned());
         self
     }
 
-    /// How long neither the message list nor the message itself shows it yet.
+    /// Sets the time for which neither the message list nor the message resource shows the message.
     pub fn listed_after(mut self, time: SignedDuration) -> Self {
         self.listed_after = time;
         self
     }
 
-    /// Over another channel: `whatsapp:` or `rcs:`, put before both addresses.
+    /// Sets another channel: `whatsapp:` or `rcs:`, put before both addresses.
     pub fn over(mut self, prefix: &str) -> Self {
         self.from = Address::new(format!("{prefix}{}", self.from.as_str()));
         self.to = Address::new(format!("{prefix}{}", self.to.as_str()));
         self
     }
 
-    /// Any further field of the form, e.g. `OptOutType`.
+    /// Adds a field of the form, e.g. `OptOutType`.
     pub fn field(mut self, name: &'static str, value: &str) -> Self {
         self.extra.push((name, value.to_owned()));
         self
     }
 
-    /// The carrier has the text: it stands in the message list, keywords have acted, and this is the request to our
-    /// webhook. Dropping the request is a webhook that was missed; sending a clone is a repeat.
+    /// Marks the message as received by the carrier: it is in the message list, keywords have taken effect, and the
+    /// returned request goes to our webhook. Dropping the request simulates a missed webhook; sending a clone simulates
+    /// a repeat.
     pub fn arrive(self) -> Result<Request<Bytes>, http::Error> {
         let sid = self.log();
         let account = &self.carrier.account;
@@ -81,7 +82,7 @@ impl InboundForm {
         let (media, segments) = (count(self.media.len()), count(Segments::of(&self.body).count));
         let indexed = |name: &str| (0..self.media.len()).map(|at| format!("{name}{at}")).collect::<Vec<_>>();
         let (urls, types) = (indexed("MediaUrl"), indexed("MediaContentType"));
-        // In the order of captured requests.
+        // The order is that of captured requests.
         let mut fields = vec![
             ("ToCountry", "US"),
             ("ToState", "CA"),
@@ -110,7 +111,7 @@ impl InboundForm {
         signed_form(account, &url, &fields)
     }
 
-    /// Writes the text into the carrier's log, once, and gives its SID.
+    /// Adds the message to the carrier's log, once, and returns its SID.
     fn log(&self) -> String {
         let at = self.carrier.clock.now();
         let mut state = self.carrier.state();
@@ -134,7 +135,7 @@ impl InboundForm {
     }
 }
 
-/// A form post as Twilio makes it, signed with the auth token.
+/// Builds a form request like Twilio's, signed with the auth token.
 pub(super) fn signed_form(
     account: &FakeAccount,
     url: &str,

@@ -1,4 +1,4 @@
-//! How the simulated carrier answers its REST interface: creating messages, one message, the list.
+//! REST interface of the simulated carrier: creating messages, one message, the list.
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ const MAX_MEDIA: usize = 10;
 const DEFAULT_PAGE: usize = 50;
 const MAX_PAGE: usize = 1000;
 
-/// Status and Twilio's code.
+/// HTTP status and Twilio's error code.
 type Refusal = (u16, u32);
 
 impl FakeTwilio {
-    /// The peer for a client that needs no socket.
+    /// Returns the peer for a client that needs no socket.
     pub fn in_process(&self) -> InProcess {
         let carrier = self.clone();
         Arc::new(move |request| {
@@ -40,7 +40,7 @@ impl FakeTwilio {
         })
     }
 
-    /// The same behind a socket.
+    /// Returns the same peer for use behind a socket.
     pub fn router(&self) -> Router {
         let carrier = self.clone();
         Router::new().fallback(move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| async move {
@@ -76,7 +76,7 @@ impl FakeTwilio {
         }
     }
 
-    /// What stands behind the account in the path, for a request with the account's credentials.
+    /// Returns the path after the account, for a request with the account's credentials.
     fn resource_path<'a>(&self, request: &'a Request<Bytes>) -> Result<&'a str, Refusal> {
         let account = &self.account;
         let (sid, token) = (&account.account_sid, account.auth_token.expose_secret());
@@ -86,7 +86,7 @@ impl FakeTwilio {
         }
         let below = format!("/2010-04-01/Accounts/{sid}/");
         let path = request.uri().path();
-        // Messaging services belong to an API of their own.
+        // Messaging services belong to a separate API.
         path.strip_prefix(&below).or_else(|| path.strip_prefix("/v1/")).ok_or((404, 20404))
     }
 
@@ -162,7 +162,7 @@ impl FakeTwilio {
             direction: Direction::Outbound { text: text.clone(), delivery: Delivery::Queued },
         };
         state.messages.push(message.clone());
-        // Nobody needs to listen.
+        // There may be no subscriber.
         let _ = self.accepted.send(text);
         message
     }
@@ -178,7 +178,7 @@ impl FakeTwilio {
         found.map(|message| (200, self.resource(message))).ok_or((404, 20404))
     }
 
-    /// Newest first, filtered by address and by whole days in UTC, a page at a time.
+    /// Lists messages newest first, filtered by address and by whole days in UTC, one page per response.
     fn list(&self, uri: &Uri) -> Result<(u16, Value), Refusal> {
         let query = uri.query().unwrap_or_default();
         let query: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
@@ -197,11 +197,11 @@ impl FakeTwilio {
             .messages
             .iter()
             .rev()
-            // One that is ahead of the clock is of before the clock was set back.
+            // A message with a time after now is older than a change that set the clock back.
             .filter(|message| message.listed_at <= now || message.at > now)
             .filter(|message| query.iter().all(|filter| passes(message, filter)))
             .collect();
-        // The newest first; of the same moment, the one that came last.
+        // The order is newest first; of the same moment, the last one to arrive.
         matching.sort_by_key(|message| std::cmp::Reverse(message.at));
         let token = field("PageToken").and_then(|token| token.strip_prefix("PA"));
         let start = token
@@ -267,7 +267,7 @@ impl FakeTwilio {
     }
 }
 
-/// A message that may be created.
+/// Request for a message that may be created.
 struct Order {
     to: Address,
     from: Address,
@@ -289,7 +289,7 @@ fn passes(message: &Message, (filter, value): &(String, String)) -> bool {
     }
 }
 
-/// None for years before 0, which RFC 2822 cannot write.
+/// Formats a date; none for years before 0, which RFC 2822 cannot express.
 fn date(at: Timestamp) -> Option<String> {
     rfc2822::to_string(&at.to_zoned(TimeZone::UTC)).ok()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::Uri;
 
-/// A decoded form: names and values in the order of arrival.
+/// Decoded form: names and values in the order of arrival.
 pub type Form = [(String, String)];
 
 /// Reason for which a signed form is refused.
@@ -31,7 +31,7 @@ pub enum FormFault {
 }
 
 impl FormFault {
-    /// The label of the fault in metrics.
+    /// Label of the fault in metrics.
     pub fn label(self) -> &'static str {
         match self {
             Self::OddName => "odd_name",
@@ -47,17 +47,17 @@ impl FormFault {
     }
 }
 
-/// Shape of a value. An empty value has every shape but that of one of some words: Twilio sends fields of which it knows
-/// nothing.
+/// Shape of a value. An empty value has every shape except that of a fixed list of words: Twilio sends unknown fields
+/// as empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldShape {
     /// Two capital letters and 32 hexadecimal digits.
     Sid,
     /// A number or the name of a sender, perhaps after a channel: `whatsapp:+15550100123`.
     Address,
-    /// A whole number of at most four digits, without a leading zero.
+    /// Whole number of at most four digits, without a leading zero.
     Count,
-    /// Digits alone: an error code, a time of a carrier.
+    /// Digits only: an error code, a time of a carrier.
     Digits,
     /// A date, as the versions of the API are named.
     Version,
@@ -65,11 +65,11 @@ pub(super) enum FieldShape {
     /// Letters and underscores.
     Word,
     OneOf(&'static [&'static str]),
-    /// Anything at all.
+    /// Any text.
     Text,
 }
 
-/// Whether a field is in every request of its kind.
+/// Presence of a field: in every request of its kind, or optional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldPresence {
     Always,
@@ -91,15 +91,15 @@ pub(super) const fn sometimes(name: &'static str, shape: FieldShape) -> Document
     DocumentedField { name, shape, presence: FieldPresence::Sometimes }
 }
 
-/// The fields of a form by name, each checked against the table of its kind of request.
+/// Fields of a form by name, each checked against the table of its kind of request.
 #[derive(Debug)]
 pub(super) struct CheckedFields<'a> {
     values: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> CheckedFields<'a> {
-    /// Checks names, shapes and the account. Names that the table does not have are allowed: new ones come without
-    /// notice.
+    /// Checks names, shapes and the account. Names that the table does not have are allowed: Twilio adds new ones
+    /// without notice.
     pub(super) fn from_form(
         form: &'a Form,
         table: &[DocumentedField],
@@ -126,7 +126,7 @@ impl<'a> CheckedFields<'a> {
         Ok(fields)
     }
 
-    /// The value of a field; `None` for one that is absent or empty.
+    /// Returns the value of a field; `None` for a field that is absent or empty.
     pub(super) fn get(&self, name: &str) -> Option<&'a str> {
         self.values.get(name).copied().filter(|value| !value.is_empty())
     }
@@ -135,17 +135,17 @@ impl<'a> CheckedFields<'a> {
         self.get(name).ok_or(FormFault::MissingField)
     }
 
-    /// Whether the field is present, also with an empty value.
+    /// True if the field is present, also with an empty value.
     pub(super) fn has(&self, name: &str) -> bool {
         self.values.contains_key(name)
     }
 
-    /// Names and values in the order of the signature.
+    /// Returns names and values in the order of the signature.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.values.iter().map(|(name, value)| (*name, *value))
     }
 
-    /// Refuses a form of which a field differs from `value`, where it has the field at all.
+    /// Refuses a form in which a field differs from `value`, if the form has the field at all.
     pub(super) fn check_equal(&self, name: &str, value: &str) -> Result<(), FormFault> {
         match self.get(name) {
             Some(other) if other != value => Err(FormFault::DifferentIds),

@@ -1,5 +1,5 @@
-//! Twilio's requests as typed values. The signature covers names and values written one after the other, not where one
-//! ends and the next begins: the same signature holds for every other split of the same characters. So each name and
+//! Twilio's requests as typed values. The signature covers names and values written one after the other, not the
+//! boundaries between them: the same signature is valid for every other split of the same characters. So each name and
 //! value is checked against Twilio's documentation before anything is read.
 
 mod fields;

@@ -1,4 +1,4 @@
-//! A status callback: what Twilio reports of a message that it took from us.
+//! Status callback: Twilio's report on a message that it accepted from us.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use crate::conversation::transcript::{Address, OutboxId};
 use crate::store::callbacks::{CallbackKey, CallbackWord};
 use crate::store::deliveries::Report;
 
-/// What Twilio documents of a status callback:
+/// Documented fields of a status callback:
 /// <https://www.twilio.com/docs/messaging/guides/track-outbound-message-status>, with the fields of channels.
 pub(super) const REPORT_FIELDS: [DocumentedField; 16] = [
     always("AccountSid", Sid),
@@ -29,12 +29,12 @@ pub(super) const REPORT_FIELDS: [DocumentedField; 16] = [
     sometimes("RawDlrDoneDate", Digits),
 ];
 
-/// The query of a callback's address: which attempt at which message it is for, and the random word of that message.
+/// Query of a callback's address: the attempt, the message, and the random value of that message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackQuery(Option<CallbackKey>);
 
 impl CallbackQuery {
-    /// Parses a query as we write it into the address, and in no other form: the border between the address and the
+    /// Parses a query as we write it into the address, and in no other form: the boundary between the address and the
     /// fields is not signed either.
     pub fn from_query(query: &str) -> Self {
         Self(parse_key(query).filter(|key| key.to_query() == query))

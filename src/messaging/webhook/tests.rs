@@ -1,5 +1,5 @@
-//! Other splits of what Twilio signed: whichever of them is accepted says the same, or may not act before the carrier's
-//! record agrees.
+//! Other splits of the content that Twilio signed: any split that is accepted means the same, or may not act before the
+//! carrier's record agrees.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ fn pairs(fields: &[(&str, &str)]) -> Pairs {
     pairs
 }
 
-/// The characters that the signature covers.
+/// Returns the characters that the signature covers.
 fn signed(pairs: &Pairs) -> String {
     let mut sorted: Vec<_> = pairs.iter().collect();
     sorted.sort();
@@ -74,7 +74,7 @@ fn without(form: Pairs, name: &str) -> Pairs {
     form.into_iter().filter(|(key, _)| key != name).collect()
 }
 
-/// Ways to read `rest` as fields of the table in the order of the signature, the values in their shapes.
+/// Returns the ways to read `rest` as fields of the table in the order of the signature, the values in their shapes.
 fn splits(rest: &str, table: &[DocumentedField]) -> Vec<Pairs> {
     let mut search = SplitSearch { table, steps: MOST_STEPS, found: Vec::new() };
     search.go_on(rest, &mut Vec::new());
@@ -83,7 +83,7 @@ fn splits(rest: &str, table: &[DocumentedField]) -> Vec<Pairs> {
 
 struct SplitSearch<'a> {
     table: &'a [DocumentedField],
-    /// Steps that may still be taken: the ways are too many for all of them.
+    /// Remaining steps: there are too many ways to try all of them.
     steps: usize,
     found: Vec<Pairs>,
 }
@@ -115,7 +115,7 @@ impl SplitSearch<'_> {
     }
 }
 
-/// What acts of a text.
+/// Returns the parts of a message that cause effects.
 fn effect(text: &Received) -> (String, String, String, String, usize, Option<OptWord>) {
     let (from, to) = (text.from.as_str().to_owned(), text.to.as_str().to_owned());
     (text.external_id.clone(), from, to, text.body.clone(), text.media.len(), text.carrier_word)
@@ -130,11 +130,11 @@ fn record(text: &Received) -> TextFields {
     }
 }
 
-/// Fails if another split of a genuine text could act as something else. Tells whether it was accepted at all.
+/// Fails if another split of a genuine message could act as something else. Returns true if it was accepted at all.
 #[track_caller]
 fn check_split(genuine: &Received, other: &Pairs) -> bool {
     let Ok(read) = read(other) else { return false };
-    // Of another id the carrier has no record.
+    // For another id, the carrier has no record.
     let agrees = read.external_id == genuine.external_id && record(genuine).agrees_with(&record(&read));
     let may_act = read.authority == FieldAuthority::Certain || agrees;
     if may_act {
@@ -155,7 +155,7 @@ fn word() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Values as somebody writes them who wants them to be read as fields.
+/// Values from a sender who wants them to be parsed as fields.
 fn crafted() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => proptest::collection::vec(word(), 0..7).prop_map(|words| words.concat()),
@@ -233,7 +233,7 @@ proptest! {
                 if report.key.as_ref().is_some_and(|named| named.word == key.word) {
                     assert_eq!((report.key.as_ref(), report.sid.as_str()), (Some(&key), SID));
                     assert_eq!((report.to.as_str(), report.status.as_str()), (MEMBER, "delivered"));
-                    // A message that names the error code is refused as it comes, so nothing hides one.
+                    // A message that names the error code is refused on arrival, so none can hide it.
                     assert!(genuine.is_err() || genuine.as_ref() == Ok(&report));
                 }
             }

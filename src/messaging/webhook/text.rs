@@ -1,4 +1,4 @@
-//! A person's text, from the request by which Twilio brings it.
+//! Inbound message, parsed from the request by which Twilio delivers it.
 
 use jiff::Timestamp;
 
@@ -8,14 +8,13 @@ use crate::conversation::inbound_message::{Media, Received, Via};
 use crate::conversation::transcript::{Address, ChannelKind, OptWord};
 use crate::conversation::verification::FieldAuthority;
 
-/// Twilio brings at most this many.
+/// Most media that Twilio delivers with a message.
 pub(super) const MAX_MEDIA: usize = 10;
-/// Of each medium there is one field of either name, with its number behind it.
+/// Prefixes of media fields. Each medium has one field with either name, followed by its number.
 const MEDIA_NAMES: [&str; 2] = ["MediaUrl", "MediaContentType"];
 
-/// What Twilio documents of an inbound message:
-/// <https://www.twilio.com/docs/messaging/guides/webhook-request>, with the fields of WhatsApp, Advanced Opt-Out and
-/// the fallback address. The media fields, which have numbers, are apart.
+/// Documented fields of an inbound message: <https://www.twilio.com/docs/messaging/guides/webhook-request>, with the
+/// fields of WhatsApp, Advanced Opt-Out and the fallback address. The media fields, which have numbers, are separate.
 pub(super) const TEXT_FIELDS: [DocumentedField; 57] = [
     always("AccountSid", Sid),
     always("ApiVersion", Version),
@@ -76,7 +75,7 @@ pub(super) const TEXT_FIELDS: [DocumentedField; 57] = [
     sometimes("WaId", Text),
 ];
 
-/// Parses the form of a text to us. `now` is the time of its arrival.
+/// Parses the form of an inbound message. `now` is the time of its arrival.
 pub fn parse_text(form: &Form, account_sid: &str, now: Timestamp) -> Result<Received, FormFault> {
     let fields = CheckedFields::from_form(form, &TEXT_FIELDS, account_sid)?;
     if fields.has("MessageStatus") {
@@ -88,14 +87,14 @@ pub fn parse_text(form: &Form, account_sid: &str, now: Timestamp) -> Result<Rece
     }
     let from = Address::new(fields.required("From")?);
     let media = parse_media(&fields)?;
-    // Twilio says what went wrong with the first URL only when it calls the second.
+    // Twilio reports the error of the first URL only when it calls the second.
     let by_fallback = fields.has("ErrorUrl") || fields.has("ErrorCode");
     Ok(Received {
         channel: ChannelKind::Twilio,
         external_id: external_id.to_owned(),
         from: from.phone().map_err(|_| FormFault::WrongShape)?,
         to: Address::new(fields.required("To")?),
-        // SQLite and C libraries around it end a text at a NUL.
+        // SQLite and the C libraries around it end a string at a NUL.
         body: fields.get("Body").unwrap_or_default().replace('\0', "\u{fffd}"),
         media,
         via: if by_fallback { Via::Fallback } else { Via::Webhook },
@@ -106,14 +105,14 @@ pub fn parse_text(form: &Form, account_sid: &str, now: Timestamp) -> Result<Rece
     })
 }
 
-/// Whether the same characters could have been signed as other fields that Twilio documents: if so, the carrier's own
-/// record decides before the text may act.
+/// True if the same characters could have been signed as other fields that Twilio documents: if so, the message may not
+/// act before the carrier's own record confirms it.
 fn is_ambiguous(fields: &CheckedFields<'_>) -> bool {
     let undocumented = fields.iter().any(|(name, _)| !is_documented(name));
     let hides_a_name = fields.iter().any(|(_, value)| contains_documented_name(value));
     let mut constant = TEXT_FIELDS.iter().filter(|field| field.presence == FieldPresence::Always);
     let lacks_a_constant = constant.any(|field| !fields.has(field.name));
-    // What stands between the body and the next field of every text may be the end of the body.
+    // The text between the body and the next field of every message may be the end of the body.
     let cuts_the_body = fields.iter().any(|(name, _)| "Body" < name && name < "From");
     undocumented || hides_a_name || lacks_a_constant || cuts_the_body
 }
@@ -128,14 +127,14 @@ fn contains_documented_name(value: &str) -> bool {
     value.len() > 1 && names.into_iter().any(|name| value.contains(name))
 }
 
-/// Which medium a field is about, if it is about one.
+/// Returns the medium that a field belongs to, if any.
 fn media_index(name: &str) -> Option<usize> {
     let number = MEDIA_NAMES.iter().find_map(|stem| name.strip_prefix(stem))?;
     let one_digit = matches!(number.as_bytes(), [b'0'..=b'9']);
     if one_digit { number.parse().ok() } else { None }
 }
 
-/// The media of a text: exactly as many as it announces.
+/// Parses the media of a message: exactly as many as it announces.
 fn parse_media(fields: &CheckedFields<'_>) -> Result<Vec<Media>, FormFault> {
     let count = fields.required("NumMedia")?.parse().map_err(|_| FormFault::WrongShape)?;
     let named = fields.iter().filter(|(name, _)| media_index(name).is_some()).count();
@@ -154,7 +153,7 @@ fn parse_media(fields: &CheckedFields<'_>) -> Result<Vec<Media>, FormFault> {
         .collect()
 }
 
-/// What Twilio took the text for, in any language: told by numbers with its Advanced Opt-Out
+/// Parses Twilio's interpretation of the message, in any language: numbers with Advanced Opt-Out report it
 /// (<https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out>).
 fn parse_opt_out_type(fields: &CheckedFields<'_>) -> Option<OptWord> {
     match fields.get("OptOutType")? {

@@ -1,4 +1,4 @@
-//! The record of changes, as it is read.
+//! Reader of the audit log.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -13,13 +13,13 @@ use crate::store::codec::{from_json, time};
 use crate::store::schema::{api_keys, approvals, audit_log, conversations, tool_calls, turns};
 use crate::store::{Conn, QueryResult};
 
-/// One line of the record.
+/// Entry of the audit log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     pub id: i64,
     pub at: Timestamp,
     pub by: Author,
-    /// A stable word.
+    /// Stable identifier of the kind of change.
     pub kind: String,
     pub subject: Subject,
     pub detail: Value,
@@ -30,7 +30,7 @@ pub enum Author {
     Person(Who),
     Shell,
     Console,
-    /// A program, with the key of this name.
+    /// Program that uses the API key with this name.
     Key(String),
     Dialarr,
 }
@@ -38,24 +38,24 @@ pub enum Author {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     Person(Who),
-    /// A tool call, by the name of the tool.
+    /// Tool call, with the name of the tool.
     Call {
         tool: String,
         at: Place,
     },
     Turn(Place),
-    /// What admins were asked about somebody.
+    /// Approval that admins were asked for, concerning this user.
     Approval(Who),
     Household,
-    /// The door to the console.
+    /// Access to the console.
     Console,
-    /// An API key, by its name.
+    /// API key, with its name.
     Key(String),
-    /// As it stands in the record.
+    /// Subject in the form in which the log stores it.
     Other(String),
 }
 
-/// Where in the conversations something was done.
+/// Conversation and turn in which a change was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub conversation: ConversationId,
@@ -64,7 +64,7 @@ pub struct Place {
     pub with: Who,
 }
 
-/// Newest first, below `before`; `kind` leaves out all others.
+/// Loads entries, newest first, below `before`; `kind` excludes all other kinds.
 pub fn list(conn: &mut Conn, kind: Option<&str>, before: i64, fits: usize) -> QueryResult<Listed<Line>> {
     type Row = (i64, i64, Option<i64>, String, String, String);
     let lines = audit_log::table
@@ -102,7 +102,7 @@ pub fn list(conn: &mut Conn, kind: Option<&str>, before: i64, fits: usize) -> Qu
     Ok(Listed::of(read, fits, |line| line.id))
 }
 
-/// What is not known any more is told as it stands.
+/// Resolves the subject of an entry. A subject that no longer exists is returned in its stored form.
 fn subject(conn: &mut Conn, about: String) -> QueryResult<Subject> {
     let found = match (about.as_str(), about.split_once(':')) {
         ("household", _) => Some(Subject::Household),

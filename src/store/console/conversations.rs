@@ -1,4 +1,4 @@
-//! The list of conversations, newest first.
+//! List of conversations, newest first.
 
 use diesel::prelude::*;
 
@@ -8,22 +8,23 @@ use crate::store::conversations::OPEN;
 use crate::store::schema::{conversations, users};
 use crate::store::{Conn, QueryResult};
 
-/// Conversations of one page.
+/// Number of conversations on one page.
 pub const LISTED: usize = 30;
-/// Open ones are few, one of a person at most, and are told together.
+/// Maximum number of open conversations listed. There are few, at most one per user, and they are listed together on
+/// one page.
 const MOST_OPEN: i64 = 300;
 
-/// Which conversations are told.
+/// Filter for the list of conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     All,
     Open,
     Ended,
-    /// Of test users.
+    /// Conversations of test users.
     Test,
 }
 
-/// Those that began below `before`.
+/// Loads the conversations that began below `before`.
 pub fn list(conn: &mut Conn, which: Which, before: i64) -> QueryResult<Listed<Talk>> {
     let rows: Vec<Row> = match which {
         Which::All => {
@@ -45,7 +46,7 @@ pub fn list(conn: &mut Conn, which: Which, before: i64) -> QueryResult<Listed<Ta
             ended.order(conversations::id.desc()).limit(one_more(LISTED)).select(columns()).load(conn)?
         }
         Which::Test => {
-            // At most a hundred people.
+            // There are at most a hundred test users.
             let test: Vec<i64> = users::table.filter(users::test.eq(1)).select(users::id).load(conn)?;
             let all = conversations::table.inner_join(users::table.on(users::id.eq(conversations::user_id)));
             let theirs = all.filter(conversations::id.lt(before).and(conversations::user_id.eq_any(test)));

@@ -1,4 +1,4 @@
-//! Texts that we send, and what became of each.
+//! Outbound messages with their delivery status.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -12,10 +12,11 @@ use crate::store::schema::{outbox, turns, users};
 use crate::store::written::Written;
 use crate::store::{Conn, QueryResult, outbox as texts, resending};
 
-/// Not those that the carrier calls canceled: it says so of texts for later alone, and none of ours is one.
+/// Failed messages. Those that the carrier calls canceled are excluded: it reports that status only for scheduled
+/// messages, and Dialarr schedules none.
 const FAILED: Written = Written("(outbox.state = 'failed' OR outbox.delivery IN ('undelivered','failed'))");
 
-/// Which texts are listed.
+/// Filter for the list of outbound messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     All,
@@ -40,7 +41,7 @@ pub struct Delivery {
 
 type Row = ((i64, Option<i64>, String, Option<String>, i64, i64), fate::Row, who::Row);
 
-/// Newest first, below `before`.
+/// Loads outbound messages, newest first, below `before`.
 pub fn list(conn: &mut Conn, which: Which, before: i64, fits: usize) -> QueryResult<Listed<Delivery>> {
     let rows = outbox::table
         .inner_join(users::table.on(users::id.eq(outbox::user_id)))

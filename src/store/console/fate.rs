@@ -1,4 +1,4 @@
-//! How far a text of ours has come, as every page tells it.
+//! Delivery status of an outbound message, as every page shows it.
 
 use diesel::prelude::*;
 use serde::Deserialize;
@@ -14,32 +14,32 @@ use crate::store::{Conn, QueryResult};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
     Waiting,
-    /// It could not be sent yet.
+    /// The message could not be sent yet.
     Delayed,
     Sending,
-    /// It may have been taken; that is being looked into.
+    /// The carrier may have accepted the message; this is being checked.
     Unknown,
-    /// In the console or the terminal, and sent nowhere.
+    /// The message is shown in the console or the terminal and is not sent to a carrier.
     Shown,
-    /// The carrier has it, and has not told more.
+    /// The carrier has the message and has reported no further status.
     Sent,
     Delivered,
     Read,
     Failed,
-    /// Its receiver has opted out, was blocked or is forgotten.
+    /// The recipient has opted out, was blocked or is forgotten.
     PutAside,
 }
 
-/// Why a text has not arrived.
+/// Reason why a message has not arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Why {
-    /// The carrier's.
+    /// Error code from the carrier.
     pub code: Option<u32>,
-    /// As it was noted when it could not be sent.
+    /// Cause recorded when the message could not be sent.
     pub noted: Option<String>,
 }
 
-/// What of a text its fate follows from.
+/// Columns of a message from which its delivery status is derived.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = outbox)]
 pub(super) struct Row {
@@ -50,7 +50,7 @@ pub(super) struct Row {
     provider_sid: Option<String>,
 }
 
-/// What is noted of a text that was not taken.
+/// Error recorded for a message that was not accepted.
 #[derive(Deserialize)]
 struct Noted {
     code: Option<u32>,
@@ -118,7 +118,7 @@ fn with_the_carrier(word: Delivery) -> Fate {
     }
 }
 
-/// The code with which the carrier reported that a text did not arrive.
+/// Loads the error code with which the carrier reported that a message did not arrive.
 fn reported(conn: &mut Conn, sid: &str) -> QueryResult<Option<u32>> {
     let codes: Vec<i64> = delivery_events::table
         .filter(delivery_events::provider_sid.eq(sid).and(delivery_events::error_code.is_not_null()))

@@ -1,5 +1,5 @@
-//! Texts per day. There is no index of when texts came, so that taking one in stays quick; their ids rise with time, so
-//! the first of a day is found by halving.
+//! Message counts per day. There is no index on the time of a message, so that inserting one stays fast; ids increase
+//! with time, so the first message of a day is found by binary search.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use crate::store::codec::{ms, time};
 use crate::store::schema::{inbound_events, outbox, users};
 use crate::store::{Conn, QueryResult};
 
-/// When texts came in and went out; those of test users are left out.
+/// Times of inbound and outbound messages, without those of test users.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Texts {
     pub received: Vec<Timestamp>,
@@ -63,7 +63,8 @@ pub fn since(conn: &mut Conn, from: Timestamp) -> QueryResult<Texts> {
     })
 }
 
-/// The smallest id from which on rows are of `from` or later. `at_or_after` gives the first row from an id on.
+/// Returns the smallest id from which rows are dated `from` or later. `at_or_after` returns the first row at or after
+/// an id.
 fn first_since(
     newest: i64,
     from: i64,

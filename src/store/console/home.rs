@@ -1,4 +1,4 @@
-//! What needs the operator.
+//! Items that need the operator's attention.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -16,21 +16,21 @@ use crate::store::{Conn, QueryResult, code_misses, joining, outbox as texts, use
 const FAILED_TURN: Written = Written("turns.state IN ('FAILED','ERROR')");
 const UNKNOWN_CALL: Written = Written("tool_calls.state = 'unknown'");
 const PAUSED: Written = Written("pauses.ended_at IS NULL");
-/// Turns that are told of at most.
+/// Maximum number of failed turns that are listed.
 const TURNS: i64 = 8;
 
-/// Everything that waits for somebody to decide or to look.
+/// All items that wait for a decision or a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Needs {
     pub paused_since: Option<Timestamp>,
-    /// Strangers who have told their name, longest waiting first.
+    /// Newcomers who have given their name, longest waiting first.
     pub newcomers: Vec<User>,
     pub wishes: Vec<(Approval, User)>,
-    /// Admins who hear of nothing.
+    /// Admins who get no messages because they have opted out.
     pub silent_admins: Vec<User>,
-    /// Users who may delete and approve nothing by text today.
+    /// Users who may not delete or approve anything by text today.
     pub suspended: Vec<User>,
-    /// Texts and changes of which nobody knows yet whether they took place.
+    /// Messages and changes with an unknown outcome.
     pub unknown: Vec<Unknown>,
     pub broken: Vec<Broken>,
 }
@@ -45,11 +45,11 @@ pub struct Unknown {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnknownWhat {
     Text,
-    /// The tool that was interrupted.
+    /// Name of the interrupted tool.
     Call(String),
 }
 
-/// A turn that ended without doing what was asked.
+/// Turn that ended without doing the requested work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
     pub conversation: ConversationId,
@@ -58,7 +58,7 @@ pub struct Broken {
     pub at: Timestamp,
 }
 
-/// `since`: how far back failures are told of.
+/// Loads all items that need attention. `since` limits how old the listed failures may be.
 pub fn needs(conn: &mut Conn, since: Timestamp, today: &Day, now: Timestamp) -> QueryResult<Needs> {
     let paused: Option<i64> = pauses::table.filter(PAUSED).select(pauses::begun_at).first(conn).optional()?;
     let named = joining::named(conn)?;

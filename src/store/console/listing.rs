@@ -1,4 +1,4 @@
-//! Conversations as a program lists them: by person, and by whether they go on.
+//! Conversations as the API lists them: by user, and by whether they are open.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -19,11 +19,11 @@ pub struct Conversation {
     pub name: String,
     pub started_at: Timestamp,
     pub last_activity_at: Timestamp,
-    /// When and why it ended.
+    /// Time and reason of the end.
     pub ended: Option<(Timestamp, String)>,
 }
 
-/// Which of them are wanted.
+/// Filter for the list of conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     All,
@@ -57,7 +57,7 @@ impl Row {
     }
 }
 
-/// Newest first, below `before`; those of one person, or of all.
+/// Loads conversations of one user, or of all, newest first, below `before`.
 pub fn list(
     conn: &mut Conn,
     user: Option<UserId>,
@@ -76,7 +76,7 @@ pub fn list(
     }
     query = match wanted {
         Wanted::All => query,
-        // Few are open at a time, so they are found by their own index and not among all there were.
+        // Few conversations are open at once, so their own index finds them without a scan of all conversations.
         Wanted::Open => query.filter(conversations::id.eq_any(open_ids(conn)?)),
         Wanted::Ended => query.filter(conversations::ended_at.is_not_null()),
     };
@@ -92,7 +92,7 @@ fn open_ids(conn: &mut Conn) -> QueryResult<Vec<i64>> {
         .load(conn)
 }
 
-/// `None` where there is no such conversation.
+/// Loads one conversation; `None` if it does not exist.
 pub fn one(conn: &mut Conn, id: ConversationId) -> QueryResult<Option<Conversation>> {
     let row: Option<Row> = conversations::table.find(id.0).select(Row::as_select()).first(conn).optional()?;
     row.map(Row::read).transpose()

@@ -1,5 +1,5 @@
-//! What the pages of the console show. Only reads, each bounded: a list that grows is read from its newest row, and
-//! goes on below a cursor.
+//! Queries for the pages of the console. All are read-only and bounded: a list that grows is read from its newest row
+//! and continues below a cursor.
 
 pub mod audit;
 pub mod conversations;
@@ -19,15 +19,16 @@ pub mod who;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed<T> {
     pub rows: Vec<T>,
-    /// The cursor below which the list goes on, if it does.
+    /// Cursor below which the list continues, if there are older rows.
     pub older: Option<i64>,
 }
 
-/// Where a list begins: above every id, if nobody has gone down it yet.
+/// Cursor of the first page of a list: above every id.
 pub const NEWEST: i64 = i64::MAX;
 
 impl<T> Listed<T> {
-    /// Of one row more than fits. `id` is what the list is ordered by.
+    /// Builds a page from its rows and up to one more row than fits. `id` returns the column by which the list is
+    /// ordered.
     fn of(mut rows: Vec<T>, fits: usize, id: impl Fn(&T) -> i64) -> Self {
         let goes_on = rows.len() > fits;
         rows.truncate(fits);
@@ -36,7 +37,7 @@ impl<T> Listed<T> {
     }
 }
 
-/// How many rows are asked of the database for a page that holds `fits`.
+/// Returns the number of rows to query for a page that holds `fits`: one more, to detect whether the list continues.
 fn one_more(fits: usize) -> i64 {
     i64::try_from(fits).unwrap_or(i64::MAX).saturating_add(1)
 }

@@ -1,4 +1,4 @@
-//! The people, with what only the operator wants to know of them.
+//! Users, with details that only the operator needs.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use crate::store::roster::{self, Person};
 use crate::store::schema::{requests, users};
 use crate::store::{Conn, QueryResult};
 
-/// Somebody as a list shows them.
+/// User as shown in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     pub person: Person,
@@ -22,7 +22,7 @@ pub struct Listing {
     pub seasons: u32,
 }
 
-/// Somebody in full.
+/// Full details of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     pub person: Person,
@@ -30,14 +30,15 @@ pub struct Known {
     pub since: Timestamp,
     pub opted_out_at: Option<Timestamp>,
     pub wants_notices: bool,
-    /// Hours of the household's zone, where they have set some.
+    /// Quiet hours in the household's time zone, if the user has set them.
     pub quiet: Option<(u8, u8)>,
     pub movies: u32,
     pub seasons: u32,
     pub own: Own,
 }
 
-/// Everyone who is not forgotten, longest known first, with what they added within the time of each limit.
+/// Loads all users who are not forgotten, the longest known first, with the amount that each added within the period of
+/// each limit.
 pub fn everyone(
     conn: &mut Conn,
     (movies, seasons): (Option<Rate>, Option<Rate>),
@@ -58,7 +59,7 @@ pub fn everyone(
     Ok(listed)
 }
 
-/// How much somebody has added within the time of a limit; nothing counts where there is none.
+/// Returns the amount a user has added within the period of a limit; 0 if there is no limit.
 fn added(
     conn: &mut Conn,
     user: UserId,
@@ -70,7 +71,7 @@ fn added(
     Ok(counted.iter().fold(0, |sum, (_, amount)| sum.saturating_add(*amount)))
 }
 
-/// `None` for somebody who is not known or was forgotten.
+/// Loads one user; `None` if the user is unknown or forgotten.
 pub fn one(
     conn: &mut Conn,
     id: UserId,
@@ -109,15 +110,15 @@ pub fn one(
     }))
 }
 
-/// A title that somebody asked for.
+/// Title that a user requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     pub id: i64,
     pub kind: MediaKind,
     pub title: String,
-    /// 0 where the catalogue knows none.
+    /// Year of the title; 0 if the catalog has none.
     pub year: u16,
-    /// None: all of it.
+    /// Requested seasons; `None` means all of them.
     pub seasons: Option<Vec<u32>>,
     pub state: WantedState,
     pub at: Timestamp,
@@ -125,13 +126,13 @@ pub struct Wanted {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WantedState {
-    /// It could not be added yet, and is tried again.
+    /// The title could not be added yet, and Dialarr retries it.
     Waiting,
     Added,
     GivenUp,
 }
 
-/// Newest first, below `before`.
+/// Loads the titles a user requested, newest first, below `before`.
 pub fn wanted(conn: &mut Conn, user: UserId, before: i64, fits: usize) -> QueryResult<Listed<Wanted>> {
     type Row = (i64, String, String, i64, Option<String>, String, i64);
     let rows: Vec<Row> = requests::table

@@ -1,4 +1,4 @@
-//! Texts that hold the words somebody looks for, newest first, with the place where they stand.
+//! Full-text search for messages, newest first, with the location of each match in its conversation.
 
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text};
@@ -10,20 +10,21 @@ use crate::store::codec::time;
 use crate::store::schema::turns;
 use crate::store::{Conn, QueryResult};
 
-/// Words that one search takes.
+/// Maximum number of words in one search.
 const WORDS: usize = 10;
-/// Texts of one page.
+/// Number of messages on one page.
 pub const FOUND: usize = 30;
-/// Marks around what was found, as the index is told to write them. Texts may hold them too: they only mark.
+/// Marks that the index writes around a match. Messages may contain these characters too: they affect only the
+/// highlighting.
 const BEGIN: char = '\u{1}';
 const END: char = '\u{2}';
 
-/// What the index is asked for: never anything but words, whatever was typed.
+/// Query for the index. It consists only of words, regardless of the text that was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted(String);
 
 impl Wanted {
-    /// `None` if there is no word in it. The last word may be the beginning of one.
+    /// Parses the typed text; `None` if it contains no word. The last word matches as a prefix.
     pub fn read(typed: &str) -> Option<Self> {
         let has_letters = |word: &&str| word.chars().any(char::is_alphanumeric);
         let words = typed.split_whitespace().filter(has_letters).take(WORDS);
@@ -33,7 +34,7 @@ impl Wanted {
     }
 }
 
-/// Below which texts a page begins.
+/// Cursor of a page: the ids on both sides below which it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Below {
     pub received: i64,
@@ -46,21 +47,21 @@ impl Below {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The row of the text, among those of its side.
+    /// Row of the message in the table of its side.
     pub id: i64,
     pub stands: Stands,
     pub with: Who,
     pub by: Speaker,
     pub at: Timestamp,
-    /// What stands around the words; the whole text where it stands outside any conversation.
+    /// Excerpt around the matched words; the whole message if it is outside any conversation.
     pub pieces: Vec<Piece>,
 }
 
-/// Where a text is to be read.
+/// Location of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stands {
     InTurn(Talk, TurnId),
-    /// Behind it is no turn; the next one of the conversation, if there is one.
+    /// The message belongs to no turn; the next turn of the conversation, if there is one.
     Before(Talk, Option<TurnId>),
     /// No conversation was open.
     Outside,
@@ -78,11 +79,11 @@ pub enum Speaker {
     Us,
 }
 
-/// A part of what was said.
+/// Part of the text of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     pub text: String,
-    /// It is what was looked for.
+    /// True if the part matches the search.
     pub is_match: bool,
 }
 
@@ -104,8 +105,9 @@ struct Row {
     words: String,
 }
 
-/// By the number of a text, which is the order of both the index and the table: nothing has to be sorted. A text without
-/// a turn knows its conversation by itself; one outside any conversation can be read nowhere else and is told whole.
+/// Ordered by the id of the message, the order of both the index and the table, so nothing has to be sorted. A message
+/// without a turn has its own conversation id; one outside any conversation can be read nowhere else and is returned
+/// whole.
 const IN: &str = "SELECT `inbound_events`.id AS id, `inbound_events`.user_id AS user_id, turns.id AS turn_id, \
     talks.id AS conversation_id, talks.name AS name, `inbound_events`.received_at AS at, \
     CASE WHEN talks.id IS NULL THEN highlight(words_in, 0, char(1), char(2)) \
@@ -123,7 +125,7 @@ const OUT: &str = "SELECT `outbox`.id AS id, `outbox`.user_id AS user_id, turns.
     LEFT JOIN conversations AS talks ON talks.id = coalesce(turns.conversation_id, `outbox`.conversation_id) \
     WHERE words_out MATCH ? AND words_out.rowid < ? ORDER BY words_out.rowid DESC LIMIT ?";
 
-/// One page of what was found, and where the next begins, if there is more.
+/// Returns one page of matches, and the cursor of the next page if there are more.
 pub fn search(conn: &mut Conn, wanted: &Wanted, below: Below) -> QueryResult<(Vec<Found>, Option<Below>)> {
     let received = rows(conn, IN, wanted, below.received)?.into_iter().map(|row| (Speaker::Them, row));
     let sent = rows(conn, OUT, wanted, below.sent)?.into_iter().map(|row| (Speaker::Us, row));
@@ -171,7 +173,7 @@ impl Row {
     }
 }
 
-/// The first turn of a conversation that began after a moment.
+/// Loads the first turn of a conversation that began after a given time.
 fn next_turn(conn: &mut Conn, conversation: ConversationId, at: i64) -> QueryResult<Option<TurnId>> {
     let of_it = || turns::table.filter(turns::conversation_id.eq(conversation.0)).select(turns::id);
     let before: Option<i64> =
@@ -243,7 +245,8 @@ mod tests {
         check("nothing", &[]);
     }
 
-    /// A notice and a reaction after the turns, STOP after the conversation, and its answer; each as where it stands.
+    /// Checks the location of a notification and a reaction after the turns, of STOP after the conversation, and of the
+    /// reply to it.
     #[test]
     fn a_text_without_a_turn_is_found_where_it_was_said() {
         let mut conn = scratch();

@@ -1,4 +1,4 @@
-//! What was spent, per day and per person.
+//! Usage and cost, per day and per user.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::store::codec::number;
 use crate::store::schema::usage;
 use crate::store::{Conn, QueryResult};
 
-/// What came together in some time.
+/// Total usage over a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
     pub model_calls: u64,
-    /// The cached ones among them.
+    /// Input tokens, including the cached ones.
     pub tokens_in: u64,
     pub tokens_cached: u64,
     pub tokens_out: u64,
-    /// In millionths of the operator's currency.
+    /// Cost in millionths of the operator's currency.
     pub cost: u64,
     pub segments: u64,
 }
@@ -36,17 +36,17 @@ impl Spent {
     }
 }
 
-/// By day, as `2026-11-20`, and by person.
+/// Usage by day, as `2026-11-20`, and by user.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Spending {
     pub days: BTreeMap<String, Spent>,
-    /// Who spent most of the model comes first.
+    /// Users in descending order of model usage.
     pub people: Vec<(Who, Spent)>,
 }
 
 type Sums = (i64, i64, i64, i64, i64, i64);
 
-/// From the day `first` on.
+/// Loads the usage from the day `first` on.
 pub fn since(conn: &mut Conn, first: &str) -> QueryResult<Spending> {
     let rows: Vec<(String, i64, Sums)> =
         usage::table.filter(usage::day.ge(first)).select((usage::day, usage::user_id, sums())).load(conn)?;
@@ -67,7 +67,7 @@ pub fn since(conn: &mut Conn, first: &str) -> QueryResult<Spending> {
     Ok(Spending { days, people })
 }
 
-/// What one person came to from the day `first` on.
+/// Loads the usage of one user from the day `first` on.
 pub fn of_person(conn: &mut Conn, user: UserId, first: &str) -> QueryResult<Spent> {
     let rows: Vec<Sums> =
         usage::table.filter(usage::user_id.eq(user.0).and(usage::day.ge(first))).select(sums()).load(conn)?;

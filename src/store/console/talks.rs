@@ -1,4 +1,4 @@
-//! Conversations with what was said last in them.
+//! Summaries of conversations, each with its last message.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -22,7 +22,7 @@ pub struct Talk {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TalkState {
-    /// A turn runs.
+    /// A turn is running.
     Live,
     Open,
     Ended,
@@ -36,7 +36,7 @@ pub enum LastWords {
 
 pub(super) type Row = (i64, String, i64, Option<i64>, i64);
 
-/// The conversations that began last, behind those in which a turn runs, however old.
+/// Loads the conversations that began last, after those with a running turn, however old.
 pub fn latest(conn: &mut Conn, fits: usize) -> QueryResult<Vec<Talk>> {
     let live: Vec<i64> =
         turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id).load(conn)?;
@@ -58,7 +58,7 @@ pub fn latest(conn: &mut Conn, fits: usize) -> QueryResult<Vec<Talk>> {
     Ok(talks)
 }
 
-/// The conversations of one person, newest first, below `before`.
+/// Loads the conversations of one user, newest first, below `before`.
 pub fn of_person(conn: &mut Conn, user: UserId, before: i64, fits: usize) -> QueryResult<Listed<Talk>> {
     let rows: Vec<Row> = conversations::table
         .filter(conversations::user_id.eq(user.0).and(conversations::id.lt(before)))
@@ -108,7 +108,7 @@ pub(super) fn read(conn: &mut Conn, (id, name, active, ended, user): Row) -> Que
     })
 }
 
-/// What was said last in a turn; nothing where it is erased.
+/// Loads the text of the last message in a turn; `None` if it is erased.
 fn last_words(conn: &mut Conn, turn: i64) -> QueryResult<Option<LastWords>> {
     let ours: Option<String> = outbox::table
         .filter(outbox::turn_id.eq(turn))

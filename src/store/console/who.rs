@@ -1,4 +1,4 @@
-//! Somebody as a list names them.
+//! Reference to a user, as lists show it.
 
 use diesel::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::store::{Conn, QueryResult};
 pub struct Who {
     pub id: UserId,
     pub known: Known,
-    /// Made in the console, to try things out: what they are told is only shown there.
+    /// True for a test user, created in the console to try things out: messages to a test user are only shown there.
     pub is_test: bool,
 }
 
@@ -21,7 +21,7 @@ pub enum Known {
         name: Option<String>,
         phone: PhoneNumber,
     },
-    /// Nothing of them is left but the row.
+    /// Forgotten user, of whom only the row is left.
     Forgotten,
 }
 

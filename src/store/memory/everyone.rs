@@ -1,5 +1,5 @@
-//! What everybody may be told: suggested by the model, let through by code, decided by an admin, or said to two people
-//! who asked the same, word for word.
+//! Answers that may be shared with everyone: suggested by the model, filtered by code, and then approved by an admin or
+//! given to two users who asked the same question, word for word.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -15,10 +15,10 @@ use crate::store::{Conn, QueryResult, users};
 const SUGGESTED: Written =
     Written("agent_responses.for_everyone = 'suggested' AND agent_responses.state = 'done'");
 const DONE: Written = Written("agent_responses.state = 'done'");
-/// Suggestions that are looked at; an admin who has so many open wants no more.
+/// Maximum number of suggestions that are loaded; an admin with this many open needs no more.
 const LOOKED_AT: i64 = 200;
 
-/// An answer that waits for an admin's word, or that everybody may find.
+/// Answer that waits for an admin's decision, or that everyone may find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct General {
     pub id: i64,
@@ -27,11 +27,11 @@ pub struct General {
     pub said_at: Timestamp,
 }
 
-/// What came of an admin's word.
+/// Outcome of an admin's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
     Done,
-    /// It was settled before, or the answer is gone.
+    /// The suggestion was decided earlier, or the answer no longer exists.
     TooLate,
 }
 
@@ -40,7 +40,7 @@ pub fn suggestions(conn: &mut Conn) -> QueryResult<Vec<General>> {
     read(suggested.limit(LOOKED_AT).select(COLUMNS).load(conn)?)
 }
 
-/// What everybody may find, the last changed first.
+/// Loads the answers that everyone may find, most recently changed first.
 pub fn shared(conn: &mut Conn) -> QueryResult<Vec<General>> {
     let findable = agent_responses::state.eq_any(["pending", "done"]);
     let shared = agent_responses::table
@@ -66,8 +66,8 @@ fn read(rows: Vec<(i64, String, String, i64)>) -> QueryResult<Vec<General>> {
     rows.into_iter().map(general).collect()
 }
 
-/// Puts an answer before the admins. Where somebody else had asked the same and was answered in the same words, it is for
-/// everybody from here on. What is said to somebody who only tries things out is for nobody else.
+/// Suggests an answer to the admins. If another user asked the same question and got the same answer, word for word, it
+/// is shared with everyone from then on. An answer to a test user is never shared.
 pub(super) fn suggest(conn: &mut Conn, id: i64, question: &str, answer: &str) -> QueryResult<()> {
     let (user, likeness): (Option<i64>, i64) = agent_responses::table
         .find(id)
@@ -82,7 +82,7 @@ pub(super) fn suggest(conn: &mut Conn, id: i64, question: &str, answer: &str) ->
         .filter(same_words.and(agent_responses::for_everyone.eq("refused").or(shared)))
         .count()
         .get_result(conn)?;
-    // An admin's word holds for these words, whoever hears them again.
+    // The decision of an admin applies to these words, for every user who gets them later.
     if settled > 0 {
         return Ok(());
     }
@@ -104,8 +104,8 @@ pub(super) fn suggest(conn: &mut Conn, id: i64, question: &str, answer: &str) ->
     Ok(())
 }
 
-/// From here on everybody may find it, and the same words to others need no further word. It stays its asker's: what
-/// erases their words erases it too.
+/// Approves an answer: everyone may find it from then on, and the same words for other users need no further decision.
+/// The answer still belongs to the user who asked: erasing that user's texts erases it too.
 pub fn approve(conn: &mut Conn, id: i64) -> QueryResult<Settled> {
     let revision = next_revision(conn)?;
     let row = agent_responses::table.find(id).filter(SUGGESTED);
@@ -124,7 +124,8 @@ pub fn approve(conn: &mut Conn, id: i64) -> QueryResult<Settled> {
     Ok(Settled::Done)
 }
 
-/// An answer that everybody found is about to be erased: the same words are not shared again by themselves.
+/// Refuses future copies of a shared answer that is about to be erased: the same words are not shared again
+/// automatically.
 pub fn take_back(conn: &mut Conn, id: i64) -> QueryResult<()> {
     let shared: i64 = agent_responses::table
         .filter(agent_responses::id.eq(id).and(agent_responses::owner.eq(Owner::Everyone.key())))
@@ -133,7 +134,7 @@ pub fn take_back(conn: &mut Conn, id: i64) -> QueryResult<()> {
     if shared > 0 { settle_the_same(conn, id, "refused") } else { Ok(()) }
 }
 
-/// What was decided of one answer holds for those in the same words that only their askers find.
+/// Applies the decision on one answer to copies in the same words that only their own users find.
 fn settle_the_same(conn: &mut Conn, id: i64, settled: &str) -> QueryResult<()> {
     let likeness: i64 = agent_responses::table.find(id).select(agent_responses::likeness).first(conn)?;
     let same = DONE.and(agent_responses::likeness.eq(likeness)).and(agent_responses::scope.eq("user"));
@@ -155,7 +156,7 @@ pub fn refuse(conn: &mut Conn, id: i64) -> QueryResult<Settled> {
     Ok(Settled::Done)
 }
 
-/// Who asked what was suggested, for whoever decides about it.
+/// Loads the user who asked the suggested question, for the reviewer of the suggestion.
 pub fn asked_by(conn: &mut Conn, id: i64) -> QueryResult<Option<UserId>> {
     let user: Option<Option<i64>> =
         agent_responses::table.find(id).select(agent_responses::user_id).first(conn).optional()?;

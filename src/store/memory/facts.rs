@@ -1,5 +1,5 @@
-//! What is known of people. Of one kind and key a person has one fact: a newer one takes the place, and the number, of
-//! the older, whose words go with the next time that it is forgotten or its time is over.
+//! Facts about users. A user has one fact for each kind and key: a newer fact replaces the older one and inherits its
+//! number. The text of the older one is erased when the fact is next forgotten, or at the end of its retention period.
 
 use std::collections::BTreeSet;
 
@@ -14,45 +14,45 @@ use crate::store::codec::{fact_kind, fact_kind_word, ms, number, time};
 use crate::store::schema::user_facts;
 use crate::store::written::Written;
 
-/// Facts are numbered up to this, then from 1 again.
+/// Highest number of a fact; numbering then restarts from 1.
 const NUMBERS: u32 = 99;
-/// Suggestions that one person has waiting; a newer one takes the place of the oldest.
+/// Maximum number of open suggestions for one user; a newer one replaces the oldest.
 const MOST_SUGGESTED: usize = 5;
 
 const ACTIVE: Written = Written("user_facts.state = 'active'");
 const SUGGESTED: Written = Written("user_facts.state = 'suggested'");
-/// What has ended and still has its words.
+/// Facts that have ended and still have their text.
 const ENDED: Written = Written("user_facts.ended_at IS NOT NULL AND user_facts.value <> ''");
 
-/// How a fact came to be known.
+/// Source of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The person said so, in this text.
+    /// The user stated the fact, in this message.
     Said(Option<EventId>),
     Operator,
-    /// It was suggested by what they say, and the operator kept it.
+    /// The fact was suggested from the user's messages, and the operator accepted it.
     Noticed,
 }
 
-/// What came of noting a fact.
+/// Outcome of recording a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noting {
-    /// It stands under this number.
+    /// The fact is stored under this number.
     Noted(u32),
-    /// It stood there already, word for word.
+    /// The same fact was already stored under this number, word for word.
     Known(u32),
-    /// The person has as many as are kept.
+    /// The user has the maximum number of facts.
     Full,
 }
 
-/// Which fact is meant.
+/// Selector of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which<'a> {
     Number(u32),
     Key(FactKind, &'a str),
 }
 
-/// A fact that nobody has said outright, for the operator to keep or to dismiss.
+/// Fact that the user has not stated outright, for the operator to accept or dismiss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suggestion {
     pub id: i64,
@@ -62,12 +62,12 @@ pub struct Suggestion {
 
 type Row = (i64, Option<i64>, String, String, String, i64);
 
-/// What is known of a person, by number.
+/// Loads the facts about a user, by number.
 pub fn known(conn: &mut Conn, user: UserId) -> QueryResult<Facts> {
     Ok(Facts(active(conn, user)?.into_iter().map(|(_, known)| known).collect()))
 }
 
-/// Notes a fact in place of the one of the same kind and key.
+/// Records a fact in place of the one of the same kind and key.
 pub fn note(
     conn: &mut Conn,
     user: UserId,
@@ -82,7 +82,7 @@ pub fn note(
     let gives_way = |known: &Known| known.fact.is_about_the_same(fact) || contradicts(&known.fact, fact);
     let older: Vec<_> = active.extract_if(.., |(_, known)| gives_way(known)).collect();
     let number = match older.first() {
-        // Whoever has the list before them still finds it where it stood.
+        // The number stays the same, so that a list the user saw earlier remains valid.
         Some((_, known)) => known.number,
         None if active.len() >= MOST_FACTS => return Ok(Noting::Full),
         None => free_number(conn, user, &active)?,
@@ -112,7 +112,7 @@ pub fn note(
     Ok(Noting::Noted(number))
 }
 
-/// Forgets a fact with all that was known under its key before, and gives what stood there.
+/// Forgets a fact, with every earlier fact under its key, and returns the forgotten fact.
 pub fn forget(conn: &mut Conn, user: UserId, which: Which<'_>, now: Timestamp) -> QueryResult<Option<Fact>> {
     let meant = |known: &Known| match which {
         Which::Number(number) => known.number == number,
@@ -137,7 +137,7 @@ pub fn forget(conn: &mut Conn, user: UserId, which: Which<'_>, now: Timestamp) -
     Ok(Some(fact))
 }
 
-/// Puts a fact before the operator, unless it is known, or was put before them and not kept.
+/// Suggests a fact to the operator, unless it is already known, or was suggested before and not accepted.
 pub fn suggest(conn: &mut Conn, user: UserId, fact: &Fact, now: Timestamp) -> QueryResult<()> {
     let alike: i64 = user_facts::table
         .filter(user_facts::user_id.eq(user.0).and(user_facts::state.ne("superseded")))
@@ -177,7 +177,8 @@ pub fn suggestions(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Suggestion>
     rows.into_iter().map(suggestion).collect()
 }
 
-/// The operator keeps a suggestion: it is known from here on. Gives it, if it waited still.
+/// Accepts a suggestion for the operator: its fact is known from then on. Returns the fact, if the suggestion was still
+/// open.
 pub fn accept(conn: &mut Conn, user: UserId, id: i64, now: Timestamp) -> QueryResult<Option<(Fact, Noting)>> {
     let Some(Suggestion { fact, .. }) = suggestions(conn, user)?.into_iter().find(|one| one.id == id) else {
         return Ok(None);
@@ -189,7 +190,7 @@ pub fn accept(conn: &mut Conn, user: UserId, id: i64, now: Timestamp) -> QueryRe
     Ok(Some((fact, noting)))
 }
 
-/// The operator does not keep it. Gives whether it waited still.
+/// Dismisses a suggestion for the operator. Returns whether the suggestion was still open.
 pub fn dismiss(conn: &mut Conn, user: UserId, id: i64, now: Timestamp) -> QueryResult<bool> {
     let waiting = user_facts::table.find(id).filter(SUGGESTED.and(user_facts::user_id.eq(user.0)));
     let dismissed = diesel::update(waiting)
@@ -198,7 +199,7 @@ pub fn dismiss(conn: &mut Conn, user: UserId, id: i64, now: Timestamp) -> QueryR
     Ok(dismissed > 0)
 }
 
-/// What a person says settles what was suggested about the same.
+/// Dismisses the open suggestions on the subject of a newly stated fact, which settles them.
 fn end_suggestions(conn: &mut Conn, user: UserId, fact: &Fact, now: Timestamp) -> QueryResult<()> {
     for one in suggestions(conn, user)?.iter().filter(|one| one.fact.is_about_the_same(fact)) {
         dismiss(conn, user, one.id, now)?;
@@ -206,7 +207,7 @@ fn end_suggestions(conn: &mut Conn, user: UserId, fact: &Fact, now: Timestamp) -
     Ok(())
 }
 
-/// Nothing is known of the person any more, and no word of it is left.
+/// Erases all facts about a user, with all of their text.
 pub fn erase(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     let theirs =
         user_facts::table.filter(user_facts::user_id.eq(user.0).and(user_facts::state.ne("forgotten")));
@@ -214,8 +215,8 @@ pub fn erase(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     empty(conn, &ids, now)
 }
 
-/// Erases the words of at most `limit` facts that ended before `before`, and of as many that were suggested before it and
-/// never kept; gives the larger number.
+/// Erases the text of at most `limit` facts that ended before `before`, and of at most `limit` suggestions that were
+/// made before it and never accepted; returns the larger of the two counts.
 pub fn erase_ended(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> QueryResult<i64> {
     let ended: Vec<i64> = user_facts::table
         .filter(ENDED.and(user_facts::ended_at.lt(ms(before))))
@@ -262,8 +263,8 @@ fn active(conn: &mut Conn, user: UserId) -> QueryResult<Vec<(i64, Known)>> {
     rows.into_iter().map(known).collect()
 }
 
-/// Whether a newer fact of another key says otherwise: who likes it now does not dislike it, and a quality for everything
-/// holds for movies and shows.
+/// Returns whether a newer fact of another key contradicts the older one: a user who likes a thing now does not dislike
+/// it, and a general quality also applies to movies and shows.
 fn contradicts(older: &Fact, newer: &Fact) -> bool {
     match (older.kind, newer.kind) {
         (FactKind::Like, FactKind::Dislike) | (FactKind::Dislike, FactKind::Like) => older.key == newer.key,
@@ -297,8 +298,9 @@ fn empty(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult<()> {
     Ok(())
 }
 
-/// One that nothing has had for as long as there are numbers left: whoever has an older list before them forgets nothing
-/// else by it. So many were given as facts hold or were forgotten, since what is replaced hands its number on.
+/// Returns the number that has been unused the longest: a user who still has an older list cannot forget another fact
+/// by its number. The count of numbers given out equals the count of active and forgotten facts, since a replaced fact
+/// hands its number on.
 fn free_number(conn: &mut Conn, user: UserId, active: &[(i64, Known)]) -> QueryResult<u32> {
     let forgotten: i64 = user_facts::table
         .filter(user_facts::user_id.eq(user.0).and(user_facts::state.eq("forgotten")))
@@ -337,13 +339,13 @@ mod tests {
         note(conn, user, fact, Source::Said(None), at(second)).unwrap()
     }
 
-    /// The list, a line each.
+    /// Formats the facts about a user, one per line.
     fn list(conn: &mut Conn, user: UserId) -> Vec<String> {
         let known = known(conn, user).unwrap().0;
         known.iter().map(|known| format!("{} {}", known.number, known.fact.told())).collect()
     }
 
-    /// Every row, as `state key=value`.
+    /// Formats every row as `state key=value`.
     fn rows(conn: &mut Conn) -> Vec<String> {
         let rows: Vec<(String, String, String)> = user_facts::table
             .order(user_facts::id)

@@ -1,4 +1,4 @@
-//! Those who heard the same words: only they find what was said to them together.
+//! Groups of users who received the same text: only the members find an exchange of their group.
 
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -10,21 +10,21 @@ use crate::store::kept::Keep;
 use crate::store::schema::{memory_group_members, memory_groups};
 use crate::store::{Conn, QueryResult};
 
-/// A row of `memory_groups`.
+/// Id of a row of `memory_groups`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupId(pub i64);
 
-/// Words that several people were told.
+/// Text that several users received.
 #[derive(Debug, Clone, Copy)]
 pub struct Heard<'a> {
     pub words: &'a str,
     pub by: &'a [UserId],
-    /// Whoever said them, if it was a person.
+    /// Author of the text, if it was a user.
     pub from: Option<UserId>,
 }
 
-/// Remembers words that were said to several people at once. What one person heard alone is no matter of a group.
-/// `source` tells where it comes from, once.
+/// Remembers a text that was sent to several users at once. A text with fewer than two recipients belongs to no group.
+/// `source` identifies its origin and prevents a second copy.
 pub fn said(conn: &mut Conn, source: &str, heard: &Heard<'_>, now: Timestamp) -> QueryResult<()> {
     let mut members = heard.by.to_vec();
     members.sort_unstable();
@@ -73,7 +73,7 @@ struct Group {
     group_id: i64,
 }
 
-/// Their groups, the one first that heard something last.
+/// Loads a user's groups, beginning with the one that received something most recently.
 pub(super) fn of_user(conn: &mut Conn, user: UserId) -> QueryResult<Vec<GroupId>> {
     let groups: Vec<Group> = diesel::sql_query(
         "SELECT group_id FROM memory_group_members WHERE user_id = ? ORDER BY \
@@ -85,8 +85,8 @@ pub(super) fn of_user(conn: &mut Conn, user: UserId) -> QueryResult<Vec<GroupId>
     Ok(groups.into_iter().map(|row| GroupId(row.group_id)).collect())
 }
 
-/// Takes the person out of all their groups. What the others heard with them stays theirs; the next words to the same
-/// people begin another group.
+/// Removes the user from all their groups. Texts that the others received together with this user stay theirs; the next
+/// text to the same recipients starts another group.
 pub fn leave(conn: &mut Conn, user: UserId) -> QueryResult<()> {
     for group in of_user(conn, user)? {
         diesel::update(memory_groups::table.find(group.0))

@@ -1,4 +1,4 @@
-//! What becomes of remembered answers: taken to be worked on, noted once, given vectors, given others when the model
+//! Processing of remembered answers: claimed for work, annotated once, embedded, and embedded again when the model
 //! changes. The table is the queue.
 
 use diesel::prelude::*;
@@ -15,15 +15,15 @@ use crate::store::schema::{agent_responses, tool_calls};
 use crate::store::written::Written;
 use crate::store::{Conn, QueryResult};
 
-/// After a failure, or a crash, a row is left alone for so long.
+/// Delay before a row is retried after a failure or a crash.
 const PAUSE: SignedDuration = SignedDuration::from_mins(5);
-/// Tries of a row's vectors, with errors that another try cannot mend by itself.
+/// Maximum number of embedding attempts for a row, after errors that a retry cannot fix.
 const MAX_EMBED_ATTEMPTS: i64 = 3;
 
 pub(in crate::store) const PENDING: Written = Written("agent_responses.state = 'pending'");
 const DONE: Written = Written("agent_responses.state = 'done'");
 
-/// An answer that is being worked on.
+/// Answer that was claimed for processing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Taken {
     pub id: i64,
@@ -32,18 +32,18 @@ pub struct Taken {
     pub question: String,
     pub answer: String,
     pub done: Done,
-    /// Which try it is, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
 }
 
-/// Who noted what an answer is about.
+/// Source of the notes on an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotedBy {
     Model,
     Code,
 }
 
-/// The vectors of an answer, by one model.
+/// Vectors of an answer, computed by one model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedded {
     pub model: String,
@@ -51,26 +51,26 @@ pub struct Embedded {
     pub response: Unit,
 }
 
-/// What was found out about an answer.
+/// Result of processing an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Learned {
     pub extraction: Extraction,
     pub by: NotedBy,
-    /// It may be put before an admin as one for everybody.
+    /// True if the answer may be suggested to an admin for sharing with everyone.
     pub general: bool,
     pub vectors: Option<Embedded>,
 }
 
-/// Whether a row was still to be worked on.
+/// Outcome of recording a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
     Done,
-    /// It was worked on meanwhile, or erased.
+    /// The row was processed or erased in the meantime.
     NotPending,
 }
 
-/// Takes the oldest rows that are due. The try is counted before it is made, so that what makes the program fall over
-/// is not tried for ever.
+/// Claims the oldest rows that are due. The attempt is counted before it is made, so that a row that crashes the
+/// program is not retried forever.
 pub fn take(conn: &mut Conn, most: i64, now: Timestamp) -> QueryResult<Vec<Taken>> {
     type Row = (i64, Option<i64>, Option<i64>, String, String, i64);
     let rows: Vec<Row> = agent_responses::table
@@ -103,7 +103,7 @@ pub fn take(conn: &mut Conn, most: i64, now: Timestamp) -> QueryResult<Vec<Taken
     Ok(taken)
 }
 
-/// What the tools of a turn did.
+/// Returns the most significant effect of a turn's tools.
 fn done_in(conn: &mut Conn, turn: Option<TurnId>) -> QueryResult<Done> {
     let Some(turn) = turn else { return Ok(Done::Talked) };
     // A confirmed deletion was called in an earlier turn and ran in this one.
@@ -122,7 +122,8 @@ fn done_in(conn: &mut Conn, turn: Option<TurnId>) -> QueryResult<Done> {
     })
 }
 
-/// A try that was not made after all, because of what passes: the row is left alone for a while.
+/// Returns a claimed row to the queue without counting the attempt, which a temporary problem prevented: the row is
+/// retried after a pause.
 pub fn give_back(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
     diesel::update(agent_responses::table.find(id).filter(PENDING.and(agent_responses::attempts.gt(0))))
         .set((
@@ -134,7 +135,7 @@ pub fn give_back(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Greetings and bare answers stay out of what can be found.
+/// Excludes a row, such as a greeting or a bare reply, from search.
 pub fn skip(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Recorded> {
     let skipped = diesel::update(agent_responses::table.find(id).filter(PENDING))
         .set((agent_responses::state.eq("skipped"), agent_responses::processed_at.eq(ms(now))))
@@ -143,7 +144,7 @@ pub fn skip(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Recorded> {
     Ok(if skipped == 0 { Recorded::NotPending } else { Recorded::Done })
 }
 
-/// Notes what was found out, with vectors and state in one go.
+/// Records the result for a row, with vectors and state in one update.
 pub fn complete(conn: &mut Conn, id: i64, learned: &Learned, now: Timestamp) -> QueryResult<Recorded> {
     let of_row: Option<(String, i64, String, String)> = agent_responses::table
         .find(id)
@@ -191,16 +192,17 @@ pub fn complete(conn: &mut Conn, id: i64, learned: &Learned, now: Timestamp) -> 
     Ok(Recorded::Done)
 }
 
-/// What holds of an exchange that was had before.
+/// Properties of earlier copies of an exchange.
 #[derive(Debug, Default)]
 struct Before {
-    /// How often it was said.
+    /// Number of times the exchange occurred.
     times: i64,
-    /// An admin keeps it from everybody.
+    /// True if an admin refused to share the exchange with everyone.
     refused: bool,
 }
 
-/// The same exchange, word for word, is found once: the newer takes the place of the older.
+/// Retires earlier copies of the same exchange, word for word, so that it is found only once: the newer one replaces
+/// the older.
 fn put_aside_the_same(conn: &mut Conn, owner: &str, likeness: i64, now: Timestamp) -> QueryResult<Before> {
     let same: Vec<(i64, i64, String)> = agent_responses::table
         .filter(DONE.and(agent_responses::likeness.eq(likeness)).and(agent_responses::owner.eq(owner)))
@@ -226,7 +228,7 @@ fn put_aside_the_same(conn: &mut Conn, owner: &str, likeness: i64, now: Timestam
     Ok(before)
 }
 
-/// Answers whose vectors are missing or are another model's, oldest first.
+/// Loads answers whose vectors are missing or come from another model, oldest first.
 pub fn without_vectors(conn: &mut Conn, model: &str, most: i64) -> QueryResult<Vec<(i64, String, String)>> {
     let worth_a_try = || {
         let few = agent_responses::embed_attempts.lt(MAX_EMBED_ATTEMPTS);
@@ -239,7 +241,8 @@ pub fn without_vectors(conn: &mut Conn, model: &str, most: i64) -> QueryResult<V
         .limit(most)
         .select(columns)
         .load(conn)?;
-    // One at a time, so that each is read by the index: it cannot be asked for what is not this.
+    // Separate queries for smaller and for larger names, so that each uses the index, which does not support a
+    // not-equal condition.
     let (before, after) = (agent_responses::embed_model.lt(model), agent_responses::embed_model.gt(model));
     let left = |rows: &Vec<_>| most.saturating_sub(i64::try_from(rows.len()).unwrap_or(i64::MAX));
     let limit = left(&rows);
@@ -261,7 +264,7 @@ pub fn without_vectors(conn: &mut Conn, model: &str, most: i64) -> QueryResult<V
     Ok(rows)
 }
 
-/// Gives a row its vectors; one that was erased meanwhile gets none.
+/// Stores the vectors of a row, unless it was erased in the meantime.
 pub fn embed(conn: &mut Conn, id: i64, vectors: &Embedded, now: Timestamp) -> QueryResult<Recorded> {
     let revision = next_revision(conn)?;
     let changed = diesel::update(agent_responses::table.find(id).filter(DONE))
@@ -279,7 +282,8 @@ pub fn embed(conn: &mut Conn, id: i64, vectors: &Embedded, now: Timestamp) -> Qu
     Ok(if changed == 0 { Recorded::NotPending } else { Recorded::Done })
 }
 
-/// This model cannot read this one. Another may, and vectors of another are left as they are.
+/// Counts a failed embedding of this row by this model. Another model may succeed, and vectors from another model are
+/// left as they are.
 pub fn count_failed_embedding(conn: &mut Conn, id: i64, model: &str) -> QueryResult<()> {
     let before: Option<(i64, Option<String>)> = agent_responses::table
         .find(id)

@@ -1,4 +1,4 @@
-//! What is remembered, as rows: facts about people, and answers, which are found by who may find them and by nobody else.
+//! Memory in the database: facts about users, and answers, each visible only to the users who may find it.
 
 pub mod everyone;
 pub mod facts;

@@ -1,4 +1,4 @@
-//! Answers as they are written: with the reply, in its transaction, each once.
+//! Writer of remembered answers: each is stored once, with the reply, in the transaction of the reply.
 
 use diesel::dsl::{count_star, max};
 use diesel::prelude::*;
@@ -14,14 +14,14 @@ use crate::store::codec::ms;
 use crate::store::schema::{agent_responses, inbound_events, llm_steps, tool_calls, turns};
 use crate::store::{Conn, QueryResult};
 
-/// Longest texts that are kept of an exchange, in characters.
+/// Longest stored texts of an exchange, in characters.
 const MAX_QUESTION_CHARS: usize = 1_000;
 const MAX_ANSWER_CHARS: usize = 2_000;
 
-/// Who answered what the operator added by hand.
+/// Agent of the answers that the operator added by hand.
 pub const OPERATOR: &str = "operator";
 
-/// Who may find an answer.
+/// Owner of an answer: the users who may find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     User(UserId),
@@ -30,7 +30,7 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// As the column `owner` holds it.
+    /// Returns the owner in the form of the column `owner`.
     pub fn key(self) -> String {
         match self {
             Self::User(user) => format!("u{user}"),
@@ -48,22 +48,22 @@ impl Owner {
     }
 }
 
-/// An exchange that is to be remembered.
+/// Exchange to be remembered.
 #[derive(Debug, Clone)]
 pub struct NewAnswer {
-    /// Where it comes from: `turn:7`. What is known by its source is not remembered twice.
+    /// Origin of the exchange, such as `turn:7`. An exchange with a known source is not remembered twice.
     pub source: String,
     pub owner: Owner,
-    /// Who asked, or said it; nobody for notices.
+    /// User who asked the question or wrote the text; `None` for notifications.
     pub user: Option<UserId>,
     pub turn: Option<TurnId>,
-    /// Who answered: the name of a model, `keyword`, `code` or `operator`.
+    /// Agent that answered: the name of a model, `keyword`, `code` or `operator`.
     pub agent: String,
     pub question: String,
     pub answer: String,
 }
 
-/// Remembers an exchange, to be worked on later. It can be found by its words at once.
+/// Stores an exchange, to be indexed later. Its words can be found immediately.
 pub fn remember(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryResult<()> {
     let (question, answer) = (cut(&new.question, MAX_QUESTION_CHARS), cut(&new.answer, MAX_ANSWER_CHARS));
     let approved = if new.owner == Owner::Everyone { "approved" } else { "no" };
@@ -95,7 +95,7 @@ pub fn remember(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryResult
         .map(drop)
 }
 
-/// Adds what the operator wrote; its row.
+/// Adds an answer that the operator wrote; returns its row id.
 pub fn add(
     conn: &mut Conn,
     owner: Owner,
@@ -110,8 +110,9 @@ pub fn add(
     agent_responses::table.filter(agent_responses::source.eq(source)).select(agent_responses::id).first(conn)
 }
 
-/// The answer of a turn that ends, in the transaction that ends it. What code answers to commands may hold codes and
-/// numbers of others, and neither a question about a deletion nor an excuse is an answer: none of them is remembered.
+/// Stores the answer of a turn that ends, in the transaction that ends it. Replies by code to commands are not
+/// remembered, because they may contain codes and phone numbers of others; nor are confirmation prompts and excuses,
+/// which are not answers.
 pub(in crate::store) fn remember_turn(
     conn: &mut Conn,
     turn: TurnId,
@@ -124,7 +125,7 @@ pub(in crate::store) fn remember_turn(
         .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::state.eq("held")))
         .select(count_star())
         .first(conn)?;
-    // What was noted of a person stands among their facts, and is to be gone when they forget it.
+    // A fact that the turn recorded is stored among the user's facts, and has to be erased when the user forgets it.
     let of_facts: i64 = tool_calls::table
         .filter(tool_calls::turn_id.eq(turn.0).and(tool_calls::tool_name.eq_any([REMEMBER, FORGET])))
         .select(count_star())
@@ -162,13 +163,13 @@ pub(in crate::store) fn remember_turn(
     remember(conn, &new, now)
 }
 
-/// Larger than all before: what reads only what is new goes by it.
+/// Returns a revision larger than all earlier ones: incremental readers use it as their cursor.
 pub(in crate::store) fn next_revision(conn: &mut Conn) -> QueryResult<i64> {
     let last: Option<i64> = agent_responses::table.select(max(agent_responses::revision)).first(conn)?;
     Ok(last.unwrap_or(0) + 1)
 }
 
-/// The same for the same words, whatever their case and punctuation.
+/// Returns a hash that is equal for equal words, regardless of case and punctuation.
 fn likeness(question: &str, answer: &str) -> i64 {
     let words = format!("{}\n{}", plain_title(question), plain_title(answer));
     let digest = Sha256::digest(words.as_bytes());

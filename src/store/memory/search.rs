@@ -1,4 +1,4 @@
-//! What somebody may find: every statement filters by owner before it ranks anything.
+//! Answers that a user may find: every statement filters by owner before it ranks anything.
 
 use std::collections::HashMap;
 
@@ -17,12 +17,13 @@ use crate::store::kept::Keep;
 use crate::store::schema::agent_responses;
 use crate::store::{Conn, QueryResult};
 
-/// Groups of one person that are searched, those first that heard something last.
+/// Maximum number of groups of one user that are searched, beginning with the one that received something most
+/// recently.
 const GROUPS_SEARCHED: usize = 32;
-/// Rows of the index in which a word may stand and still tell anything, one or two for an answer.
+/// Number of index rows from which a word is too common to be useful. An answer has one or two rows.
 const COMMON: usize = 1_000;
 
-/// Those whose answers a person may find.
+/// Owners whose answers a user may find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owners(Vec<String>);
 
@@ -38,10 +39,10 @@ pub fn owners(conn: &mut Conn, viewer: UserId) -> QueryResult<Owners> {
     Ok(Owners([Owner::User(viewer).key(), Owner::Everyone.key()].into_iter().chain(groups).collect()))
 }
 
-/// The answers of these owners in which these words stand, best first: a rarer word counts for more. `words` are plain:
-/// letters and digits.
+/// Finds the answers of these owners that contain these words, best first: a rarer word has more weight. `words` are
+/// plain: letters and digits.
 pub fn by_words(conn: &mut Conn, owners: &Owners, words: &[String], most: usize) -> QueryResult<Vec<i64>> {
-    // FTS5's own rank reads every row of each word and of each owner, whoever they belong to, at each search.
+    // FTS5's own rank reads every row of each word and of each owner, of all users, on each search.
     let mut weights: HashMap<i64, f64> = HashMap::new();
     let mut common = Vec::new();
     for word in words {
@@ -53,7 +54,7 @@ pub fn by_words(conn: &mut Conn, owners: &Owners, words: &[String], most: usize)
         let weight = (COMMON as f64 / rows.len() as f64).ln_1p();
         rows.into_iter().for_each(|row| *weights.entry(row).or_default() += weight);
     }
-    // Where nothing but common words stands anywhere, what holds two of them is worth telling, the newest first.
+    // If only common words match, answers that contain two of them are worth returning, the newest first.
     if let ([one, other, ..], true) = (common.as_slice(), weights.is_empty()) {
         let both = format!("({} AND {})", quoted(one), quoted(other));
         let rows = rows_with(conn, &within(owners, &both), 2 * most)?;
@@ -62,7 +63,7 @@ pub fn by_words(conn: &mut Conn, owners: &Owners, words: &[String], most: usize)
     Ok(best(weights, most))
 }
 
-/// A text and what was noted of it stand in two rows, 2 * id and 2 * id + 1; notes count half.
+/// A text and its notes are stored in two rows, 2 * id and 2 * id + 1; notes have half the weight.
 fn best(weights: HashMap<i64, f64>, most: usize) -> Vec<i64> {
     let mut answers: HashMap<i64, f64> = HashMap::new();
     for (row, weight) in weights {
@@ -81,7 +82,7 @@ struct Row {
     rowid: i64,
 }
 
-/// The newest rows of the index that match.
+/// Loads the newest matching rows of the index.
 fn rows_with(conn: &mut Conn, sought: &str, most: usize) -> QueryResult<Vec<i64>> {
     let rows: Vec<Row> = diesel::sql_query(
         "SELECT rowid FROM response_words WHERE response_words MATCH ? ORDER BY rowid DESC LIMIT ?",
@@ -93,18 +94,18 @@ fn rows_with(conn: &mut Conn, sought: &str, most: usize) -> QueryResult<Vec<i64>
     Ok(rows.into_iter().map(|row| row.rowid).collect())
 }
 
-/// What is sought, in what these owners may find.
+/// Restricts a query to the rows that these owners may find.
 fn within(owners: &Owners, sought: &str) -> String {
     let owners: Vec<String> = owners.0.iter().map(|owner| quoted(owner)).collect();
     format!("owner:({}) AND {{said told}}:{sought}", owners.join(" OR "))
 }
 
-/// A word as FTS5 takes it for nothing but a word.
+/// Quotes a word, so that FTS5 treats it only as a word.
 fn quoted(word: &str) -> String {
     format!("\"{}\"", word.replace('"', "\"\""))
 }
 
-/// How alike candidates are told to be.
+/// Query vector for the similarity of candidates.
 #[derive(Debug, Clone, Copy)]
 pub struct Sought<'a> {
     pub model: &'a str,
@@ -127,8 +128,8 @@ struct Found {
     response_vec: Option<Vec<u8>>,
 }
 
-/// Those of these answers that the owners may find, with how alike they are by their stored vectors. Answers of turns
-/// from `but_from` on are left out: who is told of them has them before their eyes.
+/// Loads those of these answers that the owners may find, with their similarity by their stored vectors. Answers of
+/// turns from `but_from` on are left out: the reader already has them in the conversation.
 pub fn candidates(
     conn: &mut Conn,
     owners: &Owners,
@@ -162,7 +163,7 @@ pub fn candidates(
     rows.into_iter().map(|row| candidate(row, sought)).collect()
 }
 
-/// The same values, the last one again and again: of lists of few lengths there are few statements to keep.
+/// Pads a list with copies of its last value: with few list lengths there are few statements to cache.
 fn padded<T: Clone>(values: &[T]) -> Vec<T> {
     let mut padded = values.to_vec();
     if let Some(last) = values.last() {
@@ -213,7 +214,7 @@ pub(super) fn kind(word: &str) -> QueryResult<ResponseType> {
     }
 }
 
-/// What changed of an owner's rows after a revision, in order, for an index of this model's vectors.
+/// Loads the changes to an owner's rows after a revision, in order, for an index of this model's vectors.
 pub fn changes(conn: &mut Conn, owner: &str, model: &str, after: i64, most: i64) -> QueryResult<Vec<Change>> {
     type Row = (i64, i64, Option<String>, Option<Vec<u8>>, Option<Vec<u8>>);
     let rows: Vec<Row> = agent_responses::table

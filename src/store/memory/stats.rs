@@ -1,4 +1,4 @@
-//! How much is remembered, for whoever runs it.
+//! Memory statistics for the operator.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use crate::store::codec::time;
 use crate::store::schema::{agent_responses, user_facts};
 use crate::store::{Conn, QueryResult};
 
-/// How many answers there are of each sort, in the order of their names.
+/// Number of answers by several criteria, each in the order of the names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// `pending`, `done`, `skipped`, `repeated`, `erased`.
+    /// By state: `pending`, `done`, `skipped`, `repeated`, `erased`.
     pub by_state: BTreeMap<String, i64>,
-    /// Of those that can be found: `user`, `group`, `global`.
+    /// Findable answers by scope: `user`, `group`, `global`.
     pub by_scope: BTreeMap<String, i64>,
-    /// Of those that can be found and of which it is known.
+    /// Findable answers by type, if their type is known.
     pub by_type: BTreeMap<String, i64>,
-    /// Of those that can be found, by the model of their vectors; those without vectors stand under "".
+    /// Findable answers by the model of their vectors; those without vectors are listed under "".
     pub by_model: BTreeMap<String, i64>,
-    /// Of answers that could not be noted or embedded at their last try.
+    /// Number of answers that could not be annotated or embedded on the last attempt.
     pub failing: i64,
-    /// Facts about people that hold.
+    /// Number of active facts about users.
     pub facts: i64,
-    /// What the vectors take in the database.
+    /// Size of the vectors in the database, in bytes.
     pub vector_bytes: i64,
     pub last_worked_at: Option<Timestamp>,
 }
@@ -69,7 +69,7 @@ pub fn stats(conn: &mut Conn) -> QueryResult<Stats> {
         .first(conn)?;
     stats.facts =
         user_facts::table.filter(user_facts::state.eq("active")).select(count_star()).first(conn)?;
-    // What is erased keeps its time and gets a new revision.
+    // An erased answer keeps its time and gets a new revision.
     let last: Option<Option<i64>> = agent_responses::table
         .filter(agent_responses::processed_at.is_not_null().and(agent_responses::state.ne("erased")))
         .order(agent_responses::revision.desc())
@@ -80,7 +80,7 @@ pub fn stats(conn: &mut Conn) -> QueryResult<Stats> {
     Ok(stats)
 }
 
-/// Of one vector of a model: all of its are of one length.
+/// Returns the size in bytes of one vector of a model: all vectors of a model have the same length.
 fn vector_bytes(conn: &mut Conn, model: &str) -> QueryResult<i64> {
     let vector: Option<Option<Vec<u8>>> = agent_responses::table
         .filter(agent_responses::state.eq("done").and(agent_responses::embed_model.eq(model)))

@@ -1,4 +1,4 @@
-//! Who finds what. Users, groups and everybody have rows of the same words and the same vectors.
+//! Tests of access to remembered answers. Users, groups and everyone have rows with the same text and the same vectors.
 
 use std::collections::BTreeSet;
 
@@ -83,7 +83,7 @@ fn own(conn: &mut Conn, n: i64, by: UserId, words: (&str, &str)) -> i64 {
     told(conn, &format!("turn:{n}"), Owner::User(by), Some(by), words)
 }
 
-/// Everything that a person finds, by words and by vectors, as a turn of theirs would.
+/// Returns everything that a user finds, by words and by vectors, as one of their turns would.
 fn finds(conn: &mut Conn, index: &mut Index, viewer: UserId, query: &str) -> Vec<Candidate> {
     let owners = search::owners(conn, viewer).unwrap();
     for owner in owners.keys() {
@@ -242,17 +242,17 @@ fn two_people_who_ask_the_same_and_are_told_the_same_make_it_everybodys() {
     suggest(&mut conn, 4, bob, "Where do I watch it?");
     assert_eq!(found(&mut conn, cal, "walrus"), [4]);
     assert_eq!(everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(), [3]);
-    // What an admin keeps private stays so, whoever is told it again.
+    // An answer that an admin keeps private stays private, even if another user receives it.
     suggest(&mut conn, 5, ann, "where is the remote");
     assert_eq!(everyone::refuse(&mut conn, 5).unwrap(), everyone::Settled::Done);
     suggest(&mut conn, 6, bob, "where is the remote");
     suggest(&mut conn, 7, cal, "where is the remote?");
     suggest(&mut conn, 8, ann, "where is the remote");
     suggest(&mut conn, 9, bob, "where is the remote");
-    // What everybody finds already needs no other word.
+    // An answer that everyone already finds needs no further decision.
     suggest(&mut conn, 10, cal, "where do I watch it");
     assert_eq!(everyone::suggestions(&mut conn).unwrap().iter().map(|row| row.id).collect::<Vec<_>>(), [3]);
-    // Nor is it shared again by itself once the operator has taken it back.
+    // An answer is not shared again automatically once the operator has taken it back.
     assert!(erase_answer(&mut conn, 4, NOW).unwrap());
     let (dan, eve) = (user(&mut conn, 4), user(&mut conn, 5));
     suggest(&mut conn, 11, dan, "where do I watch it");
@@ -362,7 +362,7 @@ fn what_is_before_the_readers_eyes_is_not_told_again() {
     assert_eq!(recall("walrus", rows, &[1], 0.3, NOW).all().len(), 1);
 }
 
-/// Words that everybody uses, so that everything is alike.
+/// Words shared by all users, so that all texts are similar.
 const WORDS: [&str; 6] = ["heat", "dune", "delete", "walrus", "ready", "office"];
 
 #[derive(Debug, Clone)]
@@ -372,7 +372,7 @@ enum Act {
         question: usize,
         answer: usize,
     },
-    /// The model notes of what they say a word that does not stand in it.
+    /// The model adds a word to the notes on a user's exchange that the exchange does not contain.
     IsNoted {
         by: usize,
         answer: usize,
@@ -380,7 +380,7 @@ enum Act {
     Added {
         answer: usize,
     },
-    /// An admin lets everybody find what they were told.
+    /// An admin shares an answer that a user received with everyone.
     IsShared {
         by: usize,
         answer: usize,
@@ -411,8 +411,9 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    /// Whatever five people say, and whoever forgets it, each finds only their own, what they heard with others, and what
-    /// the operator added for everybody; the index that lives through it all finds what a new one does.
+    /// Checks that, for all exchanges and erasures of five users, each user finds only their own exchanges, those
+    /// received together with others, and those that the operator added for everyone; and that the index that lived
+    /// through all changes finds the same as a new one.
     #[test]
     fn no_row_crosses_whatever_the_query(acts in acts()) {
         let mut conn = scratch();
@@ -420,7 +421,7 @@ proptest! {
         let mut index = Index::default();
         let mut heard: Vec<Vec<String>> = vec![Vec::new(); 5];
         let mut noted: Vec<Vec<String>> = vec![Vec::new(); 5];
-        // Who said it, and who heard it.
+        // Author, recipient and text of each exchange.
         let mut together: Vec<(usize, usize, String)> = Vec::new();
         let mut added: Vec<String> = Vec::new();
         let mut shared: Vec<Vec<String>> = vec![Vec::new(); 5];
@@ -467,13 +468,13 @@ proptest! {
                 Act::ForgetsAll { who } => {
                     erase_talk(&mut conn, people[who], NOW).unwrap();
                     heard[who].clear();
-                    // Their words are gone for others too.
+                    // The user's text is erased for others too.
                     together.retain(|(from, by, _)| *from != who && *by != who);
                     noted[who].clear();
                     shared[who].clear();
                 }
             }
-            // The index follows what happens, in part.
+            // The index follows the changes, in part.
             finds(&mut conn, &mut index, people[n % 5], WORDS[n % 6]);
         }
         for (at, viewer) in people.iter().enumerate() {
@@ -517,7 +518,8 @@ struct Count {
     n: i64,
 }
 
-/// In how many pages of the index of words these bytes stand. Words stand there without their endings.
+/// Returns the number of pages of the full-text index that contain these bytes. The index stores words without their
+/// endings.
 fn pages_with(conn: &mut Conn, bytes: &str) -> i64 {
     let pages = "SELECT count(*) AS n FROM (SELECT block AS bytes FROM response_words_data \
                  UNION ALL SELECT term FROM response_words_idx) WHERE instr(bytes, CAST(? AS BLOB)) > 0";
@@ -542,20 +544,20 @@ fn what_much_was_said_of_is_found_no_more_at_once_and_soon_gone() {
     assert_eq!(pages_with(&mut conn, "walru"), 0);
     assert_eq!(found(&mut conn, bob, "qxzebra"), [bobs]);
 
-    // From here on a word that goes is overwritten with its row again, and single ones go in time.
+    // From here on a removed word is again overwritten with its row, and single remaining words disappear in time.
     erase_talk(&mut conn, bob, NOW).unwrap();
     assert_eq!(pages_with(&mut conn, "zebra"), 0);
     conn.batch_execute("INSERT INTO response_words(response_words, rank) VALUES ('integrity-check', 1)")
         .unwrap();
 }
 
-/// The index keeps the order of its pages by words, which are not overwritten with their texts.
+/// Tests the words by which the index keeps the order of its pages, which are not overwritten with their text.
 #[test]
 fn words_by_which_the_index_is_ordered_go_soon_after_a_person_and_a_week_after_old_texts() {
     let day = SignedDuration::from_hours(24);
     let mut conn = scratch();
     let (ann, bob) = (user(&mut conn, 1), user(&mut conn, 2));
-    // Side by side, so that pages begin with words of each.
+    // Adjacent rows, so that pages begin with words of each user.
     let side_by_side = |conn: &mut Conn, first: i64| {
         for n in 0..60 {
             let words = |end: &str| {

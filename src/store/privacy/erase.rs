@@ -1,4 +1,4 @@
-//! What it means to erase words, table by table: every value that is left can still be read.
+//! Erasure of text, table by table: every remaining value can still be read.
 
 use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
@@ -20,21 +20,21 @@ use crate::store::schema::{
 use crate::store::stream::forgetting;
 use crate::store::{Conn, QueryResult, codec, joining, notices as notice_rows, steps, turns as turn_rows};
 
-/// The name of a conversation of which nothing can be read.
+/// Name of an erased conversation.
 const FORGOTTEN: &str = "Forgotten";
 
-/// Whose words, or which.
+/// Rows to erase.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Scope {
     Person(UserId),
-    /// The rows of one table after one id, up to and with another.
+    /// Rows of one table after one id, up to and including another.
     Rows {
         after: i64,
         up_to: i64,
     },
 }
 
-/// The ids that a scope means in a table.
+/// Builds the query for the ids of a scope in a table.
 macro_rules! ids {
     ($table:ident, $scope:expr) => {{
         let ids = $table::table.select($table::id).into_boxed::<Sqlite>();
@@ -45,11 +45,10 @@ macro_rules! ids {
     }};
 }
 
-/// Erases everything that a person said and was told, with what is known of them, and ends their conversation. What is not settled keeps its words:
-/// texts that wait for a turn, texts that are not sent for certain, and requests that an admin has yet to answer. What
-/// they wanted added is not tried any more, and notifications that wait are not sent, except those of requests that admins
-/// decide. No turn of theirs may be live but the one
-/// that does this.
+/// Erases all messages from and to a user, with the facts about them, and ends their conversation. Unsettled rows keep
+/// their text: messages that wait for a turn, messages that may still be sent, and requests that an admin has yet to
+/// answer. The titles the user wanted are no longer retried, and waiting notifications are not sent, except those of
+/// requests that admins decide. The user may have no live turn other than the one that does this.
 pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     pending::close(conn, user, Closing::Dropped, now)?;
     if let Some(open) = talk_rows::open(conn, user)? {
@@ -74,7 +73,7 @@ pub fn erase_talk(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
     diesel::delete(follows::table.filter(follows::user_id.eq(user.0))).execute(conn).map(drop)
 }
 
-/// An ended conversation is called after what it began with.
+/// Replaces the names of ended conversations, which are derived from their first message.
 fn names(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
     let talks: Vec<i64> = match scope {
         Scope::Person(_) => ids!(conversations, scope).load(conn)?,
@@ -84,7 +83,7 @@ fn names(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
             .distinct()
             .load(conn)?,
     };
-    // One by one: while conversations are few, SQLite would read all of everybody's.
+    // One by one: while there are few conversations, SQLite would otherwise read those of all users.
     for id in talks {
         diesel::update(conversations::table.find(id)).set(conversations::name.eq(FORGOTTEN)).execute(conn)?;
     }
@@ -115,7 +114,7 @@ pub(super) fn reactions(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
         .map(drop)
 }
 
-/// The titles in what an admin was asked for, unless it is just being carried out.
+/// Erases the titles in requests to admins, except in a request that is just being executed.
 pub(super) fn requests(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
     let asked = approvals::id.eq_any(ids!(approvals, scope));
     let settled = approvals::state.ne("open").and(approvals::fingerprint.is_not_null());
@@ -128,19 +127,19 @@ pub(super) fn requests(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Which titles they asked for.
+/// Deletes the title requests in a scope.
 pub(super) fn titles(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
     let asked = asked_titles::id.eq_any(ids!(asked_titles, scope));
     diesel::delete(asked_titles::table.filter(asked)).execute(conn).map(drop)
 }
 
-/// Of what they were told unasked.
+/// Deletes the rows of notifications in a scope.
 pub(super) fn notices(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
     let told = notices::id.eq_any(ids!(notices, scope));
     diesel::delete(notices::table.filter(told)).execute(conn).map(drop)
 }
 
-/// What was remembered to be found again. What the operator added goes with nobody's time.
+/// Erases remembered answers. Answers that the operator added have no retention period.
 pub(super) fn remembered(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
     let rows = ids!(agent_responses, scope);
     let to_go = match scope {
@@ -150,7 +149,7 @@ pub(super) fn remembered(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
     answers(conn, to_go).map(drop)
 }
 
-/// One answer is not found again, by whoever might have. Gives whether there was any.
+/// Erases one answer, for all users who could find it. Returns whether it existed.
 pub fn erase_answer(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<bool> {
     let row = agent_responses::table.select(agent_responses::id).into_boxed::<Sqlite>();
     everyone::take_back(conn, id)?;
@@ -182,14 +181,14 @@ fn answers(conn: &mut Conn, ids: agent_responses::BoxedQuery<'_, Sqlite, BigInt>
                 agent_responses::response_vec.eq(nothing()),
                 agent_responses::processed_at
                     .eq(sql::<Nullable<BigInt>>("coalesce(processed_at, created_at)")),
-                // Each its own: whoever reads on from one of them misses none.
+                // Each row gets its own revision, so that a reader that continues from one of them misses none.
                 agent_responses::revision.eq(agent_responses::id + revision),
             ),
         ))
         .execute(conn)
 }
 
-/// Plans and answers of turns, with everything that models and tools said in them, and the names of their
+/// Erases plans and answers of turns, with all output of models and tools in them, and the names of their
 /// conversations.
 pub(super) fn turns(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
     names(conn, scope)?;
@@ -215,7 +214,7 @@ pub(super) fn turns(conn: &mut Conn, scope: Scope) -> QueryResult<()> {
 pub(super) fn turn_ids(scope: Scope) -> turns::BoxedQuery<'static, Sqlite, BigInt> {
     let ids = turns::table.select(turns::id).into_boxed();
     match scope {
-        // By their conversations: turns have no index by person.
+        // Selected through their conversations: turns have no index by user.
         Scope::Person(user) => ids.filter(turns::conversation_id.eq_any(
             conversations::table.filter(conversations::user_id.eq(user.0)).select(conversations::id),
         )),

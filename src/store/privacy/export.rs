@@ -1,4 +1,4 @@
-//! Everything that is kept of a person, as one JSON object for them to read.
+//! All data stored about a user, as one JSON object for the user to read.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -23,9 +23,9 @@ use crate::store::{Conn, QueryResult};
 pub struct Export {
     person: Person,
     conversations: Vec<Talk>,
-    /// Those that no turn took up, such as texts of a stranger.
+    /// Messages that no turn processed, such as those of a newcomer.
     other_texts_received: Vec<Received>,
-    /// Those that no turn wrote, such as notices.
+    /// Messages that no turn wrote, such as notifications.
     other_texts_sent: Vec<Sent>,
     open_question: Option<Question>,
     reactions: Vec<Reaction>,
@@ -53,7 +53,7 @@ struct Exchange {
     turn: Turn,
     texts_received: Vec<Received>,
     steps: Vec<Step>,
-    /// Calls that code made and no step asked for.
+    /// Tool calls made by code, which belong to no step.
     other_tool_calls: Vec<ToolCall>,
     texts_sent: Vec<Sent>,
 }
@@ -74,7 +74,8 @@ struct ToolCall {
     items: Vec<Item>,
 }
 
-/// Each table is read once, so that a long history takes long, and not longer than that.
+/// Exports the data of a user. Each table is read once, so that the time is only proportional to the length of the
+/// history.
 pub fn export(conn: &mut Conn, user: UserId) -> QueryResult<Export> {
     let mut received = received(conn, user)?;
     let mut sent = sent(conn, user)?;
@@ -201,10 +202,10 @@ fn sent(conn: &mut Conn, user: UserId) -> QueryResult<HashMap<Option<i64>, Vec<S
 }
 
 type ByTurn<T> = HashMap<i64, Vec<T>>;
-/// Turn, step and attempt of a block; its type and what stands in it.
+/// Turn, step and attempt of a block; its type and content.
 type Content = ((i64, i64, i64), (String, String));
 
-/// The steps of each turn, and the calls that belong to none of them.
+/// Loads the steps of each turn, and the calls that belong to no step.
 fn steps(conn: &mut Conn, user: UserId) -> QueryResult<(ByTurn<Step>, ByTurn<ToolCall>)> {
     let attempts: Vec<Attempt> = llm_steps::table
         .filter(llm_steps::turn_id.eq_any(turn_ids(Scope::Person(user))))
@@ -255,7 +256,7 @@ fn calls(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ToolCall>> {
     Ok(calls.into_iter().map(with_items).collect())
 }
 
-/// The rows by a key of theirs, in their order.
+/// Groups rows by a key, in their order.
 fn grouped<T, K: Eq + Hash>(rows: Vec<T>, key: impl Fn(&T) -> K) -> HashMap<K, Vec<T>> {
     let mut groups: HashMap<K, Vec<T>> = HashMap::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! A person is forgotten: their words go, and their row becomes nobody's.
+//! Erasure of a user: their text is erased, and their row is made anonymous.
 
 use diesel::prelude::*;
 use diesel::sql_types::Text;
@@ -14,18 +14,18 @@ use crate::store::outbox::OPEN;
 use crate::store::schema::{audit_log, outbox, users};
 use crate::store::{Conn, QueryResult, approvals, outbox as outbox_rows, turns, users as people};
 
-/// What came of the wish to forget someone.
+/// Outcome of a request to forget a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forgetting {
     Forgotten,
-    /// Nobody would be left to let people in.
+    /// The user is the last admin; without them, no one could let newcomers in.
     LastAdmin,
-    /// A text of theirs is being worked on, and what comes of it would be written after the erasing.
+    /// A turn of the user is running, and its results would be written after the erasure.
     Busy,
 }
 
-/// Texts that are waiting for the person are put aside, and requests of theirs are withdrawn. What others were told with
-/// the number in it goes too. Doing it twice changes nothing more.
+/// Forgets a user. Outbound messages that are waiting for the user are suppressed, and the user's requests are
+/// withdrawn. Messages to others that contain the user's number are erased too. A second call has no further effect.
 pub fn forget(conn: &mut Conn, user: UserId, by: By, now: Timestamp) -> QueryResult<Forgetting> {
     if turns::live(conn, user)?.is_some() {
         return Ok(Forgetting::Busy);
@@ -37,12 +37,12 @@ pub fn forget(conn: &mut Conn, user: UserId, by: By, now: Timestamp) -> QueryRes
     audit::record(conn, &entry, now)?;
     let phone = people::get(conn, user)?.phone;
     approvals::withdraw(conn, user, now)?;
-    // What admins were asked about them, and what they had told to everyone.
+    // Withdraws the messages that asked admins about the user, and the user's announcements to everyone.
     for approval in approvals::ids_about(conn, user)? {
         outbox_rows::withdraw(conn, &format!("approval:{approval}"), now)?;
     }
     outbox_rows::withdraw(conn, &format!("told:{user}"), now)?;
-    // All of them: a person's waiting texts are few, since each is taken up or skipped as it comes.
+    // The limit is open: a user has few waiting messages, since each is processed or skipped as it arrives.
     for text in ledger::waiting(conn, user, i64::MAX)? {
         ledger::end(conn, text.id, Outcome::Skipped("forgotten"), now)?;
     }
@@ -56,8 +56,8 @@ pub fn forget(conn: &mut Conn, user: UserId, by: By, now: Timestamp) -> QueryRes
     Ok(Forgetting::Forgotten)
 }
 
-/// Also those under way: whether they arrive makes no difference any more, and a row that is put aside is neither
-/// looked for nor sent again.
+/// Suppresses the user's outbound messages, including those being sent: their arrival no longer matters, and a
+/// suppressed row is neither checked nor resent.
 fn put_aside_texts(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user.0))))
         .set((outbox::state.eq("suppressed"), outbox::updated_at.eq(ms(now))))
@@ -68,7 +68,7 @@ fn put_aside_texts(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult
         .map(drop)
 }
 
-/// Texts in which the number stands, however it is grouped: an admin was told of it, or wrote it.
+/// Erases all text that contains the number, in any grouping of the digits: an admin may have received or written it.
 fn erase_number(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<()> {
     let digits = phone.as_str().trim_start_matches('+');
     for (table, column, settled) in [
@@ -87,7 +87,7 @@ fn erase_number(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<()> {
     erase_number_in_memory(conn, digits)
 }
 
-/// The same in answers to be found again, whole, and in facts.
+/// Erases the remembered answers that contain the number, as whole rows, and the facts that do.
 fn erase_number_in_memory(conn: &mut Conn, digits: &str) -> QueryResult<()> {
     let bare = |text: &str| {
         let marks = [" ", "-", ".", "(", ")"];
@@ -110,7 +110,8 @@ fn erase_number_in_memory(conn: &mut Conn, digits: &str) -> QueryResult<()> {
     diesel::sql_query(facts).bind::<Text, _>(digits).execute(conn).map(drop)
 }
 
-/// `+999` is no country's: nobody ever texts from it, and each row has one of its own.
+/// Returns a placeholder phone number. `+999` is no country's code: no one ever texts from it, and each row gets its
+/// own number.
 fn nobodys_number(user: UserId) -> String {
     format!("+999{:04}", user.0)
 }

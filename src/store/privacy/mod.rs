@@ -1,6 +1,6 @@
-//! What is kept of a person, and how it goes: words by themselves after their time, all of them at once when the person
-//! or the operator says so. Rows stay, so that keys and counts remain whole;
-//! but those of who asked for which title, and who hears of it, go.
+//! Data stored about a user, and its erasure: text is erased automatically after its retention period, or all at once
+//! when the user or the operator requests it. Rows stay, so that keys and counts remain whole; but the rows of title
+//! requests, follows and notifications are deleted.
 
 mod erase;
 pub mod export;

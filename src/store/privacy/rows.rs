@@ -1,4 +1,4 @@
-//! The rows of an export: columns under names that a person can read, times and JSON as what they are.
+//! Rows of an export: columns under readable names, with times and JSON in their own types.
 
 use diesel::deserialize::{self, FromSql, FromSqlRow};
 use diesel::prelude::*;
@@ -39,7 +39,7 @@ pub(super) struct Json(Value);
 impl FromSql<Text, Sqlite> for Json {
     fn from_sql(bytes: <Sqlite as diesel::backend::Backend>::RawValue<'_>) -> deserialize::Result<Self> {
         let text = <String as FromSql<Text, Sqlite>>::from_sql(bytes)?;
-        // What serde says of it would quote the stored words.
+        // The error message from serde would quote the stored text.
         serde_json::from_str(&text).map(Self).map_err(|_| "stored JSON cannot be read".into())
     }
 }

@@ -1,4 +1,5 @@
-//! Words go by themselves once their time is over: oldest first, a few at a time, going on where the last time ended.
+//! Automatic erasure of text after its retention period: oldest first, a few rows per run, each run continuing where
+//! the previous one ended.
 
 use std::collections::HashSet;
 
@@ -17,30 +18,30 @@ use crate::store::schema::{
 };
 use crate::store::{Conn, QueryResult, joining};
 
-/// Whether there may be more to erase.
+/// Progress of a run: more may be left to erase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Swept {
     More,
     Done,
 }
 
-/// Erases words from before `before` in at most `limit` rows of each table.
+/// Erases text from before `before` in at most `limit` rows of each table.
 pub fn sweep(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> QueryResult<Swept> {
-    // Before anything else: these words are to be gone already.
+    // First of all, because this text should already be gone.
     if words::purge(conn, now)? == Swept::More {
         return Ok(Swept::More);
     }
     joining::erase_old_first_requests(conn, now)?;
     close_overdue(conn, before)?;
     let mut swept = forget_ended_follows(conn, before, limit)?;
-    // Found by their ends too, since a fact may hold for years.
+    // Ended facts are also found by their end time, since a fact may be active for years.
     if facts::erase_ended(conn, before, limit, now)? >= limit {
         swept = Swept::More;
     }
     for table in Table::ALL {
         let after = known(conn, table.name())?.unwrap_or(0);
         let rows = table.rows(conn, after, limit)?;
-        // What is not over keeps those behind it waiting, so that nothing is passed over for good.
+        // An unsettled row holds back the rows after it, so that no row is skipped permanently.
         let ready = rows.iter().take_while(|row| row.over_at.is_some_and(|at| at < ms(before)));
         let (count, last) = ready.fold((0, None), |(count, _), row| (count + 1, Some(row.id)));
         let Some(up_to) = last else { continue };
@@ -56,7 +57,8 @@ pub fn sweep(conn: &mut Conn, before: Timestamp, limit: i64, now: Timestamp) -> 
     Ok(swept)
 }
 
-/// Closes the questions whose time was over before `before`, and those that never reached anyone by then.
+/// Closes the confirmation prompts that expired before `before`, and those created before then whose message failed or
+/// was suppressed.
 fn close_overdue(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
     let open: Vec<(i64, Option<i64>, i64, String)> = pending_actions::table
         .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
@@ -80,7 +82,8 @@ fn close_overdue(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
     Ok(())
 }
 
-/// Found by their ends: what somebody follows may be open for years, and would hold up all that was begun later.
+/// Deletes the follows that ended before `before`. They are found by their end time: a follow may be open for years,
+/// and would hold back all that began later.
 fn forget_ended_follows(conn: &mut Conn, before: Timestamp, limit: i64) -> QueryResult<Swept> {
     let ended: Vec<i64> = follows::table
         .filter(follows::ended_at.lt(ms(before)))
@@ -107,7 +110,7 @@ enum Table {
     Remembered,
 }
 
-/// A row, and since when it is settled.
+/// Row with the time since which it is settled.
 struct Row {
     id: i64,
     over_at: Option<i64>,
@@ -138,7 +141,7 @@ impl Table {
         }
     }
 
-    /// The next rows after an id, in order.
+    /// Loads the next rows after an id, in order.
     fn rows(self, conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
         match self {
             Self::Received => received(conn, after, limit),
@@ -152,7 +155,7 @@ impl Table {
         }
     }
 
-    /// Whether its rows can be found by their words.
+    /// Returns whether the rows of the table are in a full-text index.
     fn is_indexed(self) -> bool {
         match self {
             Self::Received | Self::Sent | Self::Remembered => true,
@@ -184,9 +187,10 @@ fn received(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
     Ok(rows.into_iter().map(|(id, at, outcome)| Row { id, over_at: outcome.map(|_| at) }).collect())
 }
 
-/// A turn is not over while its question is open, or its deletion is carried out by a later turn.
+/// Loads turns with the time they finished. A turn is unsettled while its confirmation prompt is open, or while a later
+/// turn executes its deletion.
 fn finished_turns(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> {
-    // Not as a join, which would read every call there ever was.
+    // Separate queries: a join would read every tool call ever made.
     let held = pending_actions::table.select(pending_actions::tool_call_id);
     let asking: Vec<i64> =
         tool_calls::table.filter(tool_calls::id.eq_any(held)).select(tool_calls::turn_id).load(conn)?;
@@ -268,7 +272,7 @@ fn remembered(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Row>> 
     Ok(rows.into_iter().map(|(id, at)| Row { id, over_at: Some(at) }).collect())
 }
 
-/// How far it has come by its last row.
+/// Returns the id of the last row that the sweep has processed.
 pub(super) fn known(conn: &mut Conn, name: &str) -> QueryResult<Option<i64>> {
     sweeps::table.find(name).select(sweeps::last_id).first(conn).optional()
 }

@@ -1,4 +1,4 @@
-//! A person whose every stored word is "walrus", and what is left of it.
+//! Tests with a user whose every stored word is "walrus", and of the text that is left after erasure.
 
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
@@ -77,7 +77,7 @@ fn person(conn: &mut Conn, phone: &str, newcomer: Newcomer) -> UserId {
     people::ensure(conn, &PhoneNumber::parse(phone).unwrap(), newcomer, at(0)).unwrap()
 }
 
-/// Sam, a member, and Ann, the admin who was told of Sam.
+/// Creates Sam, a member, and Ann, the admin who was notified of Sam.
 fn household(conn: &mut Conn) -> (UserId, UserId) {
     let (ann, sam) = (person(conn, ANN, Newcomer::Admin), person(conn, SAM, Newcomer::Member));
     run(
@@ -134,7 +134,7 @@ fn texts(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, crate::conversa
     }
 }
 
-/// A text of Sam's and the turn that it begins.
+/// Receives a message from Sam and begins its turn.
 fn begins(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, ConversationId, TurnId) {
     let (user, event) = texts(conn, sid, now);
     let conversation = match talks::open(conn, user).unwrap() {
@@ -156,7 +156,7 @@ fn call(name: &str, tier: Tier) -> NewCall {
     NewCall { name: name.into(), arguments: Arguments::parse(json!({ "query": "walrus" })), tier }
 }
 
-/// A step that failed once, with three calls.
+/// Adds a step that failed once, with three calls.
 fn steps_of(conn: &mut Conn, turn: TurnId, now: Timestamp) {
     let first = Attempt { turn, step: 0, attempt: 1 };
     steps::start(conn, first, Brain::Model, "a-model", now).unwrap();
@@ -207,7 +207,7 @@ fn conversation_of(conn: &mut Conn, turn: TurnId) -> ConversationId {
     turns::table.find(turn.0).select(turns::conversation_id).first(conn).map(ConversationId).unwrap()
 }
 
-/// A text of Sam's that is answered, with everything that may stand in between.
+/// Answers a message from Sam, with every kind of row that a turn may create.
 fn talks(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     let (user, _, turn) = begins(conn, sid, now);
     steps_of(conn, turn, now);
@@ -222,7 +222,7 @@ fn talks(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     turn
 }
 
-/// Sam is asked whether to delete Walrus, and the question waits to be sent.
+/// Asks Sam whether to delete Walrus, with a confirmation prompt that waits to be sent.
 fn is_asked(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     let (user, conversation, turn) = begins(conn, sid, now);
     let row = steps::add_call(conn, turn, "remove_media", now).unwrap();
@@ -248,8 +248,8 @@ fn is_asked(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     turn
 }
 
-/// A wish of Sam's that an admin has settled, a title that Sam asked for and was told of, a reaction, what is and was
-/// known of Sam, and a line of the record.
+/// Adds a removal request from Sam that an admin has decided, a title that Sam requested and was notified of, a
+/// reaction, current and former facts about Sam, and an entry in the audit log.
 fn reacts_and_asks_an_admin(conn: &mut Conn, user: UserId) {
     run(
         conn,
@@ -303,7 +303,7 @@ fn count(conn: &mut Conn, query: &str) -> i64 {
     diesel::sql_query(query).get_result::<Count>(conn).unwrap().n
 }
 
-/// Every column of every table in which a word stands, in capitals or not, grouped or not.
+/// Returns every column of every table that contains a word, in any case and with any grouping of digits.
 fn places(conn: &mut Conn, word: &str) -> Vec<String> {
     let columns: Vec<Column> = diesel::sql_query(
         "SELECT m.name || '.' || c.name AS place FROM sqlite_master m, pragma_table_info(m.name) c
@@ -320,7 +320,7 @@ fn places(conn: &mut Conn, word: &str) -> Vec<String> {
     columns.into_iter().map(|column| column.place).filter(holds).collect()
 }
 
-/// Reads everything that a later turn would.
+/// Reads everything that a later turn would read.
 fn reads_back(conn: &mut Conn, turn: TurnId) {
     let conversation = conversation_of(conn, turn);
     turn_rows::load(conn, Live { id: turn, kind: Kind::Chat, conversation }).unwrap();
@@ -345,7 +345,7 @@ fn erased_talk_leaves_no_word_and_can_still_be_read() {
 
     erase_talk(&mut conn, sam, at(1)).unwrap();
 
-    // The question is closed but on its way; what Ann was told is hers.
+    // The confirmation prompt is closed but on its way; the messages to Ann are hers.
     let left = ["audit_log.detail", "outbox.body", "outbox.media_url", "users.display_name"];
     assert_eq!(places(&mut conn, "walrus"), left);
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM outbox WHERE user_id = 2 AND body <> ''"), 1);
@@ -395,7 +395,7 @@ fn nothing_of_a_forgotten_person_is_left_in_any_column() {
     assert_ne!(stranger, sam);
 }
 
-/// The first migration after which no row of the audit log names others.
+/// First migration after which no row of the audit log names others.
 const AUDIT: &str = "20261123120000";
 
 #[test]
@@ -449,7 +449,7 @@ fn nobody_is_forgotten_while_a_text_of_theirs_is_worked_on() {
     assert_eq!(forget(&mut conn, sam, By::Shell, at(0)).unwrap(), Forgetting::Busy);
 }
 
-/// The days on which the turns began that still hold words, and the same for texts of both sides.
+/// Returns the days on which the turns that still hold text began, and the same for inbound and outbound messages.
 fn days_left(conn: &mut Conn) -> [Vec<i64>; 3] {
     [
         "SELECT (created_at / 86400000) - 100 AS n FROM turns WHERE response_text IS NOT NULL ORDER BY id",
@@ -487,7 +487,7 @@ fn a_sweep_reaches_every_word_of_what_is_over() {
     talks(&mut conn, "SM1", at(0));
     reacts_and_asks_an_admin(&mut conn, sam);
     assert_eq!(sweep(&mut conn, at(9), 100, at(9)).unwrap(), Swept::Done);
-    // What is known of Sam holds until somebody says otherwise.
+    // Facts about Sam remain until they are changed or forgotten.
     let kept = ["audit_log.detail", "user_facts.key", "user_facts.value", "users.display_name"];
     assert_eq!(places(&mut conn, "walrus"), kept);
     assert_eq!(

@@ -1,6 +1,7 @@
-//! The indexes of words. What is taken out of one is overwritten word by word, which takes milliseconds a text, but single
-//! words may stay where the index keeps the order of its pages. Where much goes at once it is only marked, so that nobody
-//! waits for it. Either way it cannot be found from there on, and is gone once [`purge`] has written the index anew.
+//! Full-text indexes. Text that is removed from an index is overwritten word by word, which takes milliseconds per
+//! message, but single words may remain where the index keeps the order of its pages. If much text is removed at once,
+//! it is only marked as deleted, so that no user waits for the overwriting. In both cases it can no longer be found,
+//! and it is gone once [`purge`] has rebuilt the index.
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -13,14 +14,15 @@ use crate::store::schema::{agent_responses, inbound_events, outbox, sweeps};
 use crate::store::{Conn, QueryResult};
 
 const INDEXES: [&str; 3] = ["words_in", "words_out", ANSWERS];
-/// What answers can be found by.
+/// Full-text index of the remembered answers.
 const ANSWERS: &str = "response_words";
-/// Texts that are overwritten while a person waits for it.
+/// Number of messages up to which they are overwritten while a user waits.
 const FEW: i64 = 300;
-/// What goes because its time is over is overwritten; for single words that stay nothing is written anew more often.
+/// Interval between rebuilds after retention. Text at the end of its retention period is overwritten; the single words
+/// that may remain do not justify more frequent rebuilds.
 const SELDOM: SignedDuration = SignedDuration::from_hours(24 * 7);
 
-/// Takes a person's words out of the indexes by `erase`.
+/// Removes a user's text from the indexes, through `erase`.
 pub(super) fn of_person(
     conn: &mut Conn,
     user: UserId,
@@ -37,17 +39,18 @@ pub(super) fn of_person(
     INDEXES.iter().try_for_each(|index| write_anew(conn, index, now, now))
 }
 
-/// An answer was taken out of what can be found.
+/// Schedules a rebuild after an answer was removed from its index.
 pub(super) fn of_answer(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     write_anew(conn, ANSWERS, now, now)
 }
 
-/// Texts went because their time was over.
+/// Schedules rebuilds after text was erased at the end of its retention period.
 pub(super) fn of_old_texts(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     INDEXES.iter().try_for_each(|index| write_anew(conn, index, now + SELDOM, now))
 }
 
-/// An index is written anew once it is `due`, or earlier if it was to be. Its row of `sweeps` says when.
+/// Schedules the rebuild of an index for `due`, or for the earlier time at which it was already due. The time is stored
+/// in the index's row of `sweeps`.
 fn write_anew(conn: &mut Conn, index: &str, due: Timestamp, now: Timestamp) -> QueryResult<()> {
     let known = sweep::known(conn, index)?;
     sweep::remember(conn, index, known.map_or(ms(due), |known| known.min(ms(due))), now)
@@ -74,8 +77,8 @@ fn overwriting(conn: &mut Conn, on: &str) -> QueryResult<()> {
     })
 }
 
-/// Writes an index anew that is due, so that nothing of what went is left in it. One index a time: texts that come in wait
-/// for its end, about 0.03 ms for each text that there is.
+/// Rebuilds an index that is due, so that no erased text is left in it. One index per call: incoming messages wait for
+/// the rebuild, about 0.03 ms for each stored message.
 pub fn purge(conn: &mut Conn, now: Timestamp) -> QueryResult<Swept> {
     for index in INDEXES {
         if sweep::known(conn, index)?.is_some_and(|due| due <= ms(now)) {
@@ -87,7 +90,8 @@ pub fn purge(conn: &mut Conn, now: Timestamp) -> QueryResult<Swept> {
     Ok(Swept::Done)
 }
 
-/// Merging the parts of an index would be less work, but leaves marks with their words in it where the parts lie badly.
+/// Returns the SQL that rebuilds an index. Merging the parts of an index would be less work, but leaves marks with
+/// erased words in it if the parts are unfavorably arranged.
 fn anew(index: &str) -> &'static str {
     match index {
         "words_in" => {

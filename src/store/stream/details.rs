@@ -1,4 +1,4 @@
-//! What stands in the rows that events name, for whoever cannot look them up.
+//! Content of the rows that events name, for clients that cannot look them up.
 
 use diesel::prelude::*;
 
@@ -8,22 +8,23 @@ use crate::store::codec::result;
 use crate::store::schema::{inbound_events, outbox, pending_actions, reactions, tool_calls};
 use crate::store::{Conn, QueryResult, reactions as reaction_rows};
 
-/// What the row of an event holds.
+/// Content of the row of an event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Details {
-    /// A text's body, a tool's name and later what it says for people, a question, an emoji. `None` where there is
-    /// nothing, or nothing any more.
+    /// Body of a message, name of a tool and later its result for people, a confirmation prompt, or an emoji. `None` if
+    /// the row has no text, or has been erased.
     pub words: Option<String>,
-    /// The text that a reaction is on.
+    /// Message that received a reaction.
     pub on: Option<Said>,
 }
 
-/// Whether there is something in the row that its event does not say.
+/// Returns whether the row contains details that its event does not.
 pub fn has(event: &Event) -> bool {
     has_words(event) || matches!(event.what, What::Reaction(..))
 }
 
-/// The first time that a row is told of; each time for a text of theirs, which may have waited in another conversation.
+/// Returns whether the event carries text: the first event of a row, the completion of a tool call, and every event of
+/// an inbound message, which may have waited in another conversation.
 fn has_words(event: &Event) -> bool {
     matches!(
         event.what,

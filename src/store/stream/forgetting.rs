@@ -1,4 +1,5 @@
-//! Events that are over are deleted. Whoever stood before them learns it from the floor of their conversation.
+//! Deletion of old events. Readers with a cursor before the deleted events detect this by the floor of their
+//! conversation.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +12,19 @@ use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::schema::{conversations, stream_events, turns};
 
-/// Events that one transaction looks at: few, since texts that come in wait for its end.
+/// Number of events that one transaction checks: few, since incoming messages wait for its end.
 const LOOKED_AT: i64 = 500;
 
-/// Whether there may be more to forget.
+/// Progress of the deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forgotten {
-    /// The next piece begins after this event.
+    /// The next batch begins after this event.
     UpTo(Seq),
     Everything,
 }
 
-/// Deletes the oldest events after `after` that are from before `before`, unless their turn still runs; their content
-/// stands in the tables they tell of.
+/// Deletes the oldest events after `after` that are from before `before`, unless their turn is still running; their
+/// content remains in the tables that they refer to.
 pub fn forget(conn: &mut Conn, after: Seq, before: Timestamp) -> QueryResult<Forgotten> {
     let next: Vec<(i64, i64)> = stream_events::table
         .filter(stream_events::seq.gt(after.0))
@@ -45,7 +46,7 @@ pub fn forget(conn: &mut Conn, after: Seq, before: Timestamp) -> QueryResult<For
     Ok(if all_old && full { Forgotten::UpTo(Seq(up_to)) } else { Forgotten::Everything })
 }
 
-/// Moves the floor of each conversation to the highest of its events that were deleted, given with their conversations.
+/// Raises the floor of each conversation to its highest deleted event. `deleted` holds pairs of conversation and event.
 pub(in crate::store) fn raise_floors(conn: &mut Conn, deleted: Vec<(i64, i64)>) -> QueryResult<()> {
     let mut highest: BTreeMap<i64, i64> = BTreeMap::new();
     for (conversation, seq) in deleted {
@@ -59,8 +60,8 @@ pub(in crate::store) fn raise_floors(conn: &mut Conn, deleted: Vec<(i64, i64)>) 
     Ok(())
 }
 
-/// Whoever follows a conversation of this person, all of which are over, has to begin anew: what they were told is to be
-/// forgotten. An event above every place brings them here, and is itself below the floor.
+/// Forces all readers of this user's conversations, which have all ended, to reload: the content they received is to be
+/// forgotten. An event above every cursor notifies them, and is itself below the floor.
 pub(in crate::store) fn begin_anew(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     let theirs: Vec<i64> = conversations::table
         .filter(conversations::user_id.eq(user.0))
@@ -97,7 +98,7 @@ mod tests {
 
     const START: Timestamp = Timestamp::UNIX_EPOCH;
 
-    /// The conversation of a person, with a turn.
+    /// Creates a conversation of a user, with one turn.
     fn a_talk(conn: &mut Conn, phone: &str) -> (ConversationId, TurnId) {
         let phone = PhoneNumber::parse(phone).unwrap();
         let user = users::ensure(conn, &phone, Newcomer::Member, START).unwrap();
@@ -107,7 +108,7 @@ mod tests {
         (conversation, turn_rows::create(conn, new, START).unwrap())
     }
 
-    /// The numbers of the events that are left, where those before the first are not missed.
+    /// Returns the numbers of the remaining events, or `None` if earlier events are missing.
     fn left(conn: &mut Conn, conversation: ConversationId, after: i64) -> Option<Vec<i64>> {
         match reading::since(conn, conversation, Seq(after), 100).unwrap() {
             Since::Gone => None,

@@ -1,5 +1,5 @@
-//! The log of what happens in conversations. Triggers write most of it, in the commit of what it tells; the deltas of
-//! responses are written here.
+//! Log of the events in conversations. Triggers write most of it, in the commit of the change that they record; the
+//! deltas of responses are written here.
 
 pub mod details;
 pub mod forgetting;

@@ -1,4 +1,4 @@
-//! The log after a place in it, for whoever follows a conversation.
+//! Reader of the log after a cursor, for clients that follow a conversation.
 
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -11,29 +11,29 @@ use crate::store::Conn;
 use crate::store::codec::{number, part, time, unreadable};
 use crate::store::schema::{conversations, stream_events};
 
-/// What follows a place in the log.
+/// Result of reading after a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Since {
-    /// The place is gone: something after it was deleted, or it never was.
+    /// The cursor is invalid: an event after it was deleted, or it never existed.
     Gone,
-    /// The next events of the conversation, in order. Those up to `up_to` are all among them; those up to `floor` are
-    /// gone.
+    /// The next events of the conversation, in order. All events up to `up_to` are included; those up to `floor` have
+    /// been deleted.
     Events { events: Vec<Event>, up_to: Seq, floor: Seq },
 }
 
-/// The last event there ever was, of any conversation.
+/// Returns the last event ever logged, in any conversation.
 pub fn last(conn: &mut Conn) -> QueryResult<Seq> {
     #[derive(QueryableByName)]
     struct Last {
         #[diesel(sql_type = BigInt)]
         seq: i64,
     }
-    // Not the highest row: the newest may be deleted.
+    // Not read from the highest row, because the newest event may be deleted.
     let last = diesel::sql_query("SELECT seq FROM sqlite_sequence WHERE name = 'stream_events'");
     Ok(Seq(last.get_result::<Last>(conn).optional()?.map_or(0, |last| last.seq)))
 }
 
-/// The next events after `after`, at most `limit`.
+/// Loads the next events after `after`, at most `limit`.
 pub fn since(conn: &mut Conn, conversation: ConversationId, after: Seq, limit: usize) -> QueryResult<Since> {
     let floor: i64 =
         conversations::table.find(conversation.0).select(conversations::stream_floor).first(conn)?;
@@ -61,7 +61,7 @@ fn rows(conn: &mut Conn, conversation: ConversationId, after: Seq, limit: usize)
         .collect()
 }
 
-/// The conversations of the events after `after`, one entry for each event.
+/// Loads the conversations of the events after `after`, one entry for each event.
 pub(in crate::store) fn changed_since(
     conn: &mut Conn,
     after: Seq,

@@ -1,4 +1,4 @@
-//! How a conversation stands: what was said and done in its last turns, and what is being said now.
+//! State of a conversation: messages and tool calls of its last turns, and the response in progress.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::store::span::{self, Time, Turns};
 use crate::store::written::Written;
 use crate::store::{Conn, QueryResult};
 
-/// The newest turns that are told.
+/// Number of newest turns in a snapshot.
 pub const TURNS: usize = 50;
 
 const STARTED: Written = Written("llm_steps.state = 'started'");
@@ -28,11 +28,11 @@ pub struct Snapshot {
     pub name: String,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// The newest, oldest first.
+    /// Newest turns, oldest first.
     pub turns: Vec<Turn>,
-    /// There are turns before these.
+    /// True if there are turns before these.
     pub cut: bool,
-    /// What stands between these turns, and after them.
+    /// Messages between these turns, and after them.
     pub asides: Asides,
     pub question: Option<Question>,
 }
@@ -47,7 +47,7 @@ pub struct Turn {
     pub sent: Vec<Sent>,
     pub calls: Vec<Call>,
     pub blocks: Vec<Content>,
-    /// The whole answer, of which the texts carry the first page.
+    /// Full text of the answer, of which the messages carry the first page.
     pub answer: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub struct Call {
     pub tool: String,
     pub arguments: Arguments,
     pub phase: CallPhase,
-    /// What the tool says for people, where it is done.
+    /// Result of the tool, worded for people, once the call has finished.
     pub outcome: Option<String>,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
@@ -79,7 +79,7 @@ pub enum Extent {
     Partial,
 }
 
-/// What waits for a yes.
+/// Deletion that waits for confirmation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     pub id: i64,
@@ -94,12 +94,12 @@ pub fn exists(conn: &mut Conn, conversation: ConversationId) -> QueryResult<bool
     Ok(found.is_some())
 }
 
-/// An error where there is no such conversation.
+/// Loads the snapshot of a conversation; returns an error if the conversation does not exist.
 pub fn read(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Snapshot> {
     page(conn, conversation, i64::MAX, TURNS)
 }
 
-/// The same of the newest turns below `before`, of which `most` are told.
+/// Loads a snapshot with at most `most` turns: the newest ones below `before`.
 pub fn page(
     conn: &mut Conn,
     conversation: ConversationId,
@@ -148,7 +148,7 @@ struct TurnRow {
     finished_at: Option<i64>,
 }
 
-/// By the turn they belong to.
+/// Rows grouped by the id of their turn.
 pub(super) type Grouped<T> = BTreeMap<i64, Vec<T>>;
 
 pub(super) fn grouped<T>(rows: impl IntoIterator<Item = QueryResult<(i64, T)>>) -> QueryResult<Grouped<T>> {
@@ -160,7 +160,7 @@ pub(super) fn grouped<T>(rows: impl IntoIterator<Item = QueryResult<(i64, T)>>) 
     Ok(groups)
 }
 
-/// Of turns that follow each other, oldest first.
+/// Adds their content to consecutive turns, oldest first.
 fn with_content(conn: &mut Conn, conversation: ConversationId, rows: Vec<TurnRow>) -> QueryResult<Vec<Turn>> {
     let (Some(oldest), Some(newest)) = (rows.first(), rows.last()) else { return Ok(Vec::new()) };
     let turns = Turns { conversation, from: TurnId(oldest.id), to: TurnId(newest.id) };
@@ -232,7 +232,7 @@ fn calls(conn: &mut Conn, turns: Turns) -> QueryResult<Grouped<Call>> {
     }))
 }
 
-/// The blocks of recorded responses. A turn's place of a call among those of its step is its `ord`.
+/// Loads the blocks of recorded responses. The `ord` of a call is its index among the calls of its step.
 fn recorded(conn: &mut Conn, turns: Turns) -> QueryResult<Grouped<Content>> {
     let rows: Vec<(i64, i64, i64, String, String)> = blocks::table
         .filter(blocks::turn_id.eq_any(span::ids(turns)))
@@ -256,7 +256,7 @@ fn recorded(conn: &mut Conn, turns: Turns) -> QueryResult<Grouped<Content>> {
     }))
 }
 
-/// The blocks of the response that is under way, as far as it has come.
+/// Loads the blocks of the response in progress, as far as it has arrived.
 fn streamed(conn: &mut Conn, turn: TurnId) -> QueryResult<Vec<Content>> {
     let running: Option<(i64, i64)> = llm_steps::table
         .filter(llm_steps::turn_id.eq(turn.0).and(STARTED))
@@ -315,7 +315,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    /// A conversation of four turns that call a tool, each with a notice behind it.
+    /// Creates a conversation of four turns that call a tool, each followed by a notification.
     fn a_talk(conn: &mut Conn) -> ConversationId {
         let phone = PhoneNumber::parse("+15550100001").unwrap();
         let user = users::ensure(conn, &phone, Newcomer::Member, at(0)).unwrap();
@@ -343,7 +343,7 @@ mod tests {
         conversation
     }
 
-    /// The turns and the notices of a page of two turns.
+    /// Returns the turns and the notifications on a page of two turns.
     fn shown(conn: &mut Conn, conversation: ConversationId, before: i64) -> (Vec<i64>, Vec<String>) {
         let page = page(conn, conversation, before, 2).unwrap();
         let notices = page.asides.notices.into_iter().map(|notice| notice.body).collect();

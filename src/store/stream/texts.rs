@@ -1,4 +1,5 @@
-//! The texts of a conversation, in and out: those of its turns, those that no turn is behind, and those that wait for one.
+//! Messages of a conversation, inbound and outbound: those of its turns, those without a turn, and those that wait for
+//! one.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -14,7 +15,7 @@ use crate::store::schema::{inbound_events, outbox};
 use crate::store::span::{self, Time, Turns};
 use crate::store::{Conn, QueryResult};
 
-/// Texts without a turn that are told at most, of each kind: the newest.
+/// Maximum number of messages without a turn in a snapshot, of each kind: the newest.
 pub const ASIDES: i64 = 50;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,16 +36,16 @@ pub struct Sent {
     pub reactions: Vec<Standing>,
 }
 
-/// What stands in a conversation besides its turns, oldest first.
+/// Messages of a conversation outside its turns, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asides {
-    /// Texts of ours that no turn is behind.
+    /// Outbound messages without a turn.
     pub notices: Vec<Sent>,
-    /// Texts of theirs that got no turn.
+    /// Inbound messages that got no turn.
     pub unanswered: Vec<Received>,
-    /// Texts that no turn has taken up yet; none once the conversation has ended.
+    /// Messages that no turn has processed yet; none once the conversation has ended.
     pub waiting: Vec<Received>,
-    /// There are older ones of a kind.
+    /// True if there are older messages of some kind.
     pub cut: bool,
 }
 
@@ -84,7 +85,7 @@ impl OutRow {
     fn read_all(conn: &mut Conn, rows: Vec<Self>) -> QueryResult<Vec<Sent>> {
         let mut given = reactions::standing(conn, On::Ours, rows.iter().map(|row| row.id).collect())?;
         let read = |row: Self| {
-            // Once the carrier has it, its word counts.
+            // Once the carrier has accepted the message, the status it reports takes precedence.
             let word = row.delivery.filter(|_| row.state == "accepted").unwrap_or(row.state);
             Ok(Sent {
                 id: OutboxId(row.id),
@@ -119,7 +120,8 @@ pub(super) fn sent(conn: &mut Conn, turns: Turns) -> QueryResult<Grouped<Sent>> 
     grouped(turns.into_iter().zip(OutRow::read_all(conn, rows)?).map(Ok))
 }
 
-/// `waits` is whose texts may still be taken up: nobody's once the conversation has ended.
+/// Loads the messages without a turn. `waits` is the user whose messages may still be processed; `None` once the
+/// conversation has ended.
 pub(super) fn asides(conn: &mut Conn, time: Time, waits: Option<UserId>) -> QueryResult<Asides> {
     let mut notices: Vec<OutRow> = outbox::table
         .filter(outbox::conversation_id.eq(time.conversation.0))
@@ -149,7 +151,7 @@ pub(super) fn asides(conn: &mut Conn, time: Time, waits: Option<UserId>) -> Quer
     })
 }
 
-/// What waits of a user, the last sent first.
+/// Loads the waiting messages of a user, the most recently sent first.
 fn pending(conn: &mut Conn, user: UserId) -> QueryResult<Vec<InRow>> {
     inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(PENDING))
@@ -159,7 +161,7 @@ fn pending(conn: &mut Conn, user: UserId) -> QueryResult<Vec<InRow>> {
         .load(conn)
 }
 
-/// The newest become the last, without the one that was read beyond them; whether there was one.
+/// Reverses a list to oldest first, and drops the extra row beyond the limit; returns whether there was one.
 fn turn_round<T>(newest_first: &mut Vec<T>) -> bool {
     let most = usize::try_from(ASIDES).unwrap_or(usize::MAX);
     let cut = newest_first.len() > most;

@@ -1,5 +1,5 @@
-//! Who wants to know when something was logged. A wake-up carries nothing and comes after the commit: whoever is woken
-//! reads the log, and has marked the wake-up as seen before.
+//! Subscriptions to new log entries. A wake-up carries no data and comes after the commit: the subscriber marks the
+//! wake-up as seen, and then reads the log.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::store::{Conn, QueryResult};
 
 type Bells = HashMap<ConversationId, watch::Sender<()>>;
 
-/// The watched conversations.
+/// Conversations that have subscribers.
 #[derive(Debug, Clone, Default)]
 pub(in crate::store) struct Watched(Arc<Mutex<Bells>>);
 
@@ -28,7 +28,7 @@ impl Watched {
     }
 }
 
-/// Rings after each commit in which something of a conversation was logged.
+/// Subscription that rings after each commit in which an event of a conversation was logged.
 #[derive(Debug)]
 pub struct Watch {
     bell: watch::Receiver<()>,
@@ -37,15 +37,15 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// What has rung so far is seen. Call it before the log is read: what is committed after the reading rings again.
+    /// Marks all rings so far as seen. Call it before reading the log: a commit after the read rings again.
     pub fn mark_seen(&mut self) {
         self.bell.borrow_and_update();
     }
 
-    /// Returns once it has rung since it was marked as seen.
+    /// Returns once the subscription has rung since it was marked as seen.
     pub async fn rung(&mut self) {
         if self.bell.changed().await.is_err() {
-            // The bell stays as long as somebody listens to it.
+            // The bell exists as long as it has subscribers.
             std::future::pending::<()>().await;
         }
     }
@@ -61,11 +61,12 @@ impl Drop for Watch {
     }
 }
 
-/// Rings for what the writer has committed. It belongs to the writer, so that commits are announced in their order.
+/// Rings for the events that the writer has committed. It belongs to the writer, so that commits are announced in their
+/// order.
 #[derive(Debug)]
 pub(in crate::store) struct Announcer {
     watched: Watched,
-    /// Everything up to here was announced; `None` while nobody watches.
+    /// Last announced event; `None` while there are no subscribers.
     announced: Option<Seq>,
 }
 
@@ -74,7 +75,7 @@ impl Announcer {
         Self { watched, announced: None }
     }
 
-    /// Call it after each commit. While nobody watches it looks at nothing.
+    /// Announces new events; call it after each commit. It reads nothing while there are no subscribers.
     pub(in crate::store) fn committed(&mut self, conn: &mut Conn) {
         if self.watched.bells().is_empty() {
             self.announced = None;
@@ -93,8 +94,8 @@ impl Announcer {
         }
     }
 
-    /// The conversations with events that were not announced. What was committed before somebody began to watch is
-    /// theirs to read, so at first everyone is woken once.
+    /// Returns the conversations with events that were not announced. A new subscriber has to read the events committed
+    /// before it subscribed, so the first announcement wakes all subscribers once.
     fn news(&mut self, conn: &mut Conn) -> QueryResult<BTreeSet<ConversationId>> {
         let Some(announced) = self.announced else {
             self.announced = Some(reading::last(conn)?);

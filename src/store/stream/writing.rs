@@ -1,4 +1,4 @@
-//! Deltas of responses, and where their blocks begin and end.
+//! Writer of the deltas of responses, and of the begin and end of their blocks.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use crate::store::codec::{ms, number, part, part_word};
 use crate::store::schema::{llm_steps, stream_events, turns};
 use crate::store::steps::{Attempt, NewCall, Response};
 
-/// Pieces of one block that came one after the other.
+/// Consecutive text of one block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     pub part: Part,
-    /// Which call of the response; 0 for text and thinking.
+    /// Index of the call in the response; 0 for text and thinking.
     pub ord: u32,
     pub text: String,
 }
 
-/// Where a block of an attempt stands in the log.
+/// Writer of the blocks of one attempt to the log.
 struct Log<'a> {
     conn: &'a mut Conn,
     conversation: i64,
@@ -30,8 +30,8 @@ struct Log<'a> {
     now: Timestamp,
 }
 
-/// Appends pieces of an attempt that runs, each block with its begin, and with its end where another follows. What is
-/// late, because the attempt is over, is left out.
+/// Appends pieces of a running attempt, each block with its begin, and with its end if another block follows. Late
+/// pieces are dropped, because the attempt is over.
 pub fn append(conn: &mut Conn, attempt: Attempt, pieces: &[Piece], now: Timestamp) -> QueryResult<()> {
     if pieces.is_empty() {
         return Ok(());
@@ -52,8 +52,8 @@ pub fn append(conn: &mut Conn, attempt: Attempt, pieces: &[Piece], now: Timestam
     Ok(())
 }
 
-/// Ends what is open of a response that is recorded. Where something else was streamed, or nothing, the log gets the
-/// response as it is recorded.
+/// Ends the open block of a response that is being recorded. If the streamed blocks differ from the response, or there
+/// are none, the recorded response is written to the log.
 pub(in crate::store) fn complete(
     conn: &mut Conn,
     attempt: Attempt,
@@ -82,7 +82,7 @@ pub(in crate::store) fn complete(
     Ok(())
 }
 
-/// Whether what was streamed, block by block, is the response. Calls may have other blanks.
+/// Returns whether the streamed blocks equal the response. The arguments of calls may differ in whitespace.
 fn is_told_by(streamed: &BTreeMap<(Part, u32), String>, response: &Response) -> bool {
     let text = |part: Part| streamed.get(&(part, 0)).map_or("", String::as_str);
     let calls = streamed.iter().filter(|((part, _), _)| *part == Part::ToolCall);
@@ -101,7 +101,7 @@ fn is_told_by(streamed: &BTreeMap<(Part, u32), String>, response: &Response) -> 
         && calls.zip(&response.calls).all(is_told)
 }
 
-/// Arguments as they stand behind the name of the tool in a response.
+/// Formats arguments as they follow the name of the tool in a response.
 pub(super) fn written(arguments: &Arguments) -> String {
     match arguments {
         Arguments::Object(map) => Value::Object(map.clone()).to_string(),
@@ -121,7 +121,8 @@ impl<'a> Log<'a> {
         Ok(Some(Self { conn, conversation, attempt, now }))
     }
 
-    /// The block that was begun last and has no end. There is one at most: where another begins, it ends.
+    /// Returns the last block that has a begin and no end. There is at most one: the begin of a block ends the block
+    /// before it.
     fn open_block(&mut self) -> QueryResult<Option<(Part, u32)>> {
         let Attempt { turn, step, attempt } = self.attempt;
         type Row = (String, Option<i64>, Option<i64>, Option<String>, Option<i64>);
@@ -146,7 +147,7 @@ impl<'a> Log<'a> {
         Ok(Some((part(&word)?, number(ord)?)))
     }
 
-    /// What was streamed of this attempt so far, by part and place.
+    /// Returns the text streamed for this attempt so far, by part and index.
     fn streamed(&mut self) -> QueryResult<BTreeMap<(Part, u32), String>> {
         let Attempt { turn, step, attempt } = self.attempt;
         type Row = (Option<String>, Option<i64>, Option<String>);
@@ -183,7 +184,7 @@ impl<'a> Log<'a> {
             .map(drop)
     }
 
-    /// Tells watchers to drop what was streamed of this attempt.
+    /// Instructs subscribers to drop the text streamed for this attempt.
     fn void(&mut self) -> QueryResult<()> {
         diesel::insert_into(stream_events::table)
             .values((

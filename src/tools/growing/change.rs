@@ -1,4 +1,4 @@
-//! Changing what the library has: what of it is looked for, in which quality, and what kind of show it is.
+//! Changes to titles in the library: which parts are monitored, in which quality, and the type of a show.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +86,7 @@ impl Tool for ChangeMedia {
         outcomes::not_changed(title)
     }
 
-    /// What was looked for before cannot be told any more, so an interrupted change counts nothing.
+    /// The earlier monitoring state is no longer known, so an interrupted change counts nothing towards the quota.
     async fn settle(&self, call: Interrupted<'_>, world: &World) -> Result<Settled, ToolError> {
         let Interrupted::Call(arguments) = call else { return Ok(Settled::Unknown) };
         let args = self.arguments(arguments)?;
@@ -123,7 +123,7 @@ impl ChangeMedia {
     }
 }
 
-/// A movie and what is to become of it.
+/// Desired state of a movie.
 struct FilmGoal {
     monitored: Option<bool>,
     profile: Option<Profile>,
@@ -144,7 +144,7 @@ impl FilmGoal {
         Ok(Self { monitored: args.monitored, profile })
     }
 
-    /// What of it is not so yet.
+    /// Properties of the movie that differ from the goal.
     fn change(&self, movie: &Movie) -> MovieChange {
         MovieChange {
             monitored: self.monitored.filter(|flag| *flag != movie.monitored),
@@ -172,7 +172,7 @@ async fn change_movie(instance: &Instance<Radarr>, args: &Args, world: &World) -
     if let Err(error @ (ToolError::TellModel(_) | ToolError::Fatal(_))) = written {
         return Err(error);
     }
-    // Where the answer was lost, the movie tells.
+    // If the response was lost, the movie itself shows whether the change was made.
     let after = radarr.movie(args.id).await.map_err(|error| instance.unread_write(&error))?;
     match after.filter(|after| goal.change(after) == MovieChange::default()) {
         Some(after) => Ok(with_count(movie_told(instance, &after, &goal, "changed"), count)),
@@ -199,7 +199,7 @@ fn movie_told(instance: &Instance<Radarr>, movie: &Movie, goal: &FilmGoal, statu
     CallResult { for_model, for_user, shown }
 }
 
-/// A show as it is, and what is to become of it.
+/// Desired state of a show.
 struct ShowGoal {
     wish: Wish,
     flags: Flags,
@@ -232,7 +232,7 @@ impl ShowGoal {
         Ok(Self { wish, flags, profile, series_type })
     }
 
-    /// What besides the flags is not so yet.
+    /// Properties of the show, apart from the flags, that differ from the goal.
     fn change(&self, held: &Held) -> SeriesChange {
         SeriesChange {
             profile: self.profile.as_ref().map(|profile| profile.id).filter(|id| *id != held.series.profile),
@@ -266,7 +266,7 @@ async fn change_series(instance: &Instance<Sonarr>, args: &Args, world: &World) 
     if let Err(error @ (ToolError::TellModel(_) | ToolError::Fatal(_))) = written {
         return Err(error);
     }
-    // Where the answer to a write was lost, the show tells.
+    // If the response to a write was lost, the show itself shows whether the change was made.
     let after = Held::read(&instance.client, args.id).await.map_err(|error| instance.unread_write(&error))?;
     match after.filter(|after| goal.reached(after)) {
         Some(after) => Ok(with_count(series_told(instance, &after, (&goal, args), "changed"), count)),

@@ -1,4 +1,4 @@
-//! Another look for a movie that the library has.
+//! Repeated search for a movie that is in the library.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ const LATELY: SignedDuration = SignedDuration::from_mins(10);
 pub(super) const ONE_MOVIE: Added = Added { what: Counted::Movies, amount: 1 };
 const LOOKED_FOR: MovieChange = MovieChange { monitored: Some(true), profile: None, availability: None };
 
-/// A movie that nobody looked for is from now on, which counts as if it were added.
+/// Searches for a movie again. A movie that was not monitored is monitored from now on, which counts as an addition.
 pub async fn look_again(instance: &Instance<Radarr>, id: i64, world: &World) -> Result<Ran, ToolError> {
     let radarr = &instance.client;
     let held = radarr.movie(id).await.map_err(|error| instance.refused(&error))?;
@@ -31,7 +31,7 @@ pub async fn look_again(instance: &Instance<Radarr>, id: i64, world: &World) -> 
         if let Err(error @ (ToolError::TellModel(_) | ToolError::Fatal(_))) = written {
             return Err(error);
         }
-        // Where the answer was lost, the flag tells.
+        // If the response was lost, the flag shows whether the change was made.
         let after = radarr.movie(id).await.map_err(|error| instance.unread_write(&error))?;
         held = after
             .filter(|after| after.monitored)
@@ -49,7 +49,8 @@ pub async fn look_again(instance: &Instance<Radarr>, id: i64, world: &World) -> 
     Ok(if held.has_file { ran } else { remembered(ran, instance, &held) })
 }
 
-/// Whether it was not looked for before cannot be told any more, so it does not count.
+/// Determines the outcome of an interrupted search. The earlier monitoring state is no longer known, so the search does
+/// not count towards the quota.
 pub async fn settle(instance: &Instance<Radarr>, id: i64, world: &World) -> Result<Settled, ToolError> {
     Ok(match instance.client.movie(id).await {
         Ok(Some(held)) if searched_lately(&held, world.now) => {

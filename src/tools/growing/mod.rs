@@ -1,5 +1,5 @@
-//! What grows or changes of that which the library has: more seasons and episodes, another look for what is missing,
-//! and what is looked for at all.
+//! Growth and changes of the library: more seasons and episodes, repeated searches for missing items, and the selection
+//! of monitored items.
 
 pub mod change;
 mod films;

@@ -1,5 +1,5 @@
-//! Getting more of what the library has: seasons or episodes of a show that nobody looked for so far, or another look
-//! for what is missing.
+//! Additions to titles that are in the library: seasons or episodes of a show that were not monitored so far, or a
+//! repeated search for missing items.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ use crate::tools::seasons::{MAX_SEASONS_UNASKED, asks_for_many, season_list, whi
 use crate::tools::series::remembered;
 use crate::tools::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, outcomes};
 
-/// What was searched for within this time is not searched for again on behalf of a call whose answer was lost.
+/// Age below which a search counts as recent. A recent search is not repeated for a call whose response was lost.
 const LATELY: SignedDuration = SignedDuration::from_mins(10);
 
 pub struct GetMore {
@@ -50,13 +50,13 @@ struct Args {
     instance: Option<String>,
 }
 
-/// What came of asking Sonarr or Radarr to look at once.
+/// Outcome of asking Sonarr or Radarr to search immediately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Search {
     Begun,
-    /// It could not be begun, or nobody knows.
+    /// The search could not be started, or its outcome is unknown.
     NotBegun,
-    /// There is nothing that could be found yet.
+    /// No item has been released yet, so none can be found.
     NothingOut,
 }
 
@@ -121,7 +121,7 @@ impl GetMore {
     }
 }
 
-/// Seasons of a show that is there, for a request that waited.
+/// Adds seasons of a show that is already there, for a request that waited.
 pub(in crate::tools) async fn seasons(
     instance: &Instance<Sonarr>,
     id: i64,
@@ -155,21 +155,22 @@ async fn more(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result
     if let Err(error @ (ToolError::TellModel(_) | ToolError::Fatal(_))) = written {
         return Err(error);
     }
-    // Where the answer to a write was lost, the flags tell.
+    // If the response to a write was lost, the flags show whether the change was made.
     let after = Held::read(&instance.client, args.id).await.map_err(|error| instance.unread_write(&error))?;
     let Some(after) = after.filter(|after| after.flags().reach(&goal)) else {
         return Err(written.err().unwrap_or_else(|| ToolError::Unknown(not_so(instance, args.id))));
     };
     let search = look(instance, &after, &part, world.now).await;
     if let (true, Err(error)) = (reached, &search) {
-        // Nothing but the search was left to do.
+        // Only the search was left to do.
         return Err(instance.failed_write(error));
     }
     let result = looking(instance, &after, (&part, search.unwrap_or(Search::NotBegun)), world.now);
     Ok(noted(with_count(result, count), instance, (&after, &part)))
 }
 
-/// The flags say whether it was wanted. A search that was not begun is: to repeat one does no harm.
+/// Determines the outcome of an interrupted call. The flags show whether the change was made. A search that was not
+/// started is started now, since repeating a search does no harm.
 async fn settle(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<Settled, ToolError> {
     let held = match Held::read(&instance.client, args.id).await {
         Ok(Some(held)) => held,
@@ -198,7 +199,7 @@ async fn settle(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Resu
     } else {
         look(instance, &held, &part, world.now).await.unwrap_or(Search::NotBegun)
     };
-    // What was wanted before the call cannot be told any more, so all that it asked for counts.
+    // The monitoring state before the call is no longer known, so all that the call requested counts.
     let mut seasons: Vec<u32> = missing.iter().map(|episode| episode.season).collect();
     seasons.dedup();
     let result = looking(instance, &held, (&part, search), world.now);
@@ -206,7 +207,7 @@ async fn settle(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Resu
     Ok(Settled::Done(noted(ran, instance, (&held, &part))))
 }
 
-/// Looks for all that is wanted, has aired and is not there.
+/// Searches for all monitored episodes that have aired and are not on disk.
 async fn again(instance: &Instance<Sonarr>, held: &Held, world: &World) -> Result<Ran, ToolError> {
     let missing = wanted_and_out(held, world.now);
     if missing.is_empty() {
@@ -217,7 +218,7 @@ async fn again(instance: &Instance<Sonarr>, held: &Held, world: &World) -> Resul
     Ok(looking_again(instance, held, missing.len()).into())
 }
 
-/// Has Sonarr look at once for what of the part has aired and is not there.
+/// Asks Sonarr to search immediately for the episodes of the part that have aired and are not on disk.
 async fn look(
     instance: &Instance<Sonarr>,
     held: &Held,
@@ -226,7 +227,7 @@ async fn look(
 ) -> Result<Search, ArrError> {
     let out: Vec<&Episode> = lacking(held, part, now).into_iter().filter(|one| one.aired(now)).collect();
     let searches = match part {
-        // Of a show that is not read up yet, nothing is known to be there.
+        // If Sonarr has not loaded the episodes of a show yet, none of them is known to be on disk.
         Part::Seasons(numbers) if held.episodes.is_empty() => by_season(held.id, numbers),
         _ if out.is_empty() => return Ok(Search::NothingOut),
         Part::Seasons(_) => {
@@ -247,7 +248,8 @@ async fn look(
     Ok(Search::Begun)
 }
 
-/// One request for each of a few seasons, which may bring them as packs; else one for all that is missing.
+/// One request for each season if there are few, because a season request may find packs. Otherwise one request for all
+/// missing episodes.
 fn by_season(series: i64, seasons: &[u32]) -> Vec<SeriesSearch> {
     if seasons.len() > MAX_SEASONS_UNASKED {
         return vec![SeriesSearch::Missing(series)];
@@ -255,7 +257,7 @@ fn by_season(series: i64, seasons: &[u32]) -> Vec<SeriesSearch> {
     seasons.iter().map(|&season| SeriesSearch::Season { series, season }).collect()
 }
 
-/// What of a part is not on disk.
+/// Episodes of a part that are not on disk.
 fn lacking<'a>(held: &'a Held, part: &Part, now: Timestamp) -> Vec<&'a Episode> {
     held.episodes_of(part, now).into_iter().filter(|episode| !episode.on_disk()).collect()
 }
@@ -269,18 +271,18 @@ fn lately(missing: &[&Episode], now: Timestamp) -> bool {
     missing.iter().any(|episode| episode.last_search.is_some_and(|at| now.duration_since(at) <= LATELY))
 }
 
-/// More of a show counts as one season at least.
+/// Quota usage of additional seasons. More of a show counts as at least one season.
 pub(super) fn counted(seasons: usize) -> Added {
     Added { what: Counted::Seasons, amount: u32::try_from(seasons).unwrap_or(u32::MAX).max(1) }
 }
 
-/// Who asked for it is remembered, and told when it is ready.
+/// Records who requested the addition. The user is notified when it is ready.
 fn noted(ran: Ran, instance: &Instance<Sonarr>, (held, part): (&Held, &Part)) -> Ran {
     let whole = wanted_series(instance, &held.series);
     let mut seasons: Vec<u32> = match part {
         Part::Seasons(numbers) => numbers.clone(),
         Part::Episodes(codes) => codes.iter().map(|(season, _)| *season).collect(),
-        // What is still to come belongs to no season that anybody could name.
+        // Future episodes belong to no season with a known number.
         Part::Future => return ran.and(Deed::Request(whole.clone())).and(Deed::Follow(whole)),
     };
     seasons.sort_unstable();
@@ -335,7 +337,7 @@ fn looking(
     CallResult { for_model, for_user, shown: shown(instance, held) }
 }
 
-/// The part without what of it is there, where anything of it is not.
+/// Part reduced to its missing episodes, if any of them are missing.
 fn lacking_part(part: &Part, missing: &[&Episode]) -> Part {
     match part {
         Part::Seasons(numbers) if !missing.is_empty() => {
@@ -371,7 +373,7 @@ fn already_there(instance: &Instance<Sonarr>, held: &Held, part: &Part) -> CallR
     }
 }
 
-/// All that is wanted is there; what is not wanted so far can be named.
+/// Result if everything monitored is already there. Items that are not monitored so far can be listed.
 fn nothing_to_look_for(held: &Held, now: Timestamp) -> CallFailure {
     let name = named(&held.series.title, held.series.year);
     let unwanted = held.episodes.iter().filter(|one| !one.on_disk() && one.aired(now));

@@ -1,4 +1,4 @@
-//! What a call names of the library: a title by its id, and parts of a show by number, code or word.
+//! Selectors in a call: a title by its id, and parts of a show by number, code or word.
 
 use serde_json::json;
 
@@ -20,13 +20,13 @@ pub fn uses(
     Ok(Uses { refs: vec![place.item(id)], four_k: place.four_k() })
 }
 
-/// `None` where nothing is named.
+/// Parses the selected part of a show. Returns `None` if no part is given.
 pub fn part(held: &Held, words: &[String]) -> Result<Option<Part>, CallFailure> {
     let words: Vec<String> = words.iter().map(|word| word.trim().to_ascii_lowercase()).collect();
     let seasons = || held.series.seasons.iter().map(|season| season.number);
     let part = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => return Ok(None),
-        // Before the first season is listed, each of these is what is to come.
+        // Before the first season is listed, each of these means the future episodes.
         ["all" | "first" | "latest" | "pilot"] if held.series.seasons.is_empty() => Part::Future,
         ["all"] => Part::Seasons(seasons().collect()),
         ["first"] => Part::Seasons(seasons().min().into_iter().collect()),
@@ -69,7 +69,7 @@ fn listed(held: &Held, words: &[&str]) -> Result<Part, CallFailure> {
     }
 }
 
-/// `season 2`, `S02E03 and S02E04`, `what is still to come`.
+/// Part in words: `season 2`, `S02E03 and S02E04`, `what is still to come`.
 pub fn told(part: &Part) -> String {
     match part {
         Part::Seasons(numbers) => season_list(numbers),

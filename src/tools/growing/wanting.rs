@@ -1,5 +1,5 @@
-//! Which parts of a show the library looks for: the flags as they are, as somebody wants them, and the way from one to
-//! the other. Sonarr looks for an episode whose own flag and whose show's flag are set.
+//! Monitoring of the parts of a show: the current flags, the flags that a user requests, and the changes from one to
+//! the other. Sonarr monitors an episode if both its own flag and the flag of its show are set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,8 @@ use crate::tools::ToolError;
 use crate::tools::library::Instance;
 use crate::tools::seasons::SPECIALS;
 
-/// A show of the library with its episodes. There are none until Sonarr has read up on a show that was just added.
+/// Show in the library with its episodes. The list of episodes is empty until Sonarr has loaded the details of a show
+/// that was just added.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Held {
     pub id: i64,
@@ -24,35 +25,35 @@ pub struct Held {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     Seasons(Vec<u32>),
-    /// By season and number.
+    /// Episodes by season and number.
     Episodes(Vec<(u32, u32)>),
-    /// What has not aired yet.
+    /// Episodes that have not aired yet.
     Future,
 }
 
-/// What is to be looked for. Nothing that it does not name is touched.
+/// Requested change of monitoring. Parts that it does not name are not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
     AsItIs,
     More(Part),
     Less(Part),
-    /// The show as a whole is looked for, or is not.
+    /// Monitors the show as a whole, or stops monitoring it.
     Show(bool),
     OnlyFuture,
 }
 
-/// The flags of a show; of a goal, those that matter to it.
+/// Monitoring flags of a show. In a goal, only the flags that matter to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flags {
     pub show: bool,
-    /// Whether seasons to come will be wanted.
+    /// True if future seasons will be monitored.
     pub new_seasons: bool,
     pub seasons: BTreeMap<u32, bool>,
     pub episodes: BTreeMap<i64, bool>,
 }
 
 impl Held {
-    /// `None` where the library has no such show.
+    /// Loads a show and its episodes. Returns `None` if the library has no such show.
     pub async fn read(sonarr: &Sonarr, id: i64) -> Result<Option<Self>, ArrError> {
         let Some(series) = sonarr.series(id).await? else { return Ok(None) };
         Ok(Some(Self { id, series, episodes: sonarr.episodes(id).await? }))
@@ -67,12 +68,12 @@ impl Held {
         }
     }
 
-    /// The episodes of a part, on disk or not.
+    /// Episodes of a part, on disk or not.
     pub fn episodes_of(&self, part: &Part, now: Timestamp) -> Vec<&Episode> {
         self.episodes.iter().filter(|episode| part.has(episode, now)).collect()
     }
 
-    /// The flags as the wish wants them. A wish that has come true wants them as they are.
+    /// Flags that the request asks for. A request that is already fulfilled yields the current flags.
     pub fn goal(&self, wish: &Wish, now: Timestamp) -> Flags {
         let mut goal = self.flags();
         match wish {
@@ -95,7 +96,7 @@ impl Held {
             Wish::OnlyFuture => {
                 goal.show = true;
                 goal.new_seasons = true;
-                // Sonarr has its own mind about the flags of seasons, and of episodes without a date.
+                // Sonarr decides on its own about the flags of seasons, and of episodes without a date.
                 goal.seasons.clear();
                 goal.episodes = self
                     .episodes
@@ -110,7 +111,7 @@ impl Held {
 
     fn with_more(&self, goal: &mut Flags, part: &Part, now: Timestamp) {
         if !goal.show {
-            // Of a show that nobody looked for, nothing else begins to be looked for.
+            // In a show that was not monitored, only the requested part becomes monitored.
             goal.show = true;
             goal.seasons.values_mut().for_each(|flag| *flag = false);
             goal.episodes.values_mut().for_each(|flag| *flag = false);
@@ -133,14 +134,14 @@ impl Held {
         }
     }
 
-    /// The latest season while it is not over: its flag decides about episodes that are listed later.
+    /// Latest season while it is still running. Its flag decides about episodes that are listed later.
     fn running_season(&self, now: Timestamp) -> Option<u32> {
         let latest = self.series.seasons.iter().map(|season| season.number).max()?;
         let to_come = |episode: &Episode| episode.season == latest && !episode.aired(now);
         self.episodes.iter().any(to_come).then_some(latest)
     }
 
-    /// The seasons, without the specials, of which something that is not on disk would newly be looked for.
+    /// Seasons, without the specials, in which an episode that is not on disk would newly be monitored.
     pub fn seasons_gained(&self, goal: &Flags) -> BTreeSet<u32> {
         let gains = |before: bool, after: bool| goal.show && after && !(self.series.monitored && before);
         if self.episodes.is_empty() {
@@ -158,7 +159,7 @@ impl Held {
         gained.map(|episode| episode.season).collect()
     }
 
-    /// The seasons whose flags are set, while the show is looked for at all.
+    /// Seasons with the flag set, if the show is monitored at all.
     pub fn seasons_wanted(&self) -> Vec<u32> {
         let wanted = self.series.seasons.iter().filter(|season| self.series.monitored && season.monitored);
         wanted.map(|season| season.number).collect()
@@ -184,7 +185,7 @@ impl Flags {
         }
     }
 
-    /// Whether these flags are as `goal` wants them.
+    /// True if these flags match `goal`.
     pub fn reach(&self, goal: &Self) -> bool {
         self.show == goal.show
             && self.new_seasons == goal.new_seasons
@@ -193,8 +194,9 @@ impl Flags {
     }
 }
 
-/// Sets what is not as the goal wants it, and `change` with it. A first write that fails has not happened or is unknown;
-/// after one that went through, all is unknown until it is read back.
+/// Writes the flags that differ from the goal, together with `change`. If the first write fails, its changes did not
+/// happen or their outcome is unknown. After one successful write, the outcome is unknown until the flags are read
+/// back.
 pub async fn set(
     instance: &Instance<Sonarr>,
     held: &Held,
@@ -222,7 +224,7 @@ pub async fn set(
                 Edit::Gone => Err(ArrError::NotFound),
             }))?;
         }
-        // A flag that turned has turned all episodes of its season.
+        // Changing the flag of a season has changed the flags of all its episodes.
         let mut flags = now.episodes.clone();
         for episode in &held.episodes {
             if let Some((_, flag)) = turned.iter().find(|(number, _)| *number == episode.season) {
@@ -241,7 +243,7 @@ pub async fn set(
         new_seasons: (now.new_seasons != goal.new_seasons).then_some(goal.new_seasons),
         ..change
     };
-    // Last, so that nothing is looked for before the rest is as it should be.
+    // Written last, so that no search starts before the rest is set correctly.
     if change != SeriesChange::default() {
         note(sonarr.edit(id, change).await)?;
     }
@@ -273,14 +275,14 @@ mod tests {
         "2026-03-06T19:00:00Z".parse().unwrap()
     }
 
-    /// Two seasons of two episodes, of which the last is still to come.
+    /// Show with two seasons of two episodes each. The last episode has not aired yet.
     fn the_bear() -> FakeSeries {
         let next = "2026-04-01T20:00:00Z".parse().unwrap();
         series("The Bear").seasons(2).episodes(4).airs(2, 2, next)
     }
 
-    /// The episodes that are wanted in the end, whether the flag of the show and that for new seasons are set, and the
-    /// seasons gained. The wish comes true with the first try, and wants nothing more then.
+    /// Final monitored episodes, the flag of the show, the flag for new seasons, and the seasons gained. Also checks
+    /// that the request is fulfilled by the first attempt and then requires no further writes.
     async fn wished(show: FakeSeries, wish: Wish) -> (Vec<(u32, u32)>, bool, bool, Vec<u32>) {
         let fake = FakeSonarr::at(Clock::manual(now()));
         let id = fake.add(show);

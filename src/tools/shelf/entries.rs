@@ -1,4 +1,4 @@
-//! What is kept of each title of a library: little enough that 20,000 of them cost a few megabytes.
+//! Data that is cached for each title of a library. It is small enough that 20,000 titles take only a few megabytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,21 +9,21 @@ use crate::arr::holding::{Detail, Episodes, Holding};
 use crate::tools::answers::{clean_title, plain};
 use crate::tools::ranking::{Beginnings, Fit, PlainTitle, Query};
 
-/// Genres of one library that are told apart; its servers' catalogues know about forty.
+/// Maximum number of distinguishable genres per library. The catalogs of Sonarr and Radarr use about forty.
 const MAX_GENRES: usize = 64;
-/// Of the other names of one title, so that one record cannot fill the memory.
+/// Size limit in bytes for the other names of one title, so that one record cannot fill the memory.
 const MAX_OTHER_BYTES: usize = 1000;
 
-/// All titles of a library, in the order in which it tells them.
+/// All titles of a library, in the order in which the library returns them.
 #[derive(Debug, Default)]
 pub struct Entries {
     titles: Vec<Entry>,
     genres: Vec<Box<str>>,
-    /// By their TMDB number.
+    /// Collections by their TMDB id.
     collections: BTreeMap<i64, Gathering>,
 }
 
-/// A collection that something is of.
+/// Collection that at least one title belongs to.
 #[derive(Debug)]
 struct Gathering {
     name: Box<str>,
@@ -33,26 +33,26 @@ struct Gathering {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     pub id: i64,
-    /// TMDB for a movie, TVDB for a show.
+    /// TMDB id for a movie, TVDB id for a show.
     pub catalog: i64,
     pub title: Box<str>,
     pub plain: PlainTitle,
-    /// What else it is called, as it is compared, one name a line.
+    /// Other names of the title, normalized for comparison, one name per line.
     others: Box<str>,
-    /// How the words of all its names begin.
+    /// Beginnings of the words of all its names.
     pub beginnings: Beginnings,
     pub year: u16,
     pub monitored: bool,
     pub profile: i64,
     pub size_bytes: u64,
     pub added: Option<Date>,
-    /// Of 10; 0 where there is none.
+    /// Rating out of 10, or 0 if there is none.
     pub rating: f32,
     pub genres: Genres,
     pub kind: Kind,
 }
 
-/// A set of genres of one library.
+/// Set of genres of one library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Genres(u64);
 
@@ -61,7 +61,7 @@ pub enum Kind {
     Movie {
         has_file: bool,
         available: bool,
-        /// The number of its collection.
+        /// TMDB id of its collection.
         collection: Option<i64>,
     },
     Series(Episodes),
@@ -73,7 +73,7 @@ impl Entries {
         self.titles.push(entry);
     }
 
-    /// One title, with the genres and collections as they are numbered here.
+    /// Converts one title to an entry, with the numbers that genres and collections have in this library.
     pub fn entry(&mut self, holding: Holding) -> Entry {
         let genres = holding.genres.iter().map(|name| self.enrol(name)).fold(Genres::default(), Genres::with);
         let kind = match holding.detail {
@@ -113,19 +113,19 @@ impl Entries {
         &self.titles
     }
 
-    /// The genres that a word for one means: `sci fi` is Science Fiction, `crime` is Crime.
+    /// Genres that match a search term: `sci fi` is Science Fiction, `crime` is Crime.
     pub fn genres_like(&self, wanted: &str) -> Genres {
         let places = self.genres.iter().enumerate().filter(|(_, name)| genre_is(name, wanted));
         places.map(|(place, _)| Genres::only(place)).fold(Genres::default(), Genres::with)
     }
 
-    /// The names of the genres in a set.
+    /// Names of the genres in a set.
     pub fn names_of(&self, genres: Genres) -> impl Iterator<Item = &str> {
         let held = move |place: &usize| genres.meet(Genres::only(*place));
         (0..self.genres.len()).filter(held).map(|place| self.genres[place].as_ref())
     }
 
-    /// All genres that are told apart.
+    /// All distinguishable genres.
     pub fn all_genres(&self) -> impl Iterator<Item = &str> {
         self.genres.iter().map(AsRef::as_ref)
     }
@@ -134,7 +134,8 @@ impl Entries {
         self.collections.get(&number).map(|it| it.name.as_ref())
     }
 
-    /// The numbers of those whose whole name a query is: `alien` is a film, `alien collection` all of them.
+    /// Ids of the collections whose whole name equals a query: `alien` is a film, `alien collection` is all of its
+    /// films.
     pub fn collections_called(&self, query: &Query) -> BTreeSet<i64> {
         let called = self.collections.iter().filter(|(_, it)| query.fit(&it.plain, 0) <= Fit::Exact);
         called.map(|(number, _)| *number).collect()
@@ -164,7 +165,7 @@ impl Entry {
         }
     }
 
-    /// Whether something of it is out, looked for and not there.
+    /// True if some part of the title is released and monitored, but not on disk.
     pub fn missing(&self) -> bool {
         match self.kind {
             Kind::Movie { has_file, available, .. } => self.monitored && available && !has_file,
@@ -198,13 +199,13 @@ impl Genres {
     }
 }
 
-/// Whether a word for a genre means the one of this name.
+/// True if a search term matches the genre of this name.
 pub fn genre_is(name: &str, wanted: &str) -> bool {
     let (name, wanted) = (plain(name), plain(wanted));
     !wanted.is_empty() && wanted.split(' ').all(|word| name.split(' ').any(|part| part.starts_with(word)))
 }
 
-/// Each name once, and none that is the title itself.
+/// Other names without duplicates and without the title itself.
 fn other_names(title: &str, others: &[String]) -> Box<str> {
     let mut seen = vec![plain(title)];
     for name in others.iter().map(|name| plain(name)) {

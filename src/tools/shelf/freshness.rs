@@ -1,5 +1,5 @@
-//! When a library is read again. A reading runs as a task of its own, one at a time, so that it is finished even where
-//! whoever asked has stopped waiting.
+//! Refresh policy of a cached library. Each load runs in its own task, one at a time, so that it completes even if the
+//! caller has stopped waiting.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,20 +14,20 @@ use super::entries::Entries;
 use crate::arr::ArrError;
 use crate::http::HttpError;
 
-/// What was read less long ago is used as it is.
+/// Maximum age at which a cached library is used as it is.
 const FRESH_FOR: SignedDuration = SignedDuration::from_secs(60);
-/// A library that is read within this time, and has no more titles than this, is quick to read: so it is read again
-/// before an answer, and any other behind it,
+/// Load time below which a library is quick to load, if it also has no more titles than `FEW_TITLES`. A quick library
+/// is loaded again before an answer, and any other library in the background after the answer.
 const QUICK: Duration = Duration::from_millis(500);
 const FEW_TITLES: usize = 2_000;
-/// as long as it was read less long ago than this, and nothing is known to have changed since.
+/// Age below which the cached data of a slow library may still answer a query, if no change since the load is known.
 const OLD_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
-/// The shelf of one library. Clones are the same.
+/// Cache of one library. Clones share the same cache.
 #[derive(Clone, Default)]
 pub struct Shelf(Arc<Mutex<State>>);
 
-/// What a library held when it was read last.
+/// Contents of a library when it was last loaded.
 #[derive(Debug)]
 pub struct Held {
     pub entries: Entries,
@@ -37,21 +37,21 @@ pub struct Held {
     changes: u64,
 }
 
-/// The moment of a question: its time, and how often the library may have changed by then.
+/// Moment of a query: its time, and the number of possible changes to the library up to then.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     pub now: Timestamp,
     pub changes: u64,
 }
 
-/// How true an answer has to be.
+/// Required accuracy of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// Whatever is there, however old.
+    /// Any cached data, regardless of its age.
     Rough,
-    /// What is there and old will do where reading it again takes long.
+    /// Old cached data is acceptable if loading the library again takes long.
     Usual,
-    /// Something was looked for in vain, in a question of this moment.
+    /// A query that started at this moment found no match.
     Missed(Instant),
 }
 
@@ -65,7 +65,7 @@ struct State {
 
 struct UnderWay {
     changes: u64,
-    /// `None` until it has ended.
+    /// Result of the load. `None` until it has finished.
     outcome: watch::Receiver<Option<Reading>>,
     task: AbortHandle,
 }
@@ -73,28 +73,28 @@ struct UnderWay {
 impl Drop for State {
     fn drop(&mut self) {
         if let Some(reading) = &self.under_way {
-            // Nobody is left who could use what it reads.
+            // The cache is gone, so the result of the load has no use.
             reading.task.abort();
         }
     }
 }
 
-/// What a question gets at once.
+/// Data that is available to a query immediately.
 enum Offer {
     Held(Arc<Held>),
-    /// Old, and to be read again behind the answer.
+    /// Old data. The library is loaded again in the background, after the answer.
     Old(Arc<Held>),
     Nothing,
 }
 
 impl Held {
-    /// Whether it may be told as what is there now.
+    /// True if the data may be reported as the current state.
     pub fn is_fresh(&self, moment: Moment) -> bool {
         self.is_within(FRESH_FOR, moment)
     }
 
-    /// Whether what is not in it may be told as not there. A library that is read quickly is read again for that, since
-    /// others change it as well.
+    /// True if a title that is not in the data may be reported as missing from the library. A library that is quick to
+    /// load is loaded again for this purpose, since other programs and users change it as well.
     pub fn is_final(&self, asked: Instant, moment: Moment) -> bool {
         self.is_fresh(moment) && (self.ended >= asked || !self.is_quick())
     }
@@ -105,14 +105,14 @@ impl Held {
 
     fn is_within(&self, limit: SignedDuration, moment: Moment) -> bool {
         let age = moment.now.duration_since(self.read_at);
-        // A clock that was set back makes everything old.
+        // Setting back the clock makes all cached data old.
         self.changes >= moment.changes && !age.is_negative() && age < limit
     }
 }
 
 impl Shelf {
-    /// What is there, as fresh as it is needed. `read` reads all of the library; it is not used where nothing has to
-    /// be read, or where a reading is under way that will do.
+    /// Returns the contents of the library, as fresh as required. `read` loads the whole library. It is not used if no
+    /// load is necessary, or if a sufficient load is already running.
     pub async fn held<Read>(&self, moment: Moment, need: Need, read: impl Fn() -> Read) -> Reading
     where
         Read: Future<Output = Result<Entries, ArrError>> + Send + 'static,
@@ -132,7 +132,7 @@ impl Shelf {
                 Err(_) => None,
             };
             match ended {
-                // It began before the last change that we know of.
+                // This load started before the last known change.
                 Some(Ok(_)) if changes < moment.changes => {}
                 Some(reading) => return reading,
                 None => {
@@ -143,7 +143,7 @@ impl Shelf {
         }
     }
 
-    /// Begins a reading that nobody waits for yet.
+    /// Starts a load that no caller waits for yet.
     pub fn begin<Read>(&self, moment: Moment, read: impl Fn() -> Read)
     where
         Read: Future<Output = Result<Entries, ArrError>> + Send + 'static,
@@ -162,7 +162,8 @@ impl Shelf {
         }
     }
 
-    /// The reading that is under way, or one that begins now; with the number of changes it began at.
+    /// Joins the load that is running, or starts one now. Returns its result channel with the number of changes at its
+    /// start.
     fn join<Read>(&self, moment: Moment, read: impl Fn() -> Read) -> (u64, watch::Receiver<Option<Reading>>)
     where
         Read: Future<Output = Result<Entries, ArrError>> + Send + 'static,
@@ -223,7 +224,7 @@ mod tests {
 
     const BEGIN: Timestamp = Timestamp::constant(1_770_000_000, 0);
 
-    /// A library of one title whose id is the number of the reading that it comes from.
+    /// Library with one title whose id is the number of the load that returned it.
     struct Read {
         shelf: Shelf,
         readings: Arc<AtomicU64>,
@@ -275,18 +276,18 @@ mod tests {
         Need::Missed(Instant::now())
     }
 
-    /// Which reading each question is answered from: `(seconds, changes, need, reading)`.
+    /// Checks the load that answers each query: `(seconds, changes, need, reading)`.
     async fn check(takes: Duration, asked: &[(i64, u64, Need, i64)]) {
         let library = Read::taking(takes);
         for &(seconds, changes, need, reading) in asked {
             let need = match need {
-                // What was read before counts as read before the question.
+                // Data that was loaded before counts as loaded before the query.
                 Need::Missed(_) => Need::Missed(Instant::now()),
                 Need::Rough | Need::Usual => need,
             };
             let answered = library.ask(seconds, changes, need).await;
             assert_eq!(answered, reading, "after {seconds} s, {changes} changes, {need:?}");
-            // What is read behind an answer is read by the next question.
+            // A load in the background finishes before the next query.
             tokio::time::advance(takes).await;
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;

@@ -1,6 +1,6 @@
-//! What each library holds, kept in memory, so that a question about all of it costs no reading of all of it.
-//! `entries.rs` is what is kept of each title, `freshness.rs` when it is read again, `selection.rs` which titles a
-//! question means, `stock.rs` the shelves of all libraries together.
+//! In-memory cache of each library, so that a query about a whole library does not need to load it. `entries.rs`
+//! defines the cached data of each title, `freshness.rs` the refresh policy, `selection.rs` the titles that match a
+//! query, and `stock.rs` the combined caches of all libraries.
 
 pub mod entries;
 pub mod freshness;
@@ -20,7 +20,7 @@ use entries::Entries;
 use freshness::{Moment, Need, Reading};
 
 impl Library {
-    /// Begins to read all of it, so that the first question need not wait.
+    /// Starts loading all libraries, so that the first query does not have to wait.
     pub fn read_ahead(&self, now: Timestamp) {
         for instance in &self.movies {
             instance.shelf.begin(instance.moment(now), || instance.read());
@@ -32,7 +32,7 @@ impl Library {
 }
 
 impl Instance<Radarr> {
-    /// What it holds.
+    /// Contents of the library.
     pub async fn held(&self, now: Timestamp, need: Need) -> Reading {
         in_time(self.shelf.held(self.moment(now), need, || self.read())).await
     }
@@ -52,7 +52,7 @@ impl Instance<Radarr> {
 }
 
 impl Instance<Sonarr> {
-    /// What it holds.
+    /// Contents of the library.
     pub async fn held(&self, now: Timestamp, need: Need) -> Reading {
         in_time(self.shelf.held(self.moment(now), need, || self.read())).await
     }
@@ -71,7 +71,7 @@ impl Instance<Sonarr> {
     }
 }
 
-/// The reading goes on behind whoever stops waiting for it.
+/// Waits for a load within a time limit. The load continues in the background if the caller stops waiting.
 async fn in_time(held: impl Future<Output = Reading>) -> Reading {
     let slow = || Err(Arc::new(ArrError::NoAnswer(HttpError::TimedOut(READ_PATIENCE))));
     tokio::time::timeout(READ_PATIENCE, held).await.unwrap_or_else(|_| slow())

@@ -1,4 +1,4 @@
-//! Which titles of the libraries a question means, and in which order they are told.
+//! Selection of the titles in the libraries that match a query, and their order.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::entries::{Entries, Entry};
 use crate::tools::ranking::{Beginnings, Fit, Query, may_be_meant};
 
-/// What a question asks of each title.
+/// Criteria of a query for titles.
 #[derive(Debug)]
 pub struct Wanted {
     pub query: Query,
@@ -29,7 +29,7 @@ pub enum Only {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sort {
-    // Both by when it was added.
+    // Newest and oldest refer to the date on which a title was added.
     Newest,
     Oldest,
     Biggest,
@@ -37,37 +37,37 @@ pub enum Sort {
     Rating,
 }
 
-/// A title that a question means.
+/// Title that matches a query.
 #[derive(Debug)]
 pub struct Meant<'a> {
-    /// The place of its library among those that were asked.
+    /// Index of its library among those that were queried.
     pub library: usize,
     pub entry: &'a Entry,
     fit: Fit,
-    /// Its place among the titles of its library that are meant.
+    /// Index among the matching titles of its library.
     position: usize,
 }
 
 impl Meant<'_> {
-    /// Whether it is called so, or begins so.
+    /// True if the query is its name or the beginning of its name.
     pub fn begins_so(&self) -> bool {
         self.fit <= Fit::Starts
     }
 
-    /// Whether whoever asks has said that they mean it by this name.
+    /// True if the user has stated that the queried name means this title.
     pub fn is_what_they_mean(&self) -> bool {
         self.fit == Fit::Meant
     }
 }
 
 impl Wanted {
-    /// Whether nothing is asked of the titles: all of them are meant.
+    /// True if the query has no criteria, so that it matches all titles.
     pub fn is_everything(&self) -> bool {
         let Self { query, only, genre, sort } = self;
         query.is_empty() && only.is_none() && genre.is_none() && sort.is_none()
     }
 
-    /// The titles that are meant, first those to be told first.
+    /// Matching titles, in the order in which they are reported.
     pub fn select<'a>(&self, libraries: &[&'a Entries]) -> Vec<Meant<'a>> {
         let mut meant = Vec::new();
         let sought = self.query.beginnings();
@@ -89,7 +89,8 @@ impl Wanted {
         meant
     }
 
-    /// Whether a title is such a one: all that may change from one moment to the next.
+    /// True if a title meets the `only` criterion, which is the part of the query whose result may change at any
+    /// moment.
     pub fn holds(&self, entry: &Entry) -> bool {
         match self.only {
             None => true,
@@ -99,7 +100,7 @@ impl Wanted {
         }
     }
 
-    /// What a list of the titles that are meant begins with.
+    /// Heading for a list of the matching titles.
     pub fn heading(&self) -> &'static str {
         match self.only {
             None => "In the library",
@@ -109,7 +110,7 @@ impl Wanted {
         }
     }
 
-    /// A genre that is asked for and that none of the libraries knows.
+    /// Requested genre, if none of the libraries knows it.
     pub fn unknown_genre(&self, libraries: &[&Entries]) -> Option<&str> {
         let unknown = |genre: &&str| libraries.iter().all(|it| it.genres_like(genre).is_empty());
         self.genre.as_deref().filter(unknown)
@@ -134,7 +135,7 @@ impl Wanted {
         let sort = match self.sort {
             None if self.query.is_empty() => Sort::Newest,
             None => {
-                // The first of each library, then the second of each, and so on.
+                // The first title of each library, then the second of each, and so on.
                 meant.sort_by_key(|it| (it.fit, it.position));
                 return;
             }
@@ -142,7 +143,7 @@ impl Wanted {
         };
         match sort {
             Sort::Newest => meant.sort_by_key(|it| Reverse(it.entry.added)),
-            // Of what has no date nobody knows that it is old.
+            // A title without a date is not known to be old, so it comes last.
             Sort::Oldest => meant.sort_by_key(|it| (it.entry.added.is_none(), it.entry.added)),
             Sort::Biggest => meant.sort_by_key(|it| Reverse(it.entry.size_bytes)),
             Sort::Title => {
@@ -249,7 +250,7 @@ mod tests {
         ]
     }
 
-    /// The titles that are meant in a library of films and one of shows.
+    /// Checks the titles that match in a library of films and one of shows.
     #[track_caller]
     fn check(wanted: &Wanted, expected: &[&str]) {
         let (mut films, mut shows) = (Entries::default(), Entries::default());

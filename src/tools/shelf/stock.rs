@@ -1,4 +1,4 @@
-//! The shelves of all libraries that a question goes to, and single titles of them as they are at this moment.
+//! Combined caches of all libraries that a query covers, and the current state of single titles.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::http::HttpError;
 use crate::tools::library::{Library, READ_PATIENCE};
 use crate::tools::place::Place;
 
-/// What the libraries hold, and how those failed that could not be read.
+/// Contents of the libraries, and the failures of libraries that could not be loaded.
 pub struct Stock<'a> {
     pub shelves: Vec<Shelved<'a>>,
     pub failures: Vec<CallFailure>,
@@ -28,9 +28,9 @@ pub struct Shelved<'a> {
     pub held: Arc<Held>,
 }
 
-/// What has become of a title since its library was read.
+/// Current state of a title, which may have changed since its library was loaded.
 pub enum Now {
-    /// With the genres of nothing but itself.
+    /// The title is there. Its genres are numbered for this entry alone.
     Here(Box<Entry>),
     Gone,
     Failed(CallFailure),
@@ -45,7 +45,7 @@ impl<'a> Stock<'a> {
         stock
     }
 
-    /// The same for a question that met with nothing; `None` where that is the truth of this moment.
+    /// Loads the libraries again for a query that matched nothing. Returns `None` if that result is already up to date.
     pub async fn renewed(&self) -> Option<Self> {
         let is_final = |shelf: &Shelved<'_>| shelf.held.is_final(self.asked, shelf.place.moment(self.now));
         if self.shelves.iter().all(is_final) {
@@ -58,12 +58,12 @@ impl<'a> Stock<'a> {
         Some(renewed)
     }
 
-    /// Of each shelf.
+    /// Entries of each library.
     pub fn entries(&self) -> Vec<&Entries> {
         self.shelves.iter().map(|shelf| &shelf.held.entries).collect()
     }
 
-    /// The names of all genres there are, in order.
+    /// Names of all existing genres, in alphabetical order.
     pub fn genres(&self) -> Vec<&str> {
         let all = self.shelves.iter().flat_map(|shelf| shelf.held.entries.all_genres());
         all.collect::<BTreeSet<&str>>().into_iter().collect()
@@ -81,7 +81,7 @@ impl<'a> Stock<'a> {
 }
 
 impl Shelved<'_> {
-    /// One title as it is now.
+    /// Fetches the current state of one title.
     pub async fn look(&self, id: i64, deadline: Instant) -> Now {
         match timeout_at(deadline, self.place.holding(id)).await {
             Ok(Ok(Some(entry))) => Now::Here(Box::new(entry)),

@@ -1,4 +1,4 @@
-//! Conversations: listed, shown with their turns, opened again.
+//! Conversations: the list, one conversation with its turns, and reopening.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,7 +19,7 @@ use crate::web::console_state::ConsoleState;
 use crate::web::problem::Problem;
 use crate::web::sse_wire::{Asides, Question, Turn, asides, iso, question, turn};
 
-/// A stretch of talk with one person.
+/// Conversation with one user.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Conversation {
     id: i64,
@@ -30,10 +30,10 @@ pub(super) struct Conversation {
     started_at: String,
     #[schema(format = DateTime)]
     last_activity_at: String,
-    /// Null while it goes on.
+    /// Null while the conversation is open.
     #[schema(format = DateTime)]
     ended_at: Option<String>,
-    /// `idle`, `cleared`, `blocked` or `admin`.
+    /// Reason for the end: `idle`, `cleared`, `blocked` or `admin`.
     end_reason: Option<String>,
 }
 
@@ -52,16 +52,16 @@ impl Conversation {
     }
 }
 
-/// A conversation with a page of its turns.
+/// Conversation with a page of its turns.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct WholeConversation {
     #[serde(flatten)]
     conversation: Conversation,
-    /// Newest first.
+    /// Turns, newest first.
     turns: Page<Turn>,
     #[serde(flatten)]
     asides: Asides,
-    /// What waits for a yes.
+    /// Pending action that awaits confirmation.
     question: Option<Question>,
 }
 
@@ -69,14 +69,14 @@ pub(super) struct WholeConversation {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Filter {
-    /// Only those with this person: a user's id, or a phone number (write its `+` as `%2B`).
+    /// Only conversations with this user: a user's id, or a phone number (write its `+` as `%2B`).
     #[param(pattern = r"^(\+[1-9][0-9]{6,14}|[0-9]{1,18})$")]
     user: Option<String>,
-    /// Only those that go on (`true`), or that are over (`false`).
+    /// Only open conversations (`true`), or only ended ones (`false`).
     open: Option<bool>,
-    /// Only what is older than this: the `next` of another page.
+    /// Only entries older than this cursor: the `next` of another page.
     before: Option<i64>,
-    /// How many are wanted.
+    /// Number of entries to return.
     #[param(minimum = 1, maximum = 100, default = 50)]
     limit: Option<usize>,
 }
@@ -150,9 +150,9 @@ pub(super) async fn show(
     }))
 }
 
-/// Open an ended conversation again
+/// Reopen an ended conversation
 ///
-/// What they text next goes on there. Another one that they have open ends.
+/// The user's next message continues it. Another open conversation of theirs ends.
 #[utoipa::path(
     post,
     path = "/conversations/{id}/reopen",

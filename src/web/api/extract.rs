@@ -1,4 +1,4 @@
-//! What is read of a request. Whatever cannot be read is answered with a problem that says why.
+//! Extractors for parts of a request. A part that cannot be parsed gets a problem response that states the reason.
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::web::console_state::ConsoleState;
 use crate::web::problem::Problem;
 
-/// A body of JSON.
+/// JSON body.
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequest<ConsoleState> for Body<T> {
@@ -21,7 +21,7 @@ impl<T: DeserializeOwned> FromRequest<ConsoleState> for Body<T> {
     }
 }
 
-/// What stands behind the `?`.
+/// Query parameters, after the `?`.
 pub(in crate::web) struct Params<T>(pub(in crate::web) T);
 
 impl<T: DeserializeOwned> FromRequestParts<ConsoleState> for Params<T> {
@@ -34,7 +34,7 @@ impl<T: DeserializeOwned> FromRequestParts<ConsoleState> for Params<T> {
     }
 }
 
-/// The number in the path. What is no number names nothing.
+/// Number in the path. A value that is not a number identifies nothing.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::web) struct Id(pub(in crate::web) i64);
 

@@ -1,4 +1,4 @@
-//! What was said before: what somebody would be told of it, how much there is, adding to it, and working on it now.
+//! Memory of earlier conversations: a preview of recall for a user, counts, adding entries, and indexing now.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,51 +19,51 @@ use crate::web::console_state::ConsoleState;
 use crate::web::problem::Problem;
 use crate::web::sse_wire::iso;
 
-/// Longest texts that are taken: a question, and an answer.
+/// Longest accepted texts: a question, and an answer.
 const MAX_QUESTION_CHARS: usize = 1_000;
 const MAX_CHARS: usize = 2_000;
 
-/// Who says what.
+/// User and message of a recall preview.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Asked {
-    /// A user's id, or their phone number in E.164 form.
+    /// User's id, or their phone number in E.164 form.
     #[param(example = "+15550100002", pattern = r"^([0-9]{1,18}|\+[1-9][0-9]{6,14})$")]
     user: String,
-    /// What they say; not only white space.
+    /// The user's message; not only white space.
     #[param(example = "is severance there", min_length = 1, max_length = 1000, pattern = r"\S")]
     query: String,
 }
 
-/// What a turn of this user with this text would be told of earlier ones, beside the facts about them.
+/// Earlier messages that a turn of this user with this message would receive, besides the facts about the user.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct MemoryContext {
-    /// The lines of the prompt.
+    /// Lines of the prompt.
     lines: Vec<String>,
     similar_questions: Vec<Remembered>,
     said_to_user: Vec<Remembered>,
     said_in_group: Vec<Remembered>,
 }
 
-/// An earlier answer.
+/// Earlier answer.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Remembered {
     id: i64,
-    /// `user`, `group` or `global`.
+    /// Scope: `user`, `group` or `global`.
     scope: &'static str,
     trigger: String,
     response: String,
     summary: String,
-    /// `greeting`, `explanation`, `recommendation`, `opinion` or `action`; null before it was worked on.
+    /// `greeting`, `explanation`, `recommendation`, `opinion` or `action`; null before indexing.
     response_type: Option<&'static str>,
-    /// From 0 to 1.
+    /// Importance, from 0 to 1.
     importance: f32,
-    /// Larger is better; comparable within one answer of the API only.
+    /// Score. Larger is better; comparable within one response of the API only.
     score: f64,
     /// Cosine of the trigger's vector and the query's; null without vectors.
     trigger_likeness: Option<f32>,
-    /// The same of the response's.
+    /// Cosine of the response's vector and the query's; null without vectors.
     response_likeness: Option<f32>,
     #[schema(format = DateTime)]
     said_at: String,
@@ -102,9 +102,9 @@ fn type_word(kind: ResponseType) -> &'static str {
     }
 }
 
-/// Show what a user's text would be told of earlier answers
+/// Show which earlier answers a user's message would recall
 ///
-/// Answers of the conversation that is open are among them, which a turn has before its eyes anyway.
+/// Answers of the open conversation are included, although a turn has that conversation in its context anyway.
 #[utoipa::path(
     get,
     path = "/memory/context",
@@ -134,19 +134,19 @@ pub(super) async fn context(
     }))
 }
 
-/// How much is remembered.
+/// Counts of stored answers.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct MemoryStats {
     by_state: Vec<Count>,
-    /// Of what can be found.
+    /// Answers that can be found, by scope.
     by_scope: Vec<Count>,
-    /// Of what can be found and was worked on.
+    /// Answers that can be found and were indexed, by type.
     by_type: Vec<Count>,
-    /// Of what can be found, by the model that made the vectors; "" without vectors.
+    /// Answers that can be found, by the model that made the vectors; "" without vectors.
     by_model: Vec<Count>,
-    /// To be tried again.
+    /// Answers to be tried again.
     failing: i64,
-    /// Facts about people that hold.
+    /// Current facts about users.
     facts: i64,
     vector_bytes: i64,
     #[schema(format = DateTime)]
@@ -159,7 +159,7 @@ pub(super) struct Count {
     count: i64,
 }
 
-/// Count what is remembered
+/// Count stored answers
 #[utoipa::path(
     get,
     path = "/memory/stats",
@@ -187,17 +187,17 @@ pub(super) async fn count(
     }))
 }
 
-/// An exchange to be remembered.
+/// Exchange to store.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewResponse {
-    /// A user's id or phone number: only they will find it. Left out: everybody will.
+    /// User's id or phone number: only this user will find the exchange. If absent: every user will.
     #[schema(pattern = r"^([0-9]{1,18}|\+[1-9][0-9]{6,14})$")]
     user: Option<String>,
-    /// What is asked; not only white space.
+    /// Question; not only white space.
     #[schema(example = "where do i watch it", min_length = 1, max_length = 1000, pattern = r"\S")]
     trigger: String,
-    /// What is answered; not only white space.
+    /// Answer; not only white space.
     #[schema(
         example = "Open Plex on your TV. New titles are under Recently Added.",
         min_length = 1,
@@ -212,7 +212,7 @@ pub(super) struct AddedResponse {
     id: i64,
 }
 
-/// Add an exchange by hand
+/// Add an exchange manually
 #[utoipa::path(
     post,
     path = "/memory/responses",
@@ -242,7 +242,7 @@ pub(super) async fn add(
     Ok((StatusCode::CREATED, Json(AddedResponse { id })))
 }
 
-/// Forget an answer
+/// Delete an answer from memory
 #[utoipa::path(
     delete,
     path = "/memory/responses/{id}",
@@ -265,20 +265,20 @@ pub(super) async fn forget(
     }
 }
 
-/// What came of working on answers.
+/// Outcome of indexing answers.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Processed {
-    /// Answers whose subject and vectors are known now.
+    /// Answers whose subject and vectors are now known.
     learned: usize,
-    /// Greetings and the like, which are not to be found.
+    /// Greetings and the like, which are excluded from recall.
     skipped: usize,
-    /// Left for another try.
+    /// Answers left for another try.
     failed: usize,
     /// Answers that had no vectors, or another model's.
     embedded: usize,
 }
 
-/// Work on waiting answers now
+/// Index waiting answers now
 #[utoipa::path(
     post,
     path = "/memory/process-pending",
@@ -295,7 +295,7 @@ pub(super) async fn process_pending(
     Ok(Json(Processed { learned, skipped, failed, embedded }))
 }
 
-/// A text of a sensible length.
+/// Checks the length of a text and that it is not blank.
 fn bounded<'a>(field: &str, text: &'a str, most: usize) -> Result<&'a str, Problem> {
     let text = text.trim();
     if text.is_empty() || text.chars().count() > most {

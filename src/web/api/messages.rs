@@ -1,5 +1,5 @@
-//! Texts in the name of somebody: through the same pipeline as those by phone, answered to whoever asks here. The answer
-//! does not go out by phone; what others are told because of it does.
+//! Messages sent in the name of a user: they use the same pipeline as messages by phone, and the caller gets the reply.
+//! The reply is not sent by phone; notifications to other users that result from it are.
 
 use std::time::Duration;
 
@@ -30,22 +30,22 @@ use crate::web::console_state::ConsoleState;
 use crate::web::problem::Problem;
 use crate::web::sse_wire::iso;
 
-/// As long as a text may be.
+/// Longest message, in characters.
 const MAX_CHARACTERS: usize = 1600;
 const MAX_KEY_CHARACTERS: usize = 255;
 const LONGEST_WAIT: Duration = Duration::from_secs(90);
 const KEY: &str = "idempotency-key";
 
-/// A text as somebody.
+/// Message in the name of a user.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({ "user": "+15550100002", "text": "add dune" }))]
 pub(super) struct NewMessage {
     user: Sender,
-    /// Not only white space.
+    /// Message text; not only white space.
     #[schema(min_length = 1, max_length = 1600, pattern = r"\S")]
     text: String,
-    /// `false`: the text only becomes part of the conversation, and nobody answers it.
+    /// `false`: the message only becomes part of the conversation, and gets no reply.
     #[serde(default = "answered")]
     #[schema(default = true)]
     respond: bool,
@@ -55,7 +55,7 @@ fn answered() -> bool {
     true
 }
 
-/// The id of a user, or a phone number.
+/// Id of a user, or a phone number.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
 enum Sender {
@@ -63,39 +63,39 @@ enum Sender {
     Phone(PhoneNumber),
 }
 
-/// To JSON 7.0 is the same number as 7.
+/// Deserializes an integer. In JSON, 7.0 is the same number as 7.
 fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let number = serde_json::Number::deserialize(deserializer)?;
     let rounded = || number.as_f64().filter(|number| number.fract() == 0.0);
-    // One that is too large becomes the largest, by which nobody is known.
+    // A number that is too large becomes the largest one, which is no user's id.
     let id = number.as_i64().or_else(|| rounded().map(|number| number as i64));
     id.ok_or_else(|| D::Error::custom("not a whole number"))
 }
 
-/// A phone number in E.164 form.
+/// Phone number in E.164 form.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(example = "+15550100002", pattern = r"^\+[1-9][0-9]{6,14}$")]
 struct PhoneNumber(String);
 
-/// What came of a text.
+/// Outcome of a message.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Reply {
     message_id: i64,
-    /// The whole answer. Empty where there is none: for a text that wants none, such as thanks, or `respond: false`.
+    /// Whole reply. Empty if there is none: for a message that needs none, such as thanks, or `respond: false`.
     #[schema(example = "Added Dune (2021). I will text you when it is ready.")]
     content: String,
     actions: Vec<Action>,
-    /// Null for a text that belongs to no conversation.
+    /// Conversation of the message. Null for a message without a conversation.
     lifecycle: Option<Lifecycle>,
-    /// Null for a text that no turn took up.
+    /// Turn of the message. Null for a message without a turn.
     turn: Option<TurnState>,
 }
 
-/// What was done to the conversation itself.
+/// Effect on the conversation itself.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Action {
-    /// On the text.
+    /// Reaction to the message.
     React {
         emoji: String,
     },
@@ -105,7 +105,7 @@ enum Action {
     },
 }
 
-/// The conversation that the text stands in.
+/// Conversation that contains the message.
 #[derive(Debug, Serialize, ToSchema)]
 struct Lifecycle {
     is_new_conversation: bool,
@@ -116,7 +116,7 @@ struct Lifecycle {
     started_at: String,
 }
 
-/// The turn that took up a text.
+/// Turn that processed a message.
 #[derive(Debug, Serialize, ToSchema)]
 struct TurnState {
     id: i64,
@@ -124,19 +124,20 @@ struct TurnState {
     state: String,
 }
 
-/// A text whose answer is not there yet.
+/// Message without a complete reply yet.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Pending {
     message_id: i64,
-    /// Null before a turn has taken it up.
+    /// Turn of the message. Null before a turn has claimed it.
     turn: Option<TurnState>,
 }
 
-/// Text as somebody, and wait for the answer
+/// Send a message as a user and wait for the reply
 ///
-/// The text takes the way of every text: it may add titles, ask before a deletion, answer an open question. The answer
-/// is returned and stands in the console; it is not sent by phone. What others are told because of the text goes out as
-/// always, and so does what its user is told later, such as that a title is ready. Unknown fields are refused.
+/// The message is processed like every message: it may add titles, require confirmation before a deletion, or answer a
+/// confirmation prompt. The reply is returned and appears in the console; it is not sent by phone. Notifications to
+/// other users that result from the message are sent as usual, and so are later notifications to its user, such as that
+/// a title is ready. Unknown fields are refused.
 #[utoipa::path(
     post,
     path = "/messages",
@@ -181,14 +182,14 @@ pub(super) async fn send(
     let wants = if message.respond { Wants::AnAnswer } else { Wants::NoAnswer };
     let event = take_in(&console, caller, &user, New { text, wants, key }).await?;
     let over = console.engine.over_or_left(user.id, event);
-    // Where it takes longer, whoever asks is told where to ask again.
+    // If the turn takes longer, the response contains the address to query later.
     if let Ok(ended) = tokio::time::timeout(wait(&headers), over).await {
         ended.map_err(unavailable)?;
     }
     told(&console, event).await
 }
 
-/// Ask what came of a text
+/// Get the outcome of a message
 #[utoipa::path(
     get,
     path = "/messages/{id}",
@@ -227,7 +228,7 @@ async fn told(console: &ConsoleState, event: EventId) -> Result<Response, Proble
     })
 }
 
-/// A text before it is stored.
+/// Message before it is stored.
 struct New {
     text: String,
     wants: Wants,
@@ -237,8 +238,8 @@ struct New {
 /// Stores the text, or finds the one that was stored by the same key.
 async fn take_in(console: &ConsoleState, caller: Caller, user: &User, new: New) -> Result<EventId, Problem> {
     let external_id = caller.origin().id(&match &new.key {
-        // A key is a caller's own word, and only what tells it from others is kept of it. It names a request whoever the
-        // user is: with another user or text it is refused.
+        // A key is chosen by the caller, and only a hash of it is stored. It identifies a request for all users: with
+        // another user or text, the key is refused.
         Some(key) => URL_SAFE_NO_PAD.encode(Sha256::digest(key)),
         None => format!("{:032x}", rand::random::<u128>()),
     });
@@ -269,7 +270,7 @@ async fn take_in(console: &ConsoleState, caller: Caller, user: &User, new: New) 
     match admission.map_err(|error| unavailable(error.into()))? {
         Admission::New { event, .. } => Ok(event),
         Admission::Nobody => Err(users::nobody()),
-        // Its twin was quicker.
+        // A concurrent request with the same key was faster.
         Admission::Duplicate => match console.db.read(find).await.map_err(unavailable)? {
             Some(known) => request.check(&known),
             None => Err(Problem::new(StatusCode::CONFLICT, "the text was stored and erased again")),
@@ -277,7 +278,7 @@ async fn take_in(console: &ConsoleState, caller: Caller, user: &User, new: New) 
     }
 }
 
-/// What a repeat of a request with the same key has in common with the first.
+/// Fields in which a repeat of a request with the same key must match the first.
 struct SameRequest {
     user: UserId,
     text: String,
@@ -285,13 +286,13 @@ struct SameRequest {
 }
 
 impl SameRequest {
-    /// The text that was stored first, if it came of the same request.
+    /// Returns the message that was stored first, if it came from the same request.
     fn check(&self, known: &answers::Known) -> Result<EventId, Problem> {
         let refused = |detail| Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
         if known.user != self.user {
             return refused("this Idempotency-Key was used for another user");
         }
-        // Words that were erased since cannot be compared; no text was empty when it came.
+        // Text that has been erased since cannot be compared; no message was empty on arrival.
         if (known.body == self.text || known.body.is_empty()) && known.wants == self.wants {
             return Ok(known.event);
         }
@@ -319,7 +320,7 @@ fn checked(text: &str) -> Result<String, Problem> {
     if text.chars().count() > MAX_CHARACTERS {
         return wrong("text is longer than 1600 characters");
     }
-    // As of texts by phone: nobody can see the difference.
+    // Messages by phone get the same replacement: users cannot see the difference.
     Ok(text.replace('\0', "\u{fffd}"))
 }
 
@@ -335,7 +336,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     }
 }
 
-/// What cannot be read of a preference is no preference.
+/// Returns the preferred wait. A preference that cannot be parsed is ignored.
 fn wait(headers: &HeaderMap) -> Duration {
     let preferences = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
     preferences

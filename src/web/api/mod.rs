@@ -1,5 +1,5 @@
-//! The API under `/api/v1`: a file per noun. Routes stand in the document and in the router by the same line, so neither
-//! has one that the other lacks.
+//! API under `/api/v1`, one file per noun. The document and the router get each route from the same line, so neither
+//! has a route that the other lacks.
 
 mod conversations;
 pub(super) mod extract;
@@ -23,7 +23,7 @@ use super::problem::Problem;
 use super::sse;
 use crate::store::db::DbError;
 
-/// A text has 1,600 characters at most.
+/// Largest body. A message has 1,600 characters at most.
 const MAX_BODY_BYTES: usize = 64 << 10;
 const PREFIX: &str = "/api/v1";
 
@@ -59,7 +59,7 @@ pub(super) fn router() -> Router<ConsoleState> {
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
 }
 
-/// The database could not do its part; nothing was changed.
+/// Problem for a failed database operation; nothing was changed.
 pub(super) fn unavailable(error: DbError) -> Problem {
     tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "the API could not serve");
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer, try again later")

@@ -1,4 +1,4 @@
-//! The description of the API: what its routes say of themselves, and what holds for all of them.
+//! Description of the API: the routes' own descriptions, and rules that apply to all of them.
 
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::{
@@ -29,7 +29,7 @@ struct Head;
 
 const PROBLEM: &str = "application/problem+json";
 
-/// What holds for every route.
+/// Responses of every route.
 const ALWAYS: [(&str, &str); 5] = [
     ("400", "The request cannot be read"),
     ("401", "Neither a valid key nor a session came with the request"),
@@ -37,7 +37,7 @@ const ALWAYS: [(&str, &str); 5] = [
     ("421", "The request is addressed to a name that CONSOLE_HOSTS does not have"),
     ("503", "The database does not answer"),
 ];
-/// What holds for those that take a body.
+/// Additional responses of routes that accept a body.
 const WITH_BODY: [(&str, &str); 3] = [
     ("413", "The body is over 64 KiB"),
     ("415", "The body is not application/json"),
@@ -48,14 +48,14 @@ pub(super) fn head() -> OpenApi {
     Head::openapi()
 }
 
-/// The document with what its routes need not repeat.
+/// Adds to the document the parts that its routes need not repeat.
 pub(super) fn completed(mut api: OpenApi) -> OpenApi {
     let components = api.components.get_or_insert_default();
     secure(components);
     components.schemas.insert("Problem".to_owned(), <Problem as utoipa::PartialSchema>::schema());
     debug_assert_eq!(Problem::name(), "Problem");
     let events = sse_events::Schemas::openapi().components.unwrap_or_default();
-    // A schema of a route stays: both are made of the same type.
+    // A schema of a route is not replaced: both are generated from the same type.
     for (name, schema) in events.schemas {
         components.schemas.entry(name).or_insert(schema);
     }
@@ -106,7 +106,7 @@ fn complete(operation: &mut Operation) {
     }
     for (status, response) in &mut responses.responses {
         let RefOr::T(response) = response else { continue };
-        // Whoever asks by another name is told so in plain words, whatever they ask for.
+        // Requests for another host name get a plain-text response, on every route.
         if status.starts_with(['4', '5']) && status != "421" {
             let schema = Ref::from_schema_name("Problem");
             let content = ContentBuilder::new().schema(Some(schema)).build();

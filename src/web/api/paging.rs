@@ -10,19 +10,19 @@ use crate::web::problem::Problem;
 const USUAL: usize = 50;
 const MOST: usize = 100;
 
-/// Which part of a list is wanted.
+/// Requested part of a list.
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Paging {
-    /// Only what is older than this: the `next` of another page.
+    /// Only entries older than this cursor: the `next` of another page.
     before: Option<i64>,
-    /// How many are wanted.
+    /// Number of entries to return.
     #[param(minimum = 1, maximum = 100, default = 50)]
     limit: Option<usize>,
 }
 
-/// A page's place in its list.
+/// Position of a page in its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) before: i64,
@@ -49,7 +49,7 @@ impl Paging {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Page<T> {
     items: Vec<T>,
-    /// What `before` has to be for the page behind this one; null on the last.
+    /// Value of `before` for the page after this one; null on the last.
     next: Option<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! What a program does to a turn: lets a failed one go on, ends one that runs.
+//! Actions of a program on a turn: resuming a failed one, ending a running one.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,15 +15,15 @@ use crate::web::auth::Caller;
 use crate::web::console_state::ConsoleState;
 use crate::web::problem::Problem;
 
-/// The turn that goes on, or that ends.
+/// Turn that is resumed or that ends.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Intervention {
     turn_id: i64,
 }
 
-/// Let a failed turn go on from its log
+/// Resume a failed turn from its log
 ///
-/// What it has done is not done again. Its answer goes out beside the excuse that was sent when it failed.
+/// Completed steps are not repeated. The reply is sent in addition to the apology that was sent when the turn failed.
 #[utoipa::path(
     post,
     path = "/turns/{id}/resume",
@@ -48,9 +48,10 @@ pub(super) async fn resume(
     }
 }
 
-/// End a turn that runs
+/// End a running turn
 ///
-/// It ends before its next effect. What has begun is waited for, and what was done by then is told.
+/// The turn ends before its next effect. An effect that has begun is completed, and the reply reports all completed
+/// effects.
 #[utoipa::path(
     post,
     path = "/turns/{id}/cancel",

@@ -1,4 +1,4 @@
-//! The people: listed, let in, blocked, and begun afresh with.
+//! Users: listing, approving, blocking, and clearing their conversation.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,7 +19,7 @@ use crate::web::console_state::ConsoleState;
 use crate::web::problem::Problem;
 use crate::web::sse_wire::iso;
 
-/// Somebody who has texted, or may.
+/// User who has texted, or may.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct User {
     id: i64,
@@ -33,11 +33,12 @@ pub(super) struct User {
     may_add: bool,
     may_delete: bool,
     may_4k: bool,
-    /// They wrote STOP: no text of ours reaches them.
+    /// True after the user sent STOP: no message of ours reaches them.
     opted_out: bool,
-    /// Too many wrong codes came from their number today: they delete and approve nothing by text until tomorrow.
+    /// True after too many wrong codes from the user's number today: they cannot delete or approve by text until
+    /// tomorrow.
     codes_suspended: bool,
-    /// Made in the console, to try things out: what they are told is only shown there.
+    /// True for a test user, created in the console: their replies only appear there.
     test: bool,
     #[schema(format = DateTime)]
     last_text_at: Option<String>,
@@ -70,7 +71,7 @@ impl User {
     }
 }
 
-/// What somebody is named by.
+/// Identifier of a user.
 #[derive(Debug, Clone)]
 pub(super) enum Person {
     Id(UserId),
@@ -80,7 +81,7 @@ pub(super) enum Person {
 impl Person {
     pub(super) fn read(text: &str) -> Result<Self, Problem> {
         if let Ok(id) = text.parse() {
-            // A number that begins with "+" is a phone number, however short.
+            // A value that begins with "+" is a phone number, however short.
             if !text.starts_with('+') {
                 return Ok(Self::Id(UserId(id)));
             }
@@ -108,7 +109,7 @@ pub(super) fn nobody() -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "nobody is known by this id or number")
 }
 
-/// List the people, the latest to be known first
+/// List users, newest first
 #[utoipa::path(
     get,
     path = "/users",
@@ -133,7 +134,7 @@ pub(super) async fn list(
     Ok(Json(Page::of(Listed { rows, older }, |person| User::from_person(person, &today))))
 }
 
-/// Let somebody in, as an admin does by text
+/// Approve a user, as an admin does by text
 #[utoipa::path(
     post,
     path = "/users/{id}/approve",
@@ -154,7 +155,7 @@ pub(super) async fn approve(
     changed(&console, id, joining).await
 }
 
-/// Answer somebody with silence from here on
+/// Block a user: their messages get no reply from now on
 #[utoipa::path(
     post,
     path = "/users/{id}/block",
@@ -193,14 +194,14 @@ fn today(console: &ConsoleState) -> Day {
     Day::of(console.clock.now(), &console.zone)
 }
 
-/// What was ended.
+/// Outcome of clearing a conversation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Cleared {
-    /// Null where none was open.
+    /// Conversation that was ended. Null if none was open.
     conversation_id: Option<i64>,
 }
 
-/// Begin afresh with somebody, as /clear does
+/// Start a new conversation with a user, as /clear does
 #[utoipa::path(
     post,
     path = "/users/{id}/clear",

@@ -1,4 +1,4 @@
-//! What pages answer when there is nothing to show, and how addresses are read.
+//! Error responses of pages, and parsing of addresses.
 
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -13,10 +13,10 @@ use super::said::Said;
 use super::trouble::trouble;
 use crate::store::db::DbError;
 
-/// Why there is no page.
+/// Cause of a page that cannot be shown.
 #[derive(Debug)]
 pub(in crate::web) enum Failure {
-    /// Nothing is known by this address.
+    /// The address identifies nothing.
     Missing,
     Database(DbError),
 }
@@ -42,7 +42,7 @@ impl From<DbError> for Failure {
     }
 }
 
-/// The id that an address names.
+/// Id in the path of an address.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::web) struct Id(pub(in crate::web) i64);
 
@@ -55,7 +55,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     }
 }
 
-/// What an address asks for behind its question mark.
+/// Query parameters of an address, after its question mark.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::web) struct Asked<T>(pub(in crate::web) T);
 
@@ -68,7 +68,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     }
 }
 
-/// Where a form leads: a page that says what came of it, and that a reload does not send again.
+/// Redirects a form to a page that shows its outcome, so that a reload does not submit the form again.
 pub(in crate::web) fn back(path: &str, said: Said) -> Response {
     Redirect::to(&said.at(path)).into_response()
 }

@@ -1,5 +1,5 @@
-//! Style and script of the pages, compiled in. A page names them with the version of the program, so that a browser that
-//! kept those of another one asks again.
+//! Style and script of the pages, compiled in. A page names them with the version of the program, so that a browser
+//! with another version in its cache requests them again.
 
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};

@@ -1,4 +1,4 @@
-//! What was changed, and by whom.
+//! Changes, each with its author.
 
 use askama::Template;
 use axum::extract::State;
@@ -18,11 +18,11 @@ use crate::web::console_state::ConsoleState;
 
 const FITS: usize = 50;
 
-/// What of a record is told beside its details: by whom, about whom and what, and where. Ids and arguments of calls mean
-/// nothing to a reader.
+/// Keys of a record that are shown outside its details: author, user, title and conversation. Ids and arguments of
+/// calls mean nothing to a reader.
 const ELSEWHERE: [&str; 10] =
     ["by", "title", "tool", "user", "text", "conversation", "status", "arguments", "id", "item"];
-/// Details of up to so many bytes stand in the line itself.
+/// Most bytes of details that appear in the line itself.
 const SHORT: usize = 120;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -47,11 +47,11 @@ struct Row {
     what: String,
     about: Vec<Piece>,
     title: Option<String>,
-    /// `movies: 3`.
+    /// Details, such as `movies: 3`.
     details: Vec<String>,
 }
 
-/// Words, some with a page of their own.
+/// Text fragment, some with a page of its own.
 struct Piece {
     words: String,
     path: Option<String>,
@@ -77,7 +77,7 @@ pub(in crate::web) async fn show(
 impl Row {
     fn of(line: &Line, console: &ConsoleState) -> Self {
         let known = KINDS.iter().find(|(word, _)| *word == line.kind);
-        // What no page knows is told as it stands, with everything that was recorded.
+        // A kind that the page does not know is shown unchanged, with all recorded details.
         let told_elsewhere = if known.is_some() { &ELSEWHERE[..] } else { &ELSEWHERE[..1] };
         let mut details = Vec::new();
         for (key, value) in line.detail.as_object().into_iter().flatten() {
@@ -113,7 +113,7 @@ fn about(line: &Line) -> Vec<Piece> {
     let mut about = match &line.subject {
         Subject::Person(who) => vec![who.into()],
         Subject::Approval(who) => vec![Piece::plain("Request of "), who.into()],
-        // Most calls are of whoever is named as their author.
+        // Most calls belong to the user who is named as their author.
         Subject::Call { tool, at } if matches!(&line.by, Author::Person(who) if *who == at.with) => {
             vec![Piece::plain(&format!("{}, in ", tool.replace('_', " "))), at.into()]
         }
@@ -158,7 +158,7 @@ impl From<&Stands> for Piece {
     }
 }
 
-/// What the record holds under a key, as words.
+/// Adds the record's value under a key, as text.
 fn tell(details: &mut Vec<String>, key: &str, value: &Value) {
     let words = match value {
         Value::Object(inner) => {

@@ -60,7 +60,7 @@ pub(super) const KINDS: [(&str, &str); 51] = [
     ("key_revoked", "Revoked an API key"),
 ];
 
-/// Label of a change that a tool made or found made, by the status of its result.
+/// Label of a change that a tool made or found already made, by the status of its result.
 pub(super) fn change_label(kind: &str, detail: &Value) -> Option<&'static str> {
     let status = detail["status"].as_str()?;
     match (kind, status) {
@@ -76,7 +76,7 @@ pub(super) fn change_label(kind: &str, detail: &Value) -> Option<&'static str> {
         ("write_done" | "write_settled", NOT_FOLLOWING) => Some("Turned a notification off"),
         ("write_done" | "write_settled", NOTED) => Some("Noted a fact"),
         ("write_done" | "write_settled", FORGOT) => Some("Forgot a fact"),
-        // Databases of earlier builds have these as changes.
+        // Databases of earlier builds record these as changes.
         ("write_done" | "write_unchanged", "already_exists") => Some("Found it in the library"),
         ("write_done" | "write_unchanged", "unchanged") => Some("Found it as requested"),
         ("write_done" | "write_unchanged", "already_asked") => Some("Had asked the admins already"),

@@ -1,4 +1,4 @@
-//! What the operator changes of a person, as `dialarr users` does.
+//! Operator's changes of a user, the same as by `dialarr users`.
 
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -22,10 +22,10 @@ use crate::store::spend::Day;
 use crate::web::auth::SignedForm;
 use crate::web::console_state::ConsoleState;
 
-/// What has to be typed before somebody is forgotten.
+/// Word that the operator must type to erase a user.
 const WORD: &str = "FORGET";
 
-/// On which page a button stands, which is where it leads back to.
+/// Page of a button, which is also the page to return to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Stands {
@@ -95,7 +95,7 @@ pub(in crate::web) async fn lift_suspension(
     Ok(back(&format!("/users/{id}"), said))
 }
 
-/// All that can be changed; a box that is not ticked is not sent.
+/// All settings that can be changed; a browser does not send a box that is not ticked.
 #[derive(Debug, Clone, Deserialize)]
 pub(in crate::web) struct Wanted {
     name: String,
@@ -141,7 +141,7 @@ pub(in crate::web) async fn change(
 }
 
 impl Wanted {
-    /// What is different from how it is.
+    /// Returns the settings that differ from the current ones.
     fn read(&self, person: &Person) -> Result<Changes, Said> {
         let user = &person.user;
         let role = match self.role {
@@ -200,7 +200,7 @@ pub(in crate::web) async fn forget(
     })
 }
 
-/// Everything that is kept of a person, for them to read.
+/// Exports all data stored about a user, in readable form.
 pub(in crate::web) async fn export(
     State(console): State<ConsoleState>,
     Id(id): Id,

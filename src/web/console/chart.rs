@@ -1,20 +1,20 @@
-//! Bars per day and one bar of shares, as drawings with their numbers in a table below.
+//! Charts: bars per day and one bar of shares, as drawings with their numbers in a table below.
 
 use askama::Template;
 
 use super::words::count;
 
-/// Measures of the drawing; it is scaled to the room there is.
+/// Measures of the drawing; it is scaled to the available width.
 const LEFT: u64 = 76;
 const TOP: u64 = 20;
 const HEIGHT: u64 = 200;
 const WIDTH: u64 = 720;
 
-/// A row of days, each a pile of as many parts as there are series.
+/// Row of days, each a stack with one part per series.
 pub(super) struct Days<'a> {
     pub(super) title: &'a str,
     pub(super) series: &'a [&'a str],
-    /// Oldest first.
+    /// Days, oldest first.
     pub(super) days: &'a [(String, Vec<u64>)],
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Days<'a> {
 #[template(path = "chart.html")]
 pub(super) struct Bars {
     title: String,
-    /// The whole in one sentence, for whoever cannot see it.
+    /// Whole chart in one sentence, for readers who cannot see it.
     told: String,
     legend: Vec<Key>,
     lines: Vec<Line>,
@@ -31,7 +31,7 @@ pub(super) struct Bars {
     rows: Vec<(String, Vec<String>)>,
 }
 
-/// What a colour stands for.
+/// Legend entry of a color.
 struct Key {
     class: String,
     name: String,
@@ -107,7 +107,7 @@ fn legend(series: &[&str]) -> Vec<Key> {
     series.iter().enumerate().map(key).collect()
 }
 
-/// The first, the middle and the last day.
+/// Labels of the first, the middle and the last day.
 fn labels(days: &[(String, Vec<u64>)]) -> Vec<Label> {
     let named = |at: usize| days.get(at).map(|(day, _)| day.clone());
     let places = [
@@ -118,7 +118,7 @@ fn labels(days: &[(String, Vec<u64>)]) -> Vec<Label> {
     places.into_iter().filter_map(|(at, x, anchor)| Some(Label { x, anchor, text: named(at)? })).collect()
 }
 
-/// The next larger of 4, 6, 8, 10, 20, 30, 40, 60 and so on, so that the lines stand at plain numbers.
+/// Returns the next larger of 4, 6, 8, 10, 20, 30, 40, 60 and so on, so that the grid lines are at round numbers.
 fn round_up(value: u64) -> u64 {
     let mut step = 1_u64;
     loop {
@@ -131,7 +131,7 @@ fn round_up(value: u64) -> u64 {
     }
 }
 
-/// `1.5M`, `20k`, `950`.
+/// Formats a number in short form: `1.5M`, `20k`, `950`.
 fn short(value: u64) -> String {
     let of = |unit: u64, name: &str| {
         let tenths = value / (unit / 10);

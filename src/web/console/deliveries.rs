@@ -1,4 +1,4 @@
-//! Texts that we send, and what became of each.
+//! Outbound messages, and the delivery status of each.
 
 use askama::Template;
 use axum::extract::State;
@@ -45,7 +45,7 @@ enum Filter {
 struct Deliveries {
     frame: Frame,
     filters: Vec<(&'static str, &'static str, bool)>,
-    /// Whose texts alone are listed.
+    /// User whose messages are listed.
     only: Option<Named>,
     texts: Vec<Text>,
     empty: &'static str,
@@ -121,7 +121,7 @@ impl Text {
             body: text.body.clone(),
             has_picture: text.has_picture,
             path: text.conversation.map(|id| format!("/conversations/{id}")),
-            // What is only shown costs none.
+            // A message that is only shown uses no segments.
             segments: if text.fate == Fate::Shown { 0 } else { text.segments },
             state: fates::mark(text.fate),
             why: fates::reason(text.fate, &text.why),

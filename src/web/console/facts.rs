@@ -1,4 +1,4 @@
-//! What is known of a person, on their page: each fact and suggestion with its buttons, and a form for one more.
+//! Facts about a user, on their page: each fact and suggestion with its buttons, and a form to add one.
 
 use axum::extract::State;
 use jiff::Timestamp;
@@ -16,12 +16,12 @@ use crate::store::{Conn, QueryResult, roster};
 use crate::web::auth::SignedForm;
 use crate::web::console_state::ConsoleState;
 
-/// A fact as its row on the page shows it.
+/// Fact as its row on the page shows it.
 pub(super) struct FactLine {
     pub(super) number: u32,
     pub(super) told: String,
     pub(super) since: When,
-    /// By which a button tells whether the number is still that of the fact it stands beside.
+    /// Stamp by which a button verifies that the number is still that of the fact next to it.
     pub(super) stamp: i64,
 }
 
@@ -138,7 +138,7 @@ pub(in crate::web) async fn dismiss(
     .await
 }
 
-/// Changes what is known of somebody who is known, and leads back to their page.
+/// Changes the facts about an existing user, and returns to their page.
 async fn change(
     console: &ConsoleState,
     id: i64,
@@ -159,7 +159,7 @@ fn path(id: i64) -> String {
     format!("/users/{id}")
 }
 
-/// The words of a fact are its person's, so the record has only its number.
+/// Records a change of a fact. The text of a fact belongs to its user, so the record has only its number.
 fn record(
     conn: &mut Conn,
     user: UserId,

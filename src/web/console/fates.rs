@@ -1,9 +1,9 @@
-//! How far a text of ours has come, in the words of the pages: one word for each state, whichever page tells it.
+//! Labels for the delivery status of outbound messages: one label for each status, on all pages.
 
 use crate::messaging::error_codes;
 use crate::store::console::fate::{Fate, Why};
 
-/// A word with its sign and its colour, neither of which stands for the word.
+/// Label with its sign and its color, neither of which replaces the label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) word: &'static str,
@@ -27,7 +27,7 @@ pub(super) fn mark(fate: Fate) -> Mark {
     Mark { word, sign, class }
 }
 
-/// What is to be known beside the word.
+/// Explanation shown next to the label.
 pub(super) fn reason(fate: Fate, why: &Why) -> Option<String> {
     match fate {
         Fate::Delayed => why.noted.clone(),
@@ -38,7 +38,7 @@ pub(super) fn reason(fate: Fate, why: &Why) -> Option<String> {
     }
 }
 
-/// What its code means, or what was noted.
+/// Meaning of the error code, or the noted cause.
 fn failed(why: &Why) -> String {
     let meaning = why.code.and_then(error_codes::look_up).map(|code| code.meaning.to_owned());
     let meaning = meaning.or_else(|| why.noted.clone());
@@ -50,8 +50,8 @@ fn failed(why: &Why) -> String {
     }
 }
 
-/// How many texts came to what, in the order of a drawing. What is still under way is waiting there, and what was only
-/// shown is left out.
+/// Counts of messages by outcome, in the order of a drawing. Messages still in progress count as waiting, and those
+/// that were only shown are left out.
 pub(super) fn outcomes(fates: impl Iterator<Item = Fate>) -> [(&'static str, u64); 5] {
     let drawn = [Fate::Delivered, Fate::Sent, Fate::Waiting, Fate::Failed, Fate::PutAside];
     let mut counts = drawn.map(|fate| (mark(fate).word, 0));

@@ -1,4 +1,4 @@
-//! What every page has around its own content, and how times are written.
+//! Layout of every page around its own content, and the format of times.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -10,7 +10,7 @@ use super::said::Said;
 use crate::web::auth::{Leaving, Operator};
 use crate::web::console_state::ConsoleState;
 
-/// The part of the console that a page belongs to.
+/// Section of the console that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::web) enum Place {
     Home,
@@ -84,23 +84,23 @@ impl Place {
     }
 }
 
-/// What surrounds the content of a page.
+/// Layout around the content of a page.
 pub(in crate::web) struct Frame {
     pub(in crate::web) title: String,
     here: Place,
-    /// What a form must send back to be believed.
+    /// Token that a form must send back to be trusted.
     pub(in crate::web) token: String,
-    /// Whether there is anything to sign out of.
+    /// True if the operator has a session to sign out of.
     pub(in crate::web) can_leave: bool,
-    /// What came of the form that led here.
+    /// Outcome of the form that led to this page.
     pub(in crate::web) said: Option<Said>,
 }
 
-/// A line of the navigation.
+/// Line of the navigation.
 pub(in crate::web) struct Link {
     pub(in crate::web) path: &'static str,
     pub(in crate::web) name: &'static str,
-    /// The strokes of its picture, on a ground of 24 by 24.
+    /// Strokes of its icon, on an area of 24 by 24.
     pub(in crate::web) strokes: &'static str,
     pub(in crate::web) is_here: bool,
 }
@@ -128,12 +128,12 @@ impl Frame {
     }
 }
 
-/// A point in time as a page shows it.
+/// Point in time as a page shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::web) struct When {
-    /// For programs and for whoever points at it.
+    /// Machine-readable time, also shown when the pointer is over it.
     pub(in crate::web) iso: String,
-    /// `21:04` today, `Nov 20, 21:04` otherwise.
+    /// Displayed time: `21:04` today, `Nov 20, 21:04` otherwise.
     pub(in crate::web) shown: String,
 }
 
@@ -161,7 +161,7 @@ impl ConsoleState {
     }
 }
 
-/// A page as it goes to the browser.
+/// Renders a page as a response to the browser.
 pub(in crate::web) fn page(content: &impl Template) -> Response {
     match content.render() {
         Ok(html) => Html(html).into_response(),

@@ -1,4 +1,4 @@
-//! Whether all works: what is looked at all the time, and what is tested when somebody presses a button.
+//! Health of the program: continuous checks, and tests that run when the operator presses a button.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ struct Health {
     result: Option<TestResult>,
 }
 
-/// What a test found.
+/// Result of a test.
 struct TestResult {
     label: &'static str,
     lines: Vec<Line>,

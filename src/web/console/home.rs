@@ -1,4 +1,4 @@
-//! What needs the operator, what today came to, and what was said last.
+//! Start page: items that need the operator, today's totals, and the latest messages.
 
 use askama::Template;
 use axum::extract::State;
@@ -26,7 +26,7 @@ use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
 use crate::web::health::{Check, Report};
 
-/// How long failures are told of here.
+/// Period for which failures are shown here.
 const LATELY: SignedDuration = SignedDuration::from_hours(72);
 const TALKS: usize = 15;
 const FAILED_TEXTS: usize = 3;
@@ -45,7 +45,7 @@ struct Home {
     newcomers: Vec<Newcomer>,
     wishes: Vec<Wish>,
     troubles: Vec<Trouble>,
-    /// Texts that did not arrive, beyond those among the troubles.
+    /// True if there are failed messages beyond those in the list of problems.
     more_failed: bool,
     figures: Vec<(&'static str, String)>,
     talks: Vec<TalkLine>,
@@ -64,24 +64,24 @@ struct Wish {
     size: Option<String>,
 }
 
-/// Something to look at, for which there is no button.
+/// Problem to check, for which there is no button.
 struct Trouble {
     what: &'static str,
     who: Option<Named>,
-    /// Words of the text or the name of the conversation.
+    /// Text of the message or the name of the conversation.
     about: String,
     why: String,
     at: Option<When>,
     path: String,
 }
 
-/// A conversation in a list.
+/// Conversation in a list.
 pub(super) struct TalkLine {
     pub(super) path: String,
     pub(super) name: String,
     pub(super) who: Named,
     pub(super) at: When,
-    /// What was said last, and by whom.
+    /// Last message and its author.
     pub(super) last: Option<(&'static str, String)>,
     pub(super) state: (&'static str, &'static str),
 }
@@ -140,7 +140,7 @@ pub(in crate::web) async fn show(
     }))
 }
 
-/// What `/ready` finds wrong.
+/// Returns the problems that `/ready` finds.
 fn ill_health(report: &Report) -> impl Iterator<Item = Trouble> {
     let trouble = |check: &Check| Trouble {
         what: "Not ready",
@@ -270,7 +270,7 @@ impl TalkLine {
     }
 }
 
-/// A button alone.
+/// Form with only a button.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(in crate::web) struct Press {}
 

@@ -1,4 +1,4 @@
-//! The keys of the API: what for, how they end, when they were last used.
+//! API keys: their purpose, their last characters, and the times of their creation and last use.
 
 use askama::Template;
 use axum::extract::{Path, State};
@@ -21,7 +21,7 @@ const NAME: usize = 60;
 struct Keys {
     frame: Frame,
     keys: Vec<Line>,
-    /// The key that was just made, on this one page.
+    /// Key that was just created, shown only on this one page.
     made: Option<String>,
     problem: Option<&'static str>,
 }

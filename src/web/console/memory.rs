@@ -1,4 +1,4 @@
-//! What is remembered of what people say and are told, what somebody would be told of it, and for how long it is kept.
+//! Stored memory of users' messages and replies: its contents, a recall preview for a user, and its retention period.
 
 use askama::Template;
 use axum::extract::State;
@@ -23,7 +23,7 @@ use crate::web::console_state::ConsoleState;
 pub(in crate::web) struct Query {
     #[serde(default, deserialize_with = "said::known")]
     said: Option<Said>,
-    /// Whose memory is looked into.
+    /// User whose memory is shown.
     user: Option<i64>,
     #[serde(default)]
     query: String,
@@ -37,12 +37,12 @@ pub(in crate::web) struct Nothing {}
 struct Memory {
     frame: Frame,
     figures: Vec<(&'static str, String)>,
-    /// Names of sorts and how many there are.
+    /// Names of categories with their counts.
     sorts: Vec<(&'static str, Vec<(String, String)>)>,
     worked: Option<When>,
     waiting: i64,
     suggestions: Vec<Line>,
-    /// What everybody may find.
+    /// Answers that every user may find.
     shared: Vec<Line>,
     people: Vec<(i64, String, bool)>,
     query: String,
@@ -50,7 +50,7 @@ struct Memory {
     retention: String,
 }
 
-/// What is told under one heading.
+/// Entries under one heading.
 struct Shelf {
     name: &'static str,
     lines: Vec<Line>,
@@ -180,7 +180,7 @@ fn shelves(found: &Recalled, when: &impl Fn(Timestamp) -> When) -> Vec<Shelf> {
     shelves.into_iter().filter(|shelf| !shelf.lines.is_empty()).collect()
 }
 
-/// Works on everything that waits.
+/// Indexes everything that waits.
 pub(in crate::web) async fn process(
     State(console): State<ConsoleState>,
     SignedForm(Nothing {}): SignedForm<Nothing>,

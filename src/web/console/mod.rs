@@ -1,4 +1,4 @@
-//! The console: what the operator watches and decides in a browser. A file per page, its template beside it.
+//! Console: the operator's view and decisions in a browser. Each page has one file, with its template next to it.
 
 mod answers;
 pub(super) mod assets;

@@ -1,16 +1,17 @@
-//! What came of a form, told on the page that it leads to. An address names it by a word, so that nobody can make a link
-//! that has our pages say something else.
+//! Outcome of a form, shown on the page that it leads to. An address identifies the outcome by a fixed code, so that a
+//! link by an attacker cannot make our pages show other text.
 
 use serde::{Deserialize, Deserializer};
 
-/// Whether all went well.
+/// Tone of an outcome: success or warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::web) enum Tone {
     Good,
     Warn,
 }
 
-/// Each outcome with its tone, its word in an address and what is told. An enum with tables beside it could forget one.
+/// Defines each outcome with its tone, its code in an address and its text. An enum with separate tables could miss
+/// one.
 macro_rules! outcomes {
     ($($name:ident, $tone:ident, $word:literal, $text:literal;)*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +97,7 @@ impl Said {
         self.parts().2
     }
 
-    /// The address of a page that tells it; what follows a `#` stays at the end.
+    /// Returns the address of a page that shows the outcome; the part after a `#` remains at the end.
     pub(in crate::web) fn at(self, path: &str) -> String {
         let word = self.parts().1;
         match path.split_once('#') {
@@ -115,7 +116,7 @@ impl Tone {
     }
 }
 
-/// A word that nobody here writes says nothing.
+/// Parses an outcome's code. An unknown code shows nothing.
 pub(in crate::web) fn known<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Said>, D::Error> {
     let word = String::deserialize(from)?;
     Ok(Said::ALL.iter().copied().find(|said| said.parts().1 == word))

@@ -1,4 +1,4 @@
-//! The pages in front of the console: the password, a sign-in link, and the way out.
+//! Pages before the console: the password, a sign-in link, and signing out.
 
 use std::time::Duration;
 
@@ -29,11 +29,11 @@ struct SignInPage {
 #[derive(Template)]
 #[template(path = "sign_in_link.html")]
 struct LinkPage {
-    /// `None`: the link opens nothing.
+    /// Token of the link. `None`: the link is not valid.
     token: Option<String>,
 }
 
-/// Where somebody wanted to go before.
+/// Page that the user requested before signing in.
 #[derive(Deserialize)]
 pub(in crate::web) struct Wanted {
     next: Option<String>,
@@ -135,8 +135,8 @@ fn has_password(console: &ConsoleState) -> bool {
     matches!(console.access.sign_in(), SignIn::Password(_))
 }
 
-/// A path of ours, or else the first page: nobody is led from here to another site. A browser reads `//host` and `/\host`
-/// as another host, and leaves out blanks within.
+/// Returns a path of ours, or else the first page: no redirect leads to another site. A browser reads `//host` and
+/// `/\host` as another host, and ignores whitespace within.
 fn local(next: Option<String>) -> String {
     let is_ours = |next: &String| {
         next.starts_with('/')

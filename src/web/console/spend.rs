@@ -1,4 +1,4 @@
-//! What the last thirty days came to, per day and per person.
+//! Cost of the last thirty days, per day and per user.
 
 use std::collections::BTreeMap;
 
@@ -28,11 +28,11 @@ struct Spend {
     charts: Vec<Bars>,
     outcomes: Option<Shares>,
     people: Vec<(Named, Row)>,
-    /// Newest first; days on which nothing was spent are left out.
+    /// Days, newest first; days without cost are left out.
     days: Vec<(String, Row)>,
 }
 
-/// What was spent, in words.
+/// Costs, as text.
 pub(super) struct Row {
     pub(super) calls: String,
     pub(super) tokens_in: String,

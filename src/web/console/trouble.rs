@@ -1,4 +1,4 @@
-//! The page in place of one that could not be made.
+//! Page that replaces one that could not be rendered.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -10,7 +10,7 @@ use super::frame::page;
 #[template(path = "trouble.html")]
 struct Trouble;
 
-/// The log gets the reason, the browser that there is one.
+/// Logs the cause; the browser only learns that an error occurred.
 pub(in crate::web) fn trouble(error: impl Into<anyhow::Error>) -> Response {
     tracing::error!(error = format!("{:#}", error.into()), "a page of the console could not be made");
     (StatusCode::SERVICE_UNAVAILABLE, page(&Trouble)).into_response()

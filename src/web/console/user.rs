@@ -1,4 +1,4 @@
-//! One person: what is known of them and what they may do.
+//! Page of one user: facts, settings and permissions.
 
 use askama::Template;
 use axum::extract::State;
@@ -28,9 +28,9 @@ const FITS: usize = 10;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(in crate::web) struct Query {
-    /// Conversations below this one.
+    /// Cursor: conversations older than this one.
     before: Option<i64>,
-    /// Titles below this one.
+    /// Cursor: titles older than this one.
     titles_before: Option<i64>,
     #[serde(default, deserialize_with = "said::known")]
     said: Option<Said>,
@@ -49,7 +49,7 @@ struct Page {
     since: When,
     last_text: Option<When>,
     opted_out: Option<When>,
-    /// Deletions and approvals by text, after too many wrong codes.
+    /// True if deletions and approvals by text are suspended, after too many wrong codes.
     is_suspended: bool,
     notices: String,
     form: Form,
@@ -67,7 +67,7 @@ struct Page {
     older_talks: Option<String>,
 }
 
-/// What can be changed, as it is.
+/// Settings that can be changed, with their current values.
 struct Form {
     name: String,
     add: bool,
@@ -194,7 +194,7 @@ impl Form {
     }
 }
 
-/// `in 7 days`.
+/// Formats the period of a limit, such as `in 7 days`.
 fn within(rate: Rate) -> String {
     let whole = rate.of("");
     whole.split_once("within ").map_or(String::new(), |(_, stretch)| format!("in {stretch}"))

@@ -1,4 +1,4 @@
-//! Everyone who is known.
+//! List of all users.
 
 use askama::Template;
 use axum::extract::State;
@@ -41,12 +41,12 @@ struct Row {
     last_text: Option<When>,
 }
 
-/// How much of a limit is used.
+/// Used part of a limit.
 pub(super) struct Used {
     pub(super) used: u32,
-    /// None for whoever has no limit.
+    /// Limit; none for a user without a limit.
     pub(super) most: Option<u32>,
-    /// `3 of 10`.
+    /// Label such as `3 of 10`.
     pub(super) told: String,
 }
 
@@ -112,7 +112,7 @@ pub(super) fn role_word(role: Role) -> &'static str {
     }
 }
 
-/// A class and a word.
+/// Returns the CSS class and the label of a user's status.
 pub(super) fn status(user: &User) -> (&'static str, &'static str) {
     match user.status {
         Status::Pending => ("warn", "Pending"),
@@ -121,7 +121,7 @@ pub(super) fn status(user: &User) -> (&'static str, &'static str) {
     }
 }
 
-/// What somebody may do beyond asking.
+/// Formats a user's permissions beyond making requests.
 fn may(rights: Rights) -> String {
     let rights = [("add", rights.may_add()), ("delete", rights.may_delete()), ("4K", rights.may_four_k())];
     let granted: Vec<&str> = rights.into_iter().filter(|(_, granted)| *granted).map(|(may, _)| may).collect();

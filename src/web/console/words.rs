@@ -1,9 +1,9 @@
-//! Numbers and people in the words of the pages.
+//! Format of numbers and users on the pages.
 
 use crate::conversation::transcript::{ConversationId, TurnId, User};
 use crate::store::console::who::{Known, Who};
 
-/// `12,345`.
+/// Formats a number: `12,345`.
 pub(super) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -16,7 +16,7 @@ pub(super) fn count(number: u64) -> String {
     text
 }
 
-/// Millionths of the currency as the currency: `1.25`, and four places where it is little.
+/// Formats millionths of the currency in the currency: `1.25`, and four decimal places for small amounts.
 pub(super) fn cost(micros: u64) -> String {
     if micros == 0 {
         return "0".to_owned();
@@ -29,16 +29,16 @@ pub(super) fn cost(micros: u64) -> String {
     format!("{}.{:02}", count(cents / 100), cents % 100)
 }
 
-/// Where a turn stands in its conversation, however long that has become.
+/// Returns the address of a turn in its conversation, regardless of the conversation's length.
 pub(super) fn turn_path(conversation: ConversationId, turn: TurnId) -> String {
     format!("/conversations/{conversation}?before={}#turn-{turn}", turn.0 + 1)
 }
 
-/// Somebody as a page names them.
+/// User as a page names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) name: String,
-    /// Their page; none for somebody who is forgotten.
+    /// Address of their page; none for a user who was erased.
     pub(super) path: Option<String>,
     pub(super) is_test: bool,
 }
@@ -55,7 +55,7 @@ impl From<&Who> for Named {
     }
 }
 
-/// The name, or the number of whoever has told none.
+/// Returns the name, or the number of a user without a name.
 pub(super) fn called(user: &User) -> String {
     user.name.clone().unwrap_or_else(|| user.phone.spaced())
 }

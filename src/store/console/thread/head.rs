@@ -1,4 +1,4 @@
-//! What a conversation's page says around what was said: whose it is, how it stands, what waits for an answer.
+//! Header and footer of a conversation's page: its user, its state, and the items that wait for an answer.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -22,39 +22,39 @@ pub struct Head {
     pub end: Option<(Timestamp, EndReason)>,
 }
 
-/// What stands below the last text.
+/// Part of the page below the last message.
 #[derive(Debug, Clone)]
 pub struct Tail {
     pub question: Option<Question>,
-    /// Texts that no turn has taken up yet.
+    /// Messages that no turn has processed yet.
     pub waiting: Vec<Received>,
-    /// The turn that runs.
+    /// Running turn.
     pub live: Option<TurnId>,
-    /// How much the model read in its last step, in tokens.
+    /// Input tokens of the last model step.
     pub last_prompt: Option<i64>,
 }
 
-/// A deletion that waits for a yes.
+/// Deletion that waits for confirmation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     pub id: i64,
-    /// Exactly what was asked.
+    /// Exact text of the confirmation prompt.
     pub words: String,
     pub code: Option<String>,
-    /// What would go, one name per item.
+    /// Names of the items that would be deleted, one name per item.
     pub items: Vec<String>,
     pub standing: Standing,
 }
 
-/// Whether an answer counts.
+/// Status of a confirmation prompt: an answer is accepted only while the prompt is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It has not left yet.
+    /// The confirmation prompt has not been sent yet.
     OnItsWay,
     OpenUntil(Timestamp),
 }
 
-/// An error where there is no such conversation.
+/// Loads the header of a conversation; returns an error if the conversation does not exist.
 pub fn read(conn: &mut Conn, id: ConversationId) -> QueryResult<Head> {
     type Row = (String, i64, i64, Option<i64>, Option<String>);
     let (name, user, started_at, ended_at, reason): Row = conversations::table
@@ -111,7 +111,7 @@ fn question(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option
         .first(conn)
         .optional()?;
     let Some((id, words, code, call, expires_at, accepted_at)) = row else { return Ok(None) };
-    // A repeat keeps the expiry, and only an answer to the repeat counts.
+    // A repeated prompt keeps the expiry, and only an answer to the repeated prompt is accepted.
     let standing = match accepted_at.and(expires_at) {
         Some(until) => Standing::OpenUntil(time(until)?),
         None => Standing::OnItsWay,
@@ -120,7 +120,7 @@ fn question(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option
     Ok(Some(Question { id, words, code, items, standing }))
 }
 
-/// Of the newest turn that asked a model.
+/// Loads the input tokens of the newest turn that called a model.
 fn last_prompt(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<i64>> {
     let newest: Vec<i64> = turns::table
         .filter(turns::conversation_id.eq(conversation.0))

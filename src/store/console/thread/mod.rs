@@ -1,4 +1,4 @@
-//! A conversation as its page shows it: what was said, every step behind it, and what is open.
+//! Page of a conversation: its messages, every step behind them, and all open items.
 
 pub mod head;
 pub mod steps;
@@ -19,28 +19,28 @@ use head::{Head, Tail};
 use steps::{Call, Step};
 use texts::{Received, Sent};
 
-/// Turns of one page.
+/// Number of turns on one page.
 pub const TURNS: usize = 50;
 
-/// What the page shows, and the place in the log at which it stands so.
+/// Content of the page, and the cursor in the log to which it corresponds.
 #[derive(Debug, Clone)]
 pub struct Thread {
     pub head: Head,
     pub tail: Tail,
-    /// Oldest first.
+    /// Entries, oldest first.
     pub entries: Vec<Entry>,
-    /// Turns before these are found below this cursor.
+    /// Cursor below which older turns are found.
     pub older: Option<i64>,
     pub seq: Seq,
 }
 
-/// One after the other in a thread.
+/// Entry in the chronological order of a conversation.
 #[derive(Debug, Clone)]
 pub enum Entry {
     Turn(Turn),
-    /// A text of ours that no turn stands behind.
+    /// Outbound message without a turn.
     Notice(Sent),
-    /// A text of theirs that got no turn.
+    /// Inbound message that got no turn.
     Unanswered(Received),
 }
 
@@ -60,16 +60,17 @@ pub struct Turn {
     pub state: TurnState,
     pub created_at: Timestamp,
     pub finished_at: Option<Timestamp>,
-    /// Somebody asked it to end.
+    /// True if the end of the turn was requested and the turn is still running.
     pub is_ending: bool,
     pub received: Vec<Received>,
     pub steps: Vec<Step>,
-    /// Held calls of an earlier turn that this one carries out.
+    /// Held calls of an earlier turn that this one executes.
     pub carries_out: Vec<Call>,
     pub sent: Vec<Sent>,
 }
 
-/// The newest turns below `before` and what stands between them; an error where there is no such conversation.
+/// Loads the newest turns below `before` and the messages between them; returns an error if the conversation does not
+/// exist.
 pub fn read(conn: &mut Conn, id: ConversationId, before: i64) -> QueryResult<Thread> {
     let seq = reading::last(conn)?;
     let head = head::read(conn, id)?;
@@ -91,7 +92,7 @@ pub fn read(conn: &mut Conn, id: ConversationId, before: i64) -> QueryResult<Thr
     Ok(Thread { head, tail, entries, older, seq })
 }
 
-/// Turns by their ids, oldest first.
+/// Loads turns by their ids, oldest first.
 pub fn turns_of(conn: &mut Conn, ids: &[i64]) -> QueryResult<Vec<Turn>> {
     type Row = (i64, String, i64, Option<i64>, Option<i64>);
     let rows: Vec<Row> = turns::table
@@ -120,7 +121,7 @@ pub fn turns_of(conn: &mut Conn, ids: &[i64]) -> QueryResult<Vec<Turn>> {
         .collect()
 }
 
-/// By the turn they belong to.
+/// Rows grouped by the id of their turn.
 pub(super) type ByTurn<T> = std::collections::HashMap<i64, Vec<T>>;
 
 fn by_turn<T>(rows: impl IntoIterator<Item = QueryResult<(i64, T)>>) -> QueryResult<ByTurn<T>> {

@@ -1,4 +1,4 @@
-//! What the brain did for an answer: its attempts, what it thought and said, the tools it called and what they gave.
+//! Steps of the brain behind an answer: its attempts, their thinking and text, the tool calls and their results.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,7 +24,7 @@ pub struct Step {
     pub calls: Vec<Call>,
 }
 
-/// One try at a response.
+/// One attempt at a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     pub brain: Brain,
@@ -35,7 +35,7 @@ pub struct Attempt {
     pub finished_at: Option<Timestamp>,
     pub thinking: String,
     pub text: String,
-    /// Calls that are being written.
+    /// Tool calls that are still being written.
     pub drafts: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ pub struct Attempt {
 pub enum AttemptState {
     Running,
     Complete,
-    /// It gave nothing, and why.
+    /// The attempt gave no response, for this reason.
     Abandoned(String),
 }
 
@@ -61,9 +61,9 @@ pub struct Call {
     pub tier: Tier,
     pub arguments: Arguments,
     pub phase: CallPhase,
-    /// What the tool says for people.
+    /// Result of the tool, worded for people.
     pub outcome: Option<String>,
-    /// What the model is given.
+    /// Result that the model receives.
     pub for_model: Option<Value>,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
@@ -83,7 +83,7 @@ pub(super) fn read(conn: &mut Conn, turns: &[i64]) -> QueryResult<ByTurn<Step>> 
         .load(conn)?;
     for record in calls {
         let (turn, step) = (record.turn_id, number(record.step)?);
-        // The page shows the rest of a turn with a call that cannot be read.
+        // A call that cannot be read is left out, so that the page still shows the rest of the turn.
         step_of(&mut by_turn, turn, step).calls.extend(if_readable(record.read())?);
     }
     Ok(by_turn.into_iter().map(|(turn, steps)| (turn, steps.into_values().collect())).collect())
@@ -94,7 +94,7 @@ fn step_of(turns: &mut HashMap<i64, Steps>, turn: i64, number: u32) -> &mut Step
     steps.entry(number).or_insert(Step { number, attempts: Vec::new(), calls: Vec::new() })
 }
 
-/// Calls that these turns carry out for a turn that asked.
+/// Loads the calls that these turns execute on behalf of an earlier turn.
 pub(super) fn carried_out(conn: &mut Conn, turns: &[i64]) -> QueryResult<ByTurn<Call>> {
     let records: Vec<(Option<i64>, CallRecord)> = tool_calls::table
         .filter(tool_calls::run_turn_id.eq_any(turns.iter().map(|id| Some(*id))))
@@ -185,7 +185,7 @@ impl AttemptRecord {
     }
 }
 
-/// What a response says, as far as it has come.
+/// Content of a response, as far as it has arrived.
 #[derive(Debug, Default)]
 struct Words {
     thinking: String,
@@ -193,10 +193,10 @@ struct Words {
     drafts: BTreeMap<i64, String>,
 }
 
-/// Turn, step and attempt.
+/// Ids of turn, step and attempt.
 type Key = (i64, i64, i64);
 
-/// The calls of a recorded response have rows of their own.
+/// Loads the text and thinking of recorded responses. Their tool calls have rows of their own.
 fn recorded(conn: &mut Conn, turns: &[i64]) -> QueryResult<HashMap<Key, Words>> {
     let rows: Vec<(i64, i64, i64, String, String)> = blocks::table
         .filter(blocks::turn_id.eq_any(turns))
@@ -215,7 +215,7 @@ fn recorded(conn: &mut Conn, turns: &[i64]) -> QueryResult<HashMap<Key, Words>> 
     Ok(all)
 }
 
-/// The response that is under way. What was voided of it is not part of it.
+/// Loads the response in progress, without the parts that were voided.
 fn streamed(conn: &mut Conn, (turn, step, attempt): Key) -> QueryResult<Words> {
     type Row = (String, Option<String>, Option<i64>, Option<String>);
     let rows: Vec<Row> = stream_events::table
@@ -269,7 +269,7 @@ impl CallRecord {
                 let failure = failure(&error)?;
                 (failure.for_user.or(Some(failure.code)), Some(failure.for_model))
             }
-            // Why it was canceled.
+            // Here the error is the reason for which the call was canceled.
             (_, None, Some(error)) => (from_json("end of a call", &error)?, None),
             (_, None, None) => (None, None),
         };

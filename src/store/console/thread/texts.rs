@@ -1,4 +1,4 @@
-//! The texts of a thread, in and out, with what is shown on them.
+//! Inbound and outbound messages of a conversation, with their reactions.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::store::span::Time;
 use crate::store::stream::texts::ASIDES;
 use crate::store::{Conn, QueryResult};
 
-/// A text of theirs.
+/// Inbound message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
     pub id: EventId,
@@ -30,27 +30,27 @@ pub struct Received {
     pub via: Via,
     pub by: Writer,
     pub at: Timestamp,
-    /// Why it got no answer.
+    /// Reason why the message got no answer.
     pub skipped: Option<String>,
-    /// What we reacted with.
+    /// Reactions that Dialarr gave to the message.
     pub reactions: Vec<String>,
 }
 
-/// Who wrote a text of theirs down.
+/// Origin of an inbound message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Writer {
     Sender,
-    /// The operator, as a test user.
+    /// Typed by the operator, as a test user.
     Typed,
-    /// A button that the operator pressed.
+    /// Created by a button that the operator pressed.
     Button,
-    /// A program, with the API key of this name.
+    /// Sent by a program with the API key of this name.
     Key(String),
-    /// The API, from a browser that is signed in.
+    /// Sent over the API from a signed-in browser.
     Session,
 }
 
-/// A text of ours.
+/// Outbound message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     pub id: OutboxId,
@@ -112,7 +112,7 @@ pub(super) fn sent(conn: &mut Conn, turns: &[i64]) -> QueryResult<ByTurn<Sent>> 
     by_turn(turns.into_iter().zip(OutRow::read_all(conn, rows)?).map(Ok))
 }
 
-/// The texts of ours on a page that no turn is behind.
+/// Loads the outbound messages on a page that have no turn.
 pub(super) fn notices(conn: &mut Conn, time: Time) -> QueryResult<Vec<Sent>> {
     let rows: Vec<OutRow> = outbox::table
         .filter(outbox::conversation_id.eq(time.conversation.0))
@@ -124,13 +124,13 @@ pub(super) fn notices(conn: &mut Conn, time: Time) -> QueryResult<Vec<Sent>> {
     OutRow::read_all(conn, rows)
 }
 
-/// One text of ours that no turn is behind.
+/// Loads one outbound message that has no turn.
 pub fn notice(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<Sent>> {
     let row: Option<OutRow> = outbox::table.find(id.0).select(OutRow::as_select()).first(conn).optional()?;
     Ok(OutRow::read_all(conn, row.into_iter().collect())?.pop())
 }
 
-/// The texts of theirs on a page that got no turn.
+/// Loads the inbound messages on a page that got no turn.
 pub(super) fn unanswered(conn: &mut Conn, time: Time) -> QueryResult<Vec<Received>> {
     let rows: Vec<InRow> = inbound_events::table
         .filter(inbound_events::conversation_id.eq(time.conversation.0))
@@ -142,7 +142,7 @@ pub(super) fn unanswered(conn: &mut Conn, time: Time) -> QueryResult<Vec<Receive
     InRow::read_all(conn, rows)
 }
 
-/// One text of theirs that got no turn.
+/// Loads one inbound message that got no turn.
 pub fn unanswered_text(conn: &mut Conn, id: EventId) -> QueryResult<Option<Received>> {
     let over = inbound_events::turn_id.is_null().and(inbound_events::outcome.is_not_null());
     let row: Option<InRow> =
@@ -150,7 +150,7 @@ pub fn unanswered_text(conn: &mut Conn, id: EventId) -> QueryResult<Option<Recei
     Ok(InRow::read_all(conn, row.into_iter().collect())?.pop())
 }
 
-/// A user's texts that no turn has taken up yet, in the order they were sent.
+/// Loads a user's messages that no turn has processed yet, in the order they were sent.
 pub(super) fn waiting(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Received>> {
     let mut rows: Vec<InRow> = inbound_events::table
         .filter(inbound_events::user_id.eq(user.0).and(PENDING))
@@ -222,7 +222,7 @@ impl OutRow {
     }
 }
 
-/// What is shown on texts, by text.
+/// Formats the reactions to display, by message.
 fn shown(standing: HashMap<i64, Vec<Standing>>) -> HashMap<i64, Vec<String>> {
     let emoji = |given: Standing| given.emoji.unwrap_or_else(|| "sticker".to_owned());
     standing.into_iter().map(|(text, given)| (text, given.into_iter().map(emoji).collect())).collect()

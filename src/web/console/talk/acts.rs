@@ -1,4 +1,4 @@
-//! What the operator does in conversations. Each form leads to a page that says what came of it.
+//! Operator's actions in conversations. Each form leads to a page that shows its outcome.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect};
@@ -18,11 +18,11 @@ use crate::web::console::home::Press;
 use crate::web::console::said::Said;
 use crate::web::console_state::ConsoleState;
 
-/// Characters that a text may have, as one over the API.
+/// Longest message in characters, the same as over the API.
 pub(super) const LONGEST: usize = 1600;
 const LONGEST_KEY: usize = 64;
 
-/// The newest texts of a conversation, where what came of a form is told.
+/// Returns the address of a conversation's newest messages, where the outcome of a form is shown.
 fn tail(id: ConversationId) -> String {
     format!("/conversations/{id}#tail")
 }
@@ -47,7 +47,7 @@ pub(in crate::web) async fn text(
     SignedForm(form): SignedForm<TypedText>,
 ) -> Shown {
     let id = known(&console, id).await?;
-    // A browser ends lines in two characters, a phone in one.
+    // A browser ends lines with two characters, a phone with one.
     let text = form.text.replace("\r\n", "\n");
     let text = text.trim();
     if text.is_empty() {

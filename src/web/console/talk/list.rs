@@ -1,4 +1,4 @@
-//! The list of conversations, and what a search of their texts has found.
+//! List of conversations, and the results of a search in their messages.
 
 use askama::Template;
 use axum::extract::State;
@@ -24,7 +24,7 @@ struct Page {
     found: Vec<Hit>,
     tabs: Vec<Tab>,
     talks: Vec<TalkLine>,
-    /// Where the list goes on.
+    /// Address of the rest of the list.
     next: Option<String>,
 }
 
@@ -35,9 +35,9 @@ struct Tab {
 }
 
 struct Hit {
-    /// Where it stands, or about whom it is if it stands nowhere; none where nothing but its words is left.
+    /// Page of the result: its conversation, or its user if it has no conversation; none if only its text remains.
     path: Option<String>,
-    /// Of its conversation.
+    /// Name of the conversation.
     name: String,
     by: String,
     is_test: bool,
@@ -52,14 +52,14 @@ pub(in crate::web) struct Asks {
     #[serde(default)]
     show: String,
     before: Option<i64>,
-    /// Where a search goes on: below these texts of theirs and of ours.
+    /// Cursor of a search: only older messages than these of the user's and of ours follow.
     received: Option<i64>,
     sent: Option<i64>,
     #[serde(default, deserialize_with = "said::known")]
     said: Option<Said>,
 }
 
-/// In place of a conversation's name.
+/// Label instead of a conversation's name.
 const OUTSIDE: &str = "Outside any conversation";
 
 const TABS: [(&str, &str, Which); 4] = [
@@ -106,7 +106,7 @@ pub(in crate::web) async fn show(
                 ("received", below.received.to_string()),
                 ("sent", below.sent.to_string()),
             ];
-            // Strings always can be written so.
+            // Strings can always be encoded in this form.
             format!("/conversations?{}", serde_urlencoded::to_string(query).unwrap_or_default())
         });
     } else {

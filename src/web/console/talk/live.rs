@@ -1,5 +1,5 @@
-//! `GET /conversations/{id}/live`: a conversation as it happens, as HTML. Each event carries a whole entry, or all that
-//! stands above or below the thread, so that a repeat changes nothing. `after` or `Last-Event-ID` tells where the page is.
+//! `GET /conversations/{id}/live`: live events of a conversation, as HTML. Each event carries a whole entry, or its
+//! whole header or footer, so that a repeat changes nothing. `after` or `Last-Event-ID` is the cursor of the page.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -27,7 +27,7 @@ use crate::web::console_state::ConsoleState;
 use crate::web::places::Follower;
 use crate::web::sse::{self, Cursor};
 
-/// Pieces of an answer that come within this time are told together.
+/// Time within which pieces of an answer are combined into one event.
 const TOGETHER: Duration = Duration::from_millis(80);
 
 pub(in crate::web) async fn follow(
@@ -49,7 +49,7 @@ pub(in crate::web) async fn follow(
         Ok(place) => place,
         Err(refusal) => return Ok(refusal.into_response()),
     };
-    // A page that does not say where it is has nothing to go on from: it is told to read itself anew.
+    // A page without a cursor has nothing to continue from: it gets an instruction to reload.
     let after = after.unwrap_or(Seq(-1));
     let reader = console.engine.connect(id, Some(after), |_| Ok(()));
     let begin = VecDeque::from([Event::default().retry(sse::RETRY)]);
@@ -64,20 +64,21 @@ struct Telling {
     waiting: VecDeque<Event>,
 }
 
-/// What is to be drawn anew.
+/// Parts to render again.
 #[derive(Debug, Default)]
 struct Touched {
     turns: BTreeSet<i64>,
     notices: BTreeSet<i64>,
     texts: BTreeSet<i64>,
-    /// Reactions on what no turn is behind.
+    /// Reactions on messages without a turn.
     reactions: BTreeSet<i64>,
-    /// What stands above and below the thread.
+    /// True if the header and the footer of the conversation changed.
     frame: bool,
 }
 
 impl Telling {
-    /// Ends with the listener, and when the log cannot be read: the page comes back and says where it was.
+    /// Returns the stream of events. It ends with the listener, and when the log cannot be read: the page reconnects
+    /// with its cursor.
     fn stream(self) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
         stream::unfold(self, |mut this| async move {
             let stop = this.console.stop.clone();
@@ -118,7 +119,7 @@ impl Telling {
         }
     }
 
-    /// As it stands now, which may be later than the last event: the next ones then repeat it.
+    /// Renders the current state, which may be later than the last event: the next events then repeat it.
     async fn draw(&self, touched: Touched, seq: Seq) -> anyhow::Result<Vec<Event>> {
         let id = self.reader.conversation();
         let Drawn { head, tail, entries } =
@@ -133,7 +134,7 @@ impl Telling {
             events.push(told("head", &pieces::head(&self.console, &head, &setting)?));
             events.push(told("head", &pieces::tail(&self.console, &head, tail, &setting)?));
         }
-        // The place counts once all of it was told.
+        // The cursor counts only once the client has the whole batch.
         if let Some(last) = events.pop() {
             events.push(last.id(seq.to_string()));
         }
@@ -141,7 +142,7 @@ impl Telling {
     }
 }
 
-/// A line may end in two ways on the wire, and both together would be two ends.
+/// Builds an event. A line may end in two ways in the protocol, and both together would be two line ends.
 fn told(name: &str, html: &str) -> Event {
     Event::default().event(name).data(html.replace("\r\n", "\n"))
 }
@@ -153,7 +154,7 @@ struct Drawn {
 }
 
 impl Touched {
-    /// A piece of an answer changes nothing around the thread.
+    /// Adds an event. A piece of an answer changes nothing around the conversation.
     fn add(&mut self, event: &Logged) {
         self.turns.extend(event.turn.map(|turn| turn.0));
         match &event.what {

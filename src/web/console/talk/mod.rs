@@ -1,4 +1,4 @@
-//! Conversations: the list and the search, one of them as it happens, and what the operator does in it.
+//! Conversations: the list and the search, one conversation with live events, and the operator's actions in it.
 
 pub(in crate::web) mod acts;
 pub(in crate::web) mod list;

@@ -1,4 +1,4 @@
-//! What stands above and below a thread, as HTML: the same for the page and for the stream.
+//! Header and footer of a conversation, as HTML: the same for the page and for the stream.
 
 use askama::Template;
 
@@ -28,7 +28,7 @@ struct TailView<'a> {
     waiting: Vec<ReceivedView>,
     question: Option<QuestionView>,
     last_prompt: Option<String>,
-    /// Tokens that were read, and how many the model can.
+    /// Tokens that were read, and the limit of the model.
     meter: Option<(u64, u64)>,
 }
 
@@ -37,7 +37,7 @@ struct QuestionView {
     words: String,
     code: Option<String>,
     items: Vec<String>,
-    /// `None` while it is on its way.
+    /// Time limit of the prompt. `None` before the prompt is delivered.
     until: Option<When>,
 }
 

@@ -1,4 +1,4 @@
-//! The page of one conversation.
+//! Page of one conversation.
 
 use askama::Template;
 use axum::extract::State;
@@ -26,30 +26,30 @@ struct Page {
     id: i64,
     said: Option<Said>,
     is_test: bool,
-    /// Whether this is the end of the conversation, which goes on by itself.
+    /// True if the page shows the end of the conversation, which updates automatically.
     is_live: bool,
     seq: i64,
     head: String,
     entries: Vec<String>,
     tail: String,
     older: Option<i64>,
-    /// The test user in whose name can be typed.
+    /// Test user in whose name the operator can type.
     types_as: Option<String>,
-    /// What stands in the box.
+    /// Content of the text box.
     typed: String,
-    /// Characters that a text may have.
+    /// Longest message, in characters.
     longest: usize,
-    /// By which a text that is sent twice is known.
+    /// Key that identifies a message that is submitted twice.
     key: String,
 }
 
-/// Which part of a conversation is shown, and what of the reader's own.
+/// Requested part of a conversation, with the reader's own input.
 #[derive(Debug, Default, Deserialize)]
 pub(in crate::web) struct Asks {
     before: Option<i64>,
     #[serde(default, deserialize_with = "said::known")]
     said: Option<Said>,
-    /// What was typed and not taken.
+    /// Typed text that was not accepted.
     #[serde(skip)]
     typed: String,
 }
@@ -63,7 +63,7 @@ pub(in crate::web) async fn show(
     answer(&console, &operator, ConversationId(id), asks).await
 }
 
-/// The page once more, with what was typed still in its box and why it was not taken.
+/// Shows the page again, with the typed text still in its box and the reason for which it was not accepted.
 pub(super) async fn returned(
     console: &ConsoleState,
     operator: &Operator,

@@ -1,4 +1,4 @@
-//! An entry of a thread as HTML: the same for the page and for the stream, so that a repeat changes nothing.
+//! Entry of a conversation as HTML: the same for the page and for the stream, so that a repeat changes nothing.
 
 use askama::Template;
 use serde_json::Value;
@@ -15,19 +15,19 @@ use crate::web::console::fates::{self, Mark};
 use crate::web::console::frame::When;
 use crate::web::console_state::ConsoleState;
 
-/// What forms in an entry need.
+/// Values that forms in an entry need.
 #[derive(Debug, Clone)]
 pub(super) struct Setting {
-    /// What forms must send back.
+    /// Token that forms must send back.
     pub(super) token: String,
 }
 
 #[derive(Template)]
 #[template(path = "turn.html")]
 struct Article {
-    /// `turn-12`, by which the page and the stream know it.
+    /// Element id such as `turn-12`, by which the page and the stream identify the entry.
     id: String,
-    /// In milliseconds: entries stand in this order.
+    /// Time in milliseconds: entries are sorted by it.
     at_ms: i64,
     token: String,
     turn: Option<TurnView>,
@@ -45,7 +45,7 @@ struct TurnView {
     took: Option<String>,
     steps: Vec<StepView>,
     carries_out: Vec<CallView>,
-    /// What the running step has said so far.
+    /// Text that the running step has produced so far.
     partial: String,
 }
 
@@ -162,7 +162,7 @@ fn view(turn: Turn) -> TurnView {
     }
 }
 
-/// `2 steps: search_media, add_movie`.
+/// Summary of a turn, such as `2 steps: search_media, add_movie`.
 fn summary(steps: usize, calls: &[&str], carried_out: usize) -> String {
     let steps = match (steps, carried_out) {
         (0, 0) => "Answered by code".to_owned(),

@@ -1,4 +1,4 @@
-//! States in the words of the pages.
+//! Labels of states on the pages.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::conversation::transcript::ChannelKind;
 use crate::store::console::thread::texts::{Received, Writer};
 use crate::store::conversations::EndReason;
 
-/// A state as a badge: its words and its colour, which never stands for the words.
+/// State as a badge: its label and its color, which never replaces the label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Badge {
     pub(super) words: &'static str,
@@ -56,7 +56,7 @@ pub(super) fn call(phase: CallPhase) -> Badge {
     }
 }
 
-/// Who wrote a text of theirs down, or how it reached us.
+/// Author of an inbound message, or its source.
 pub(super) fn writer(text: &Received) -> String {
     match &text.by {
         Writer::Sender => channel(text.channel, text.via).to_owned(),
@@ -77,7 +77,7 @@ fn channel(channel: ChannelKind, via: Via) -> &'static str {
     }
 }
 
-/// Why a text got no answer.
+/// Reason for which a message got no reply.
 pub(super) fn skipped(reason: &str) -> &'static str {
     match reason {
         "blocked" => "not answered: blocked",
@@ -103,7 +103,7 @@ pub(super) fn end(reason: EndReason) -> &'static str {
     }
 }
 
-/// `480 ms`, `12.4 s`.
+/// Formats a duration: `480 ms`, `12.4 s`.
 pub(super) fn took(from: Timestamp, to: Timestamp) -> String {
     let took = Duration::try_from(to.duration_since(from)).unwrap_or_default();
     if took < Duration::from_secs(1) {
