@@ -110,6 +110,16 @@ impl DatabaseHandle {
     }
 }
 
+impl Drop for DatabaseHandle {
+    /// Releases the lock. Closing the descriptor is not enough: a child process that another thread is just starting
+    /// has a copy of it, and would hold the lock until it runs its own program.
+    fn drop(&mut self) {
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(path = %self.path, %error, "the lock of the database could not be released");
+        }
+    }
+}
+
 /// A connection whose file stays open, and locked if it was, until the connection is closed.
 pub(super) struct LockedConnection {
     // Fields are dropped in this order.
@@ -142,6 +152,21 @@ pub(super) fn companion_path(database: &str, suffix: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lock_is_released_while_a_starting_child_has_a_copy_of_the_descriptor() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        let open = || DatabaseHandle::open_or_create(path.to_str().unwrap()).unwrap();
+        let first = open();
+        assert_eq!(first.try_lock().unwrap(), LockOutcome::Acquired);
+        let _copy_of_a_child = first.file.try_clone().unwrap();
+        assert_eq!(open().try_lock().unwrap(), LockOutcome::InUse);
+
+        drop(first);
+
+        assert_eq!(open().try_lock().unwrap(), LockOutcome::Acquired);
+    }
 
     #[test]
     fn a_file_that_is_replaced_before_sqlite_opens_it_is_refused() {

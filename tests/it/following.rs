@@ -31,7 +31,7 @@ use tokio::task::{JoinSet, yield_now};
 
 const READERS: usize = 16;
 /// Long for a wake-up, and shorter than the time after which a feed looks by itself.
-const A_WAKE_UP: Duration = Duration::from_secs(8);
+const A_WAKE_UP: Duration = Duration::from_secs(14);
 /// How long events are kept here; a second passes with each write.
 const KEPT: SignedDuration = SignedDuration::from_secs(15);
 
