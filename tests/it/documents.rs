@@ -20,19 +20,9 @@ use jiff::Timestamp;
 use crate::harness::TestApp;
 use crate::harness::cli::Cli;
 
-const DOCUMENTS: [&str; 11] = [
-    "CHANGELOG.md",
-    "README.md",
-    "docs/ARCHITECTURE.md",
-    "docs/DEPENDENCIES.md",
-    "docs/EVALS.md",
-    "docs/OPERATIONS.md",
-    "docs/RELIABILITY.md",
-    "docs/SCALING.md",
-    "docs/SECURITY.md",
-    "fuzz/README.md",
-    "packaging/README.md",
-];
+/// Documents outside `docs/`, which is read with its folders.
+const LONE_DOCUMENTS: [&str; 5] =
+    ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "fuzz/README.md", "packaging/README.md"];
 /// Variables of other programs, and of our own tests.
 const OTHERS: [&str; 8] = [
     "DIALARR_COMMIT",
@@ -51,6 +41,24 @@ fn root() -> &'static Path {
 
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// Paths of all documents, from the root of the repository.
+fn documents() -> Vec<String> {
+    let mut paths = LONE_DOCUMENTS.map(str::to_owned).to_vec();
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                paths.push(path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned());
+            }
+        }
+    }
+    paths.sort();
+    paths
 }
 
 /// The text of every file with this ending below a folder.
@@ -136,8 +144,8 @@ fn is_metric(word: &&str) -> bool {
 #[test]
 fn every_metric_that_a_document_names_is_told() {
     let samples = samples();
-    for path in DOCUMENTS.iter().chain(&["docs/alerts.yml"]) {
-        for name in words(&read(path), is_of_a_name).filter(is_metric) {
+    for path in documents().into_iter().chain(["docs/alerts.yml".to_owned()]) {
+        for name in words(&read(&path), is_of_a_name).filter(is_metric) {
             let is_family =
                 samples.keys().any(|sample| sample.strip_prefix(name).is_some_and(|end| end == "_sum"));
             assert!(samples.contains_key(name) || is_family, "{path} names {name}: {:?}", samples.keys());
@@ -208,8 +216,8 @@ fn every_variable_that_a_document_names_is_read() {
         .filter(|line| !line.starts_with('#'))
         .filter_map(|line| Some(line.split_once('=')?.0))
         .collect();
-    for path in DOCUMENTS {
-        let text = read(path);
+    for path in documents() {
+        let text = read(&path);
         let named = words(&text, is_of_a_name).filter(|word| {
             let is_loud = |mark: char| mark.is_ascii_uppercase() || mark.is_ascii_digit() || mark == '_';
             word.contains('_')
@@ -229,8 +237,8 @@ fn every_command_and_option_that_a_document_names_exists() {
     let help = |command: &[&str]| cli.run(&[command, &["--help"]].concat(), &[]).output;
     let commands = help(&[]);
     let mut asked: BTreeMap<String, String> = BTreeMap::new();
-    for path in DOCUMENTS {
-        let text = read(path);
+    for path in documents() {
+        let text = read(&path);
         for line in text.lines() {
             for rest in line.split("dialarr ").skip(1) {
                 let command = rest.split(['`', '|', ';', '&', '\'', '"', '#']).next().unwrap_or_default();
@@ -267,7 +275,8 @@ fn sentences(told: &str) -> BTreeSet<&str> {
 #[test]
 fn every_test_that_a_document_names_exists() {
     let code = source(&["src", "tests"]);
-    let (security, told) = (read("docs/SECURITY.md"), DOCUMENTS.map(read).join("\n"));
+    let security = read("docs/SECURITY.md");
+    let told = documents().iter().map(|path| read(path)).collect::<Vec<_>>().join("\n");
     assert!(sentences(&security).len() > 80, "{} are named", sentences(&security).len());
     for name in sentences(&security) {
         assert!(code.contains(&format!("fn {name}(")), "no test is called {name}");
@@ -306,8 +315,8 @@ fn what_the_table_of_findings_quotes_is_what_the_program_says() {
 async fn every_query_that_a_document_shows_fits_the_tables() {
     let app = TestApp::start_without_model().await;
     let mut queries = Vec::new();
-    for path in DOCUMENTS {
-        let text = read(path);
+    for path in documents() {
+        let text = read(&path);
         let blocks = text.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next());
         queries.extend(blocks.flat_map(|block| block.split(";\n")).map(str::trim).map(str::to_owned));
     }
