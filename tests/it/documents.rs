@@ -216,15 +216,17 @@ fn every_variable_that_a_document_names_is_read() {
         .filter(|line| !line.starts_with('#'))
         .filter_map(|line| Some(line.split_once('=')?.0))
         .collect();
-    for path in documents() {
-        let text = read(&path);
+    let documents = documents();
+    let is_document = |name: &str| documents.iter().any(|path| path.ends_with(&format!("/{name}.md")));
+    for path in &documents {
+        let text = read(path);
         let named = words(&text, is_of_a_name).filter(|word| {
             let is_loud = |mark: char| mark.is_ascii_uppercase() || mark.is_ascii_digit() || mark == '_';
             word.contains('_')
                 && word.chars().all(is_loud)
                 && word.starts_with(|mark: char| mark.is_ascii_uppercase())
         });
-        for name in named.filter(|name| !OTHERS.contains(name)) {
+        for name in named.filter(|name| !OTHERS.contains(name) && !is_document(name)) {
             let is_beginning = name.ends_with('_') && known.iter().any(|variable| variable.starts_with(name));
             assert!(known.contains(name) || is_beginning, "{path} names {name}");
         }
@@ -270,6 +272,30 @@ fn sentences(told: &str) -> BTreeSet<&str> {
             && span.chars().all(|mark| mark.is_ascii_lowercase() || "_0123456789".contains(mark))
     };
     spans(told).filter(is_sentence).collect()
+}
+
+/// Paths are relative to the repository, or to `src`, which documents about the code leave out.
+#[test]
+fn every_source_path_in_documents_for_contributors_exists() {
+    let mut checked = 0;
+    for document in documents().iter().filter(|path| is_for_contributors(path)) {
+        let text = read(document);
+        for span in spans(&text) {
+            let path = span.split("::").next().unwrap();
+            let is_path = path.contains('/') && path.ends_with(".rs") && !path.contains("NOUN");
+            if is_path && !path.contains("NAME") {
+                let exists =
+                    [root().join(path), root().join("src").join(path)].iter().any(|path| path.exists());
+                assert!(exists, "{document} names {path}");
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 200, "{checked} paths were found");
+}
+
+fn is_for_contributors(path: &str) -> bool {
+    path.starts_with("docs/internals/") || ["docs/ARCHITECTURE.md", "docs/SCALING.md"].contains(&path)
 }
 
 #[test]
