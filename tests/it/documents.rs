@@ -155,7 +155,7 @@ fn every_metric_that_a_document_names_is_told() {
 
 #[test]
 fn the_table_of_metrics_is_complete() {
-    let told = read("docs/OPERATIONS.md");
+    let told = read("docs/METRICS.md");
     let missing: Vec<String> = samples()
         .into_keys()
         .filter(|name| {
@@ -196,7 +196,7 @@ fn every_label_in_the_alerts_is_one_of_its_metric_with_a_value_that_it_can_have(
 
 #[test]
 fn every_alert_is_explained() {
-    let (alerts, told) = (read("docs/alerts.yml"), read("docs/OPERATIONS.md"));
+    let (alerts, told) = (read("docs/alerts.yml"), read("docs/METRICS.md"));
     let defined: BTreeSet<&str> =
         alerts.split("- alert: ").skip(1).filter_map(|rest| rest.lines().next()).collect();
     let explained: BTreeSet<&str> = told
@@ -318,8 +318,8 @@ fn every_test_that_a_document_names_exists() {
 
 #[test]
 fn what_the_table_of_findings_quotes_is_what_the_program_says() {
-    let told = read("docs/OPERATIONS.md");
-    let section = told.split("\n## ").find_map(|section| section.strip_prefix("What doctor says\n")).unwrap();
+    let told = read("docs/DOCTOR.md");
+    let section = told.split("\n## ").find_map(|section| section.strip_prefix("Messages\n")).unwrap();
     // A line of the source may end in the middle of a sentence.
     let code = source(&["src"]).lines().map(|line| line.trim().trim_end_matches('\\')).collect::<String>();
     let mut quoted = 0;
