@@ -136,7 +136,7 @@ fn a_backup_that_fails_or_is_killed_leaves_no_file_of_its_name() {
 
 #[test]
 fn the_documented_nightly_copy_keeps_the_last_one_until_the_next_is_whole() {
-    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/OPERATIONS.md");
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/BACKUP.md");
     let document = fs::read_to_string(document).unwrap();
     let line = document.lines().find_map(|line| line.strip_prefix("10 4 * * * dialarr ")).unwrap();
     let line = line.replace("\\%", "%").replace("/var/lib/dialarr", ".");

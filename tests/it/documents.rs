@@ -20,19 +20,9 @@ use jiff::Timestamp;
 use crate::harness::TestApp;
 use crate::harness::cli::Cli;
 
-const DOCUMENTS: [&str; 11] = [
-    "CHANGELOG.md",
-    "README.md",
-    "docs/ARCHITECTURE.md",
-    "docs/DEPENDENCIES.md",
-    "docs/EVALS.md",
-    "docs/OPERATIONS.md",
-    "docs/RELIABILITY.md",
-    "docs/SCALING.md",
-    "docs/SECURITY.md",
-    "fuzz/README.md",
-    "packaging/README.md",
-];
+/// Documents outside `docs/`, which is read with its folders.
+const LONE_DOCUMENTS: [&str; 5] =
+    ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "fuzz/README.md", "packaging/README.md"];
 /// Variables of other programs, and of our own tests.
 const OTHERS: [&str; 8] = [
     "DIALARR_COMMIT",
@@ -51,6 +41,24 @@ fn root() -> &'static Path {
 
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// Paths of all documents, from the root of the repository.
+fn documents() -> Vec<String> {
+    let mut paths = LONE_DOCUMENTS.map(str::to_owned).to_vec();
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                paths.push(path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned());
+            }
+        }
+    }
+    paths.sort();
+    paths
 }
 
 /// The text of every file with this ending below a folder.
@@ -136,8 +144,8 @@ fn is_metric(word: &&str) -> bool {
 #[test]
 fn every_metric_that_a_document_names_is_told() {
     let samples = samples();
-    for path in DOCUMENTS.iter().chain(&["docs/alerts.yml"]) {
-        for name in words(&read(path), is_of_a_name).filter(is_metric) {
+    for path in documents().into_iter().chain(["docs/alerts.yml".to_owned()]) {
+        for name in words(&read(&path), is_of_a_name).filter(is_metric) {
             let is_family =
                 samples.keys().any(|sample| sample.strip_prefix(name).is_some_and(|end| end == "_sum"));
             assert!(samples.contains_key(name) || is_family, "{path} names {name}: {:?}", samples.keys());
@@ -147,7 +155,7 @@ fn every_metric_that_a_document_names_is_told() {
 
 #[test]
 fn the_table_of_metrics_is_complete() {
-    let told = read("docs/OPERATIONS.md");
+    let told = read("docs/METRICS.md");
     let missing: Vec<String> = samples()
         .into_keys()
         .filter(|name| {
@@ -188,7 +196,7 @@ fn every_label_in_the_alerts_is_one_of_its_metric_with_a_value_that_it_can_have(
 
 #[test]
 fn every_alert_is_explained() {
-    let (alerts, told) = (read("docs/alerts.yml"), read("docs/OPERATIONS.md"));
+    let (alerts, told) = (read("docs/alerts.yml"), read("docs/METRICS.md"));
     let defined: BTreeSet<&str> =
         alerts.split("- alert: ").skip(1).filter_map(|rest| rest.lines().next()).collect();
     let explained: BTreeSet<&str> = told
@@ -208,7 +216,9 @@ fn every_variable_that_a_document_names_is_read() {
         .filter(|line| !line.starts_with('#'))
         .filter_map(|line| Some(line.split_once('=')?.0))
         .collect();
-    for path in DOCUMENTS {
+    let documents = documents();
+    let is_document = |name: &str| documents.iter().any(|path| path.ends_with(&format!("/{name}.md")));
+    for path in &documents {
         let text = read(path);
         let named = words(&text, is_of_a_name).filter(|word| {
             let is_loud = |mark: char| mark.is_ascii_uppercase() || mark.is_ascii_digit() || mark == '_';
@@ -216,7 +226,7 @@ fn every_variable_that_a_document_names_is_read() {
                 && word.chars().all(is_loud)
                 && word.starts_with(|mark: char| mark.is_ascii_uppercase())
         });
-        for name in named.filter(|name| !OTHERS.contains(name)) {
+        for name in named.filter(|name| !OTHERS.contains(name) && !is_document(name)) {
             let is_beginning = name.ends_with('_') && known.iter().any(|variable| variable.starts_with(name));
             assert!(known.contains(name) || is_beginning, "{path} names {name}");
         }
@@ -229,8 +239,8 @@ fn every_command_and_option_that_a_document_names_exists() {
     let help = |command: &[&str]| cli.run(&[command, &["--help"]].concat(), &[]).output;
     let commands = help(&[]);
     let mut asked: BTreeMap<String, String> = BTreeMap::new();
-    for path in DOCUMENTS {
-        let text = read(path);
+    for path in documents() {
+        let text = read(&path);
         for line in text.lines() {
             for rest in line.split("dialarr ").skip(1) {
                 let command = rest.split(['`', '|', ';', '&', '\'', '"', '#']).next().unwrap_or_default();
@@ -264,10 +274,35 @@ fn sentences(told: &str) -> BTreeSet<&str> {
     spans(told).filter(is_sentence).collect()
 }
 
+/// Paths are relative to the repository, or to `src`, which documents about the code leave out.
+#[test]
+fn every_source_path_in_documents_for_contributors_exists() {
+    let mut checked = 0;
+    for document in documents().iter().filter(|path| is_for_contributors(path)) {
+        let text = read(document);
+        for span in spans(&text) {
+            let path = span.split("::").next().unwrap();
+            let is_path = path.contains('/') && path.ends_with(".rs") && !path.contains("NOUN");
+            if is_path && !path.contains("NAME") {
+                let exists =
+                    [root().join(path), root().join("src").join(path)].iter().any(|path| path.exists());
+                assert!(exists, "{document} names {path}");
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 200, "{checked} paths were found");
+}
+
+fn is_for_contributors(path: &str) -> bool {
+    path.starts_with("docs/internals/") || ["docs/ARCHITECTURE.md", "docs/SCALING.md"].contains(&path)
+}
+
 #[test]
 fn every_test_that_a_document_names_exists() {
     let code = source(&["src", "tests"]);
-    let (security, told) = (read("docs/SECURITY.md"), DOCUMENTS.map(read).join("\n"));
+    let security = read("docs/SECURITY.md");
+    let told = documents().iter().map(|path| read(path)).collect::<Vec<_>>().join("\n");
     assert!(sentences(&security).len() > 80, "{} are named", sentences(&security).len());
     for name in sentences(&security) {
         assert!(code.contains(&format!("fn {name}(")), "no test is called {name}");
@@ -283,8 +318,8 @@ fn every_test_that_a_document_names_exists() {
 
 #[test]
 fn what_the_table_of_findings_quotes_is_what_the_program_says() {
-    let told = read("docs/OPERATIONS.md");
-    let section = told.split("\n## ").find_map(|section| section.strip_prefix("What doctor says\n")).unwrap();
+    let told = read("docs/DOCTOR.md");
+    let section = told.split("\n## ").find_map(|section| section.strip_prefix("Messages\n")).unwrap();
     // A line of the source may end in the middle of a sentence.
     let code = source(&["src"]).lines().map(|line| line.trim().trim_end_matches('\\')).collect::<String>();
     let mut quoted = 0;
@@ -306,8 +341,8 @@ fn what_the_table_of_findings_quotes_is_what_the_program_says() {
 async fn every_query_that_a_document_shows_fits_the_tables() {
     let app = TestApp::start_without_model().await;
     let mut queries = Vec::new();
-    for path in DOCUMENTS {
-        let text = read(path);
+    for path in documents() {
+        let text = read(&path);
         let blocks = text.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next());
         queries.extend(blocks.flat_map(|block| block.split(";\n")).map(str::trim).map(str::to_owned));
     }
