@@ -1,12 +1,12 @@
 //! Notifications for each user about arr events that belong together, within the transaction that claims the events.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::Settings;
 use super::ending::WayBack;
 use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
-use crate::arr::{SPECIALS, Season, Series, history};
+use crate::arr::{Series, history};
 use crate::conversation::notices::{
     self as words, Copy, EPISODES_EVERY, Group, HOUR, Leave, News, Report, TROUBLE_EVERY, Title, Topic,
 };
@@ -17,9 +17,6 @@ use crate::store::follows::{self, Followed};
 use crate::store::memory::groups::{self, Heard};
 use crate::store::notices::{self, Noted, Wants};
 use crate::store::{Conn, QueryResult, users};
-
-/// Period without a new episode after which a season is over, if the catalogue does not mark its last episode.
-const SEASON_REST: SignedDuration = SignedDuration::from_hours(28 * 24);
 
 /// Outcome of notifying users about a group.
 pub(super) enum Told {
@@ -46,7 +43,7 @@ pub(super) struct ShowNews {
     reports: Vec<i64>,
     /// New episodes by season and number, in order.
     pub(super) episodes: Vec<(u32, u32)>,
-    /// Seasons of which every episode is on disk.
+    /// Complete seasons, of those that have new episodes.
     complete: Vec<u32>,
     /// No more episodes of the show will come.
     is_over: bool,
@@ -81,16 +78,6 @@ impl ShowNews {
         seasons
     }
 
-    /// Seasons for which the catalogue may list more episodes later: the latest one of a show that continues, and its
-    /// specials.
-    pub(super) fn growing_seasons(&self, series: &Series) -> Vec<u32> {
-        let latest = series.seasons.iter().map(|season| season.number).max();
-        let may_grow = |number: &u32| {
-            !series.ended && (*number == SPECIALS || latest.is_none_or(|last| *number >= last))
-        };
-        self.seasons().into_iter().filter(may_grow).collect()
-    }
-
     /// Updates the news with Sonarr's data about the show and the episodes of its growing seasons.
     pub(super) fn learn(
         &mut self,
@@ -100,25 +87,15 @@ impl ShowNews {
     ) {
         // The event of a complete import does not indicate whether it replaced anything.
         self.episodes.retain(|episode| !history::was_upgraded(entries, *episode));
-        let (seasons, may_grow) = (self.seasons(), self.growing_seasons(series));
-        let is_complete = |season: &&Season| {
-            let all_there = season.episodes_on_disk >= season.episodes;
-            // A season of one episode has just begun, unless nothing more comes.
-            let has_begun = season.episodes > 1 || series.ended;
-            let is_over = !may_grow.contains(&season.number) || is_over(season.number, growing, now);
-            seasons.contains(&season.number) && all_there && has_begun && is_over
-        };
-        self.complete = series.all_seasons().filter(is_complete).map(|season| season.number).collect();
-        self.is_over = series.ended && series.episodes_on_disk >= series.episodes;
+        let is_complete = |season: &u32| series.season_is_complete(*season, growing, now);
+        self.complete = self.seasons().into_iter().filter(is_complete).collect();
+        self.is_over = is_over(series);
     }
 }
 
-/// Returns whether no more episodes of a season are to come. A catalogue may list them as they air, as it does for
-/// daily and reality shows, so that the listed ones may be far from all.
-fn is_over(season: u32, episodes: &[Episode], now: Timestamp) -> bool {
-    let of_it = || episodes.iter().filter(|episode| episode.season == season);
-    let last = of_it().filter_map(|episode| episode.airs).max();
-    of_it().any(|episode| episode.finale) || last.is_some_and(|last| now.duration_since(last) >= SEASON_REST)
+/// Returns whether no more episodes of a show will come and all of them are on disk.
+fn is_over(series: &Series) -> bool {
+    series.ended && series.episodes_on_disk >= series.episodes
 }
 
 pub(super) fn followed(instance: &str, show: &Title, season: u32) -> Followed {
