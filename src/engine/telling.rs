@@ -38,15 +38,15 @@ enum Hearing {
 
 /// News about a show for its followers.
 pub(super) struct ShowNews {
-    instance: String,
+    pub(super) instance: String,
     pub(super) show: Title,
     reports: Vec<i64>,
     /// New episodes by season and number, in order.
     pub(super) episodes: Vec<(u32, u32)>,
     /// Complete seasons, of those that have new episodes.
-    complete: Vec<u32>,
+    pub(super) complete: Vec<u32>,
     /// No more episodes of the show will come.
-    is_over: bool,
+    pub(super) is_over: bool,
 }
 
 impl ShowNews {
@@ -90,6 +90,18 @@ impl ShowNews {
         let is_complete = |season: &u32| series.season_is_complete(*season, growing, now);
         self.complete = self.seasons().into_iter().filter(is_complete).collect();
         self.is_over = is_over(series);
+    }
+
+    /// News about seasons that are complete without a new import.
+    pub(super) fn without_import(instance: &str, series: &Series, complete: Vec<u32>) -> Self {
+        let show = Title {
+            id: series.id.unwrap_or_default(),
+            catalog_id: series.tvdb,
+            title: series.title.clone(),
+            year: series.year,
+        };
+        let (reports, episodes) = (Vec::new(), Vec::new());
+        Self { instance: instance.to_owned(), show, reports, episodes, complete, is_over: is_over(series) }
     }
 }
 
@@ -149,12 +161,24 @@ fn send_time(
 }
 
 /// News about a show for one user.
-struct Share {
-    user: UserId,
-    complete: Vec<u32>,
+pub(super) struct Share {
+    pub(super) user: UserId,
+    pub(super) complete: Vec<u32>,
     episodes: Vec<(u32, u32)>,
     /// Matters, each with the time since when the user has waited for it.
-    matters: Vec<(String, Timestamp)>,
+    pub(super) matters: Vec<(String, Timestamp)>,
+}
+
+impl Share {
+    /// Finds the share of a user, which is added empty if there is none yet.
+    pub(super) fn of(user: UserId, shares: &mut Vec<Self>) -> &mut Self {
+        let known = shares.iter().position(|share| share.user == user);
+        let position = known.unwrap_or_else(|| {
+            shares.push(Self { user, complete: vec![], episodes: vec![], matters: vec![] });
+            shares.len() - 1
+        });
+        &mut shares[position]
+    }
 }
 
 /// Notification of users within one transaction.
@@ -211,6 +235,12 @@ impl Telling<'_> {
         if arr_events::take(self.conn, &news.reports, self.now)? == Take::Lost {
             return Ok(Told::Done);
         }
+        self.announce(news, shares)?;
+        Ok(Told::Done)
+    }
+
+    /// Notifies each user of their share, and ends the follows of everything that is complete.
+    pub(super) fn announce(&mut self, news: &ShowNews, shares: Vec<Share>) -> QueryResult<()> {
         let mut told: Vec<(News, Vec<UserId>)> = Vec::new();
         for share in shares {
             let words = words::show_ready(&news.show, &share.complete, &share.episodes);
@@ -232,7 +262,7 @@ impl Telling<'_> {
             let all = Followed { season: None, ..followed(&news.instance, &news.show, 0) };
             follows::end(self.conn, &all, self.now)?;
         }
-        Ok(Told::Done)
+        Ok(())
     }
 
     /// Collects the news that each user has waited for and was not notified of yet.
@@ -243,12 +273,7 @@ impl Telling<'_> {
             let of_show = format!("{}:{}:{season}", news.instance, news.show.catalog_id);
             for user in follows::followers(self.conn, &what)? {
                 let since = follows::since(self.conn, user, &what)?.unwrap_or(self.now);
-                let known = shares.iter().position(|share| share.user == user);
-                let place = known.unwrap_or_else(|| {
-                    shares.push(Share { user, complete: vec![], episodes: vec![], matters: vec![] });
-                    shares.len() - 1
-                });
-                let share = &mut shares[place];
+                let share = Share::of(user, &mut shares);
                 let whole = format!("season:{of_show}");
                 let is_complete =
                     news.complete.contains(&season) && !notices::is_noted(self.conn, user, &whole, since)?;

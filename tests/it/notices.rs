@@ -128,24 +128,6 @@ async fn complete_specials_end_the_follow_of_the_specials() {
 }
 
 #[tokio::test]
-async fn season_that_rests_for_weeks_is_complete_without_a_marked_finale() {
-    let app = Setup::default().start().await;
-    app.knows(BOB, Has::AddRight).await;
-    let show = app.sonarr().add(series("The Traitors").year(2022).tvdb(THE_BEAR).seasons(1).episodes(0));
-    let airs = app.now();
-    for _ in 0..2 {
-        app.sonarr().edit(show, |show| show.lists_next_episode(1, airs));
-    }
-    app.awaits_season(BOB, THE_BEAR, 1).await;
-    app.later(0).await;
-    app.pass(28 * 24 * HOUR);
-    app.sonarr().imports("The Traitors S01");
-    app.hears("sonarr", &app.sonarr().import_report("The Traitors S01")).await;
-    app.later(61).await;
-    assert_eq!(app.heard_by(BOB), ["The Traitors season 1 is ready to watch."]);
-}
-
-#[tokio::test]
 async fn several_episodes_of_an_unfinished_season_are_counted() {
     let app = app_with_bob_waiting().await;
     for title in ["The Bear S02E01", "The Bear S02E02"] {
