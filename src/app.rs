@@ -388,10 +388,12 @@ impl App {
         self.upkeep.once().await;
     }
 
-    /// Reads what was not reported, and tells of everything that is due.
+    /// Reads what was not reported, tells of everything that is due, and checks the followed seasons.
     pub async fn give_notice_once(&self) -> anyhow::Result<()> {
         self.engine.reconcile().await;
-        self.engine.tell_due().await.map(drop)
+        self.engine.tell_due().await?;
+        self.engine.check_seasons().await;
+        Ok(())
     }
 
     /// Stops where it stands, as a kill would, and leaves the database as it is: for crash tests.

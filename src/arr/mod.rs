@@ -5,6 +5,7 @@ mod answer;
 mod api;
 pub mod changes;
 pub mod collections;
+pub mod completeness;
 pub mod connect;
 pub mod connection;
 mod downloads;

@@ -31,6 +31,7 @@ mod reports;
 mod retries;
 mod run;
 mod scheduler;
+mod season_check;
 mod settings;
 pub mod stream;
 pub(crate) mod telling;

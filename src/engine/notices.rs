@@ -151,10 +151,7 @@ impl Engine {
         let state = async {
             let (client, id) = (&sonarr.client, news.show.id);
             let Some(series) = client.series(id).await? else { return Ok(None) };
-            let mut growing = Vec::new();
-            for season in news.growing_seasons(&series) {
-                growing.extend(client.season_episodes(id, season).await?);
-            }
+            let growing = client.growing_episodes(&series, Some(&news.seasons())).await?;
             Ok::<_, ArrError>(Some((series, client.history(id).await?, growing)))
         };
         match state.await {

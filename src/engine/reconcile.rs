@@ -22,6 +22,8 @@ use crate::tools::library::Instance;
 /// Delay before the history is read for the first time: reports under way come first.
 const AFTER_START: Duration = Duration::from_secs(30);
 const EVERY: Duration = Duration::from_secs(300);
+/// Number of readings from one check of the followed seasons to the next: six hours.
+const READINGS_PER_CHECK: u32 = 72;
 /// Overlap of two readings of the history, since rows may be stored late and clocks differ: a reading begins this long
 /// before the end of the last one.
 const OVERLAP: SignedDuration = SignedDuration::from_mins(15);
@@ -31,8 +33,12 @@ const FARTHEST: SignedDuration = SignedDuration::from_hours(7 * 24);
 impl Engine {
     pub(super) async fn keep_reconciling(&self) {
         tokio::time::sleep(AFTER_START).await;
-        loop {
+        for reading in (0..READINGS_PER_CHECK).cycle() {
             self.reconcile().await;
+            // After a reading: imports that were not reported are known by then.
+            if reading == 0 {
+                self.check_seasons().await;
+            }
             tokio::time::sleep(EVERY).await;
         }
     }

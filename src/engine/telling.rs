@@ -1,12 +1,12 @@
 //! Notifications for each user about arr events that belong together, within the transaction that claims the events.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::Settings;
 use super::ending::WayBack;
 use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
-use crate::arr::{SPECIALS, Season, Series, history};
+use crate::arr::{Series, history};
 use crate::conversation::notices::{
     self as words, Copy, EPISODES_EVERY, Group, HOUR, Leave, News, Report, TROUBLE_EVERY, Title, Topic,
 };
@@ -17,9 +17,6 @@ use crate::store::follows::{self, Followed};
 use crate::store::memory::groups::{self, Heard};
 use crate::store::notices::{self, Noted, Wants};
 use crate::store::{Conn, QueryResult, users};
-
-/// Period without a new episode after which a season is over, if the catalogue does not mark its last episode.
-const SEASON_REST: SignedDuration = SignedDuration::from_hours(28 * 24);
 
 /// Outcome of notifying users about a group.
 pub(super) enum Told {
@@ -41,15 +38,15 @@ enum Hearing {
 
 /// News about a show for its followers.
 pub(super) struct ShowNews {
-    instance: String,
+    pub(super) instance: String,
     pub(super) show: Title,
     reports: Vec<i64>,
     /// New episodes by season and number, in order.
     pub(super) episodes: Vec<(u32, u32)>,
-    /// Seasons of which every episode is on disk.
-    complete: Vec<u32>,
+    /// Complete seasons, of those that have new episodes.
+    pub(super) complete: Vec<u32>,
     /// No more episodes of the show will come.
-    is_over: bool,
+    pub(super) is_over: bool,
 }
 
 impl ShowNews {
@@ -81,16 +78,6 @@ impl ShowNews {
         seasons
     }
 
-    /// Seasons for which the catalogue may list more episodes later: the latest one of a show that continues, and its
-    /// specials.
-    pub(super) fn growing_seasons(&self, series: &Series) -> Vec<u32> {
-        let latest = series.seasons.iter().map(|season| season.number).max();
-        let may_grow = |number: &u32| {
-            !series.ended && (*number == SPECIALS || latest.is_none_or(|last| *number >= last))
-        };
-        self.seasons().into_iter().filter(may_grow).collect()
-    }
-
     /// Updates the news with Sonarr's data about the show and the episodes of its growing seasons.
     pub(super) fn learn(
         &mut self,
@@ -100,25 +87,27 @@ impl ShowNews {
     ) {
         // The event of a complete import does not indicate whether it replaced anything.
         self.episodes.retain(|episode| !history::was_upgraded(entries, *episode));
-        let (seasons, may_grow) = (self.seasons(), self.growing_seasons(series));
-        let is_complete = |season: &&Season| {
-            let all_there = season.episodes_on_disk >= season.episodes;
-            // A season of one episode has just begun, unless nothing more comes.
-            let has_begun = season.episodes > 1 || series.ended;
-            let is_over = !may_grow.contains(&season.number) || is_over(season.number, growing, now);
-            seasons.contains(&season.number) && all_there && has_begun && is_over
+        let is_complete = |season: &u32| series.season_is_complete(*season, growing, now);
+        self.complete = self.seasons().into_iter().filter(is_complete).collect();
+        self.is_over = is_over(series);
+    }
+
+    /// News about seasons that are complete without a new import.
+    pub(super) fn without_import(instance: &str, series: &Series, complete: Vec<u32>) -> Self {
+        let show = Title {
+            id: series.id.unwrap_or_default(),
+            catalog_id: series.tvdb,
+            title: series.title.clone(),
+            year: series.year,
         };
-        self.complete = series.all_seasons().filter(is_complete).map(|season| season.number).collect();
-        self.is_over = series.ended && series.episodes_on_disk >= series.episodes;
+        let (reports, episodes) = (Vec::new(), Vec::new());
+        Self { instance: instance.to_owned(), show, reports, episodes, complete, is_over: is_over(series) }
     }
 }
 
-/// Returns whether no more episodes of a season are to come. A catalogue may list them as they air, as it does for
-/// daily and reality shows, so that the listed ones may be far from all.
-fn is_over(season: u32, episodes: &[Episode], now: Timestamp) -> bool {
-    let of_it = || episodes.iter().filter(|episode| episode.season == season);
-    let last = of_it().filter_map(|episode| episode.airs).max();
-    of_it().any(|episode| episode.finale) || last.is_some_and(|last| now.duration_since(last) >= SEASON_REST)
+/// Returns whether no more episodes of a show will come and all of them are on disk.
+fn is_over(series: &Series) -> bool {
+    series.ended && series.episodes_on_disk >= series.episodes
 }
 
 pub(super) fn followed(instance: &str, show: &Title, season: u32) -> Followed {
@@ -172,12 +161,24 @@ fn send_time(
 }
 
 /// News about a show for one user.
-struct Share {
-    user: UserId,
-    complete: Vec<u32>,
+pub(super) struct Share {
+    pub(super) user: UserId,
+    pub(super) complete: Vec<u32>,
     episodes: Vec<(u32, u32)>,
     /// Matters, each with the time since when the user has waited for it.
-    matters: Vec<(String, Timestamp)>,
+    pub(super) matters: Vec<(String, Timestamp)>,
+}
+
+impl Share {
+    /// Finds the share of a user, which is added empty if there is none yet.
+    pub(super) fn of(user: UserId, shares: &mut Vec<Self>) -> &mut Self {
+        let known = shares.iter().position(|share| share.user == user);
+        let position = known.unwrap_or_else(|| {
+            shares.push(Self { user, complete: vec![], episodes: vec![], matters: vec![] });
+            shares.len() - 1
+        });
+        &mut shares[position]
+    }
 }
 
 /// Notification of users within one transaction.
@@ -234,6 +235,12 @@ impl Telling<'_> {
         if arr_events::take(self.conn, &news.reports, self.now)? == Take::Lost {
             return Ok(Told::Done);
         }
+        self.announce(news, shares)?;
+        Ok(Told::Done)
+    }
+
+    /// Notifies each user of their share, and ends the follows of everything that is complete.
+    pub(super) fn announce(&mut self, news: &ShowNews, shares: Vec<Share>) -> QueryResult<()> {
         let mut told: Vec<(News, Vec<UserId>)> = Vec::new();
         for share in shares {
             let words = words::show_ready(&news.show, &share.complete, &share.episodes);
@@ -255,7 +262,7 @@ impl Telling<'_> {
             let all = Followed { season: None, ..followed(&news.instance, &news.show, 0) };
             follows::end(self.conn, &all, self.now)?;
         }
-        Ok(Told::Done)
+        Ok(())
     }
 
     /// Collects the news that each user has waited for and was not notified of yet.
@@ -266,12 +273,7 @@ impl Telling<'_> {
             let of_show = format!("{}:{}:{season}", news.instance, news.show.catalog_id);
             for user in follows::followers(self.conn, &what)? {
                 let since = follows::since(self.conn, user, &what)?.unwrap_or(self.now);
-                let known = shares.iter().position(|share| share.user == user);
-                let place = known.unwrap_or_else(|| {
-                    shares.push(Share { user, complete: vec![], episodes: vec![], matters: vec![] });
-                    shares.len() - 1
-                });
-                let share = &mut shares[place];
+                let share = Share::of(user, &mut shares);
                 let whole = format!("season:{of_show}");
                 let is_complete =
                     news.complete.contains(&season) && !notices::is_noted(self.conn, user, &whole, since)?;

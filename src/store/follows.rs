@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::Conn;
-use super::codec::{kind_word, ms, time};
+use super::codec::{kind_word, ms, number, time};
 use super::schema::{follows, users};
 use super::written::Written;
 use crate::conversation::transcript::{MediaKind, UserId};
@@ -29,6 +29,18 @@ pub struct Followed {
     pub catalog_id: i64,
     /// `None` for a movie, and for every season of a show.
     pub season: Option<u32>,
+}
+
+/// Follow of a show or of one of its seasons that goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShowFollow {
+    pub user: UserId,
+    /// Id of the show at TheTVDB.
+    pub catalog_id: i64,
+    /// `None` for every season.
+    pub season: Option<u32>,
+    /// Time of the last request to follow.
+    pub since: Timestamp,
 }
 
 /// Starts to follow a title. A user who follows it already has asked again: earlier notifications about it no longer
@@ -83,6 +95,22 @@ pub fn followers(conn: &mut Conn, what: &Followed) -> QueryResult<Vec<UserId>> {
         }
     });
     Ok(ids.into_iter().map(UserId).collect())
+}
+
+/// Loads the follows of shows in one library, for the users who are to be notified, as [`followers`] does.
+pub fn of_shows(conn: &mut Conn, instance: &str) -> QueryResult<Vec<ShowFollow>> {
+    let rows: Vec<(i64, i64, Option<i64>, i64)> = follows::table
+        .inner_join(users::table)
+        .filter(OPEN.and(follows::kind.eq(kind_word(MediaKind::Series))).and(follows::instance.eq(instance)))
+        .filter(users::notify.eq(1).or(follows::explicit.eq(1)))
+        .order(follows::id)
+        .select((follows::user_id, follows::catalog_id, follows::season, follows::created_at))
+        .load(conn)?;
+    let read = |(user, catalog_id, season, since): (i64, i64, Option<i64>, i64)| {
+        let season = season.map(number).transpose()?;
+        Ok(ShowFollow { user: UserId(user), catalog_id, season, since: time(since)? })
+    };
+    rows.into_iter().map(read).collect()
 }
 
 /// Returns the time since which a user follows a movie, or this season of a show: the last time they asked counts.
@@ -194,6 +222,25 @@ mod tests {
         assert_eq!(followers(&mut conn, &season(Some(2))), Ok(vec![]));
         follow(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
         assert_eq!(followers(&mut conn, &season(Some(2))), Ok(vec![ann]));
+    }
+
+    #[test]
+    fn follows_of_shows_are_those_of_users_to_be_notified() {
+        let mut conn = scratch();
+        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
+        let movie = Followed { kind: MediaKind::Movie, ..season(None) };
+        for (user, what) in
+            [(ann, season(None)), (ann, movie), (bob, season(Some(2))), (bob, season(Some(3)))]
+        {
+            follow(&mut conn, user, &what, FollowReason::Request, NOW).unwrap();
+        }
+        end(&mut conn, &season(Some(3)), NOW).unwrap();
+        let follow = |user, season| ShowFollow { user, catalog_id: 371_980, season, since: NOW };
+        assert_eq!(of_shows(&mut conn, "sonarr"), Ok(vec![follow(ann, None), follow(bob, Some(2))]));
+        assert_eq!(of_shows(&mut conn, "sonarr-4k"), Ok(vec![]));
+        let bob_is_silent = users_table::table.find(bob.0);
+        diesel::update(bob_is_silent).set(users_table::notify.eq(0)).execute(&mut conn).unwrap();
+        assert_eq!(of_shows(&mut conn, "sonarr"), Ok(vec![follow(ann, None)]));
     }
 
     #[test]

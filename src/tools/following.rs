@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use super::approval::Cleared;
 use super::arguments::{BadArgument, cleared, read, schema};
 use super::library::{Instance, Library};
 use super::{Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World};
+use crate::arr::episodes::Episode;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Movie, Season, Series};
@@ -144,7 +146,7 @@ impl TellMeWhenReady {
                     Key::Catalog(tvdb) => instance.client.series_by_tvdb(tvdb).await,
                 };
                 match held {
-                    Ok(Some(series)) => Ok(follow_series(instance, &series, &args)?),
+                    Ok(Some(series)) => follow_series(instance, &series, &args, world).await,
                     Ok(None) => follow_promised(instance.name, &args, world, not_there().into()),
                     Err(error) => follow_promised(instance.name, &args, world, instance.refused(&error)),
                 }
@@ -177,7 +179,12 @@ fn follow_movie(instance: &Instance<Radarr>, movie: &Movie, wish: Wish) -> Ran {
     }
 }
 
-fn follow_series(instance: &Instance<Sonarr>, series: &Series, args: &Args) -> Result<Ran, CallFailure> {
+async fn follow_series(
+    instance: &Instance<Sonarr>,
+    series: &Series,
+    args: &Args,
+    world: &World,
+) -> Result<Ran, ToolError> {
     let season = match args.season {
         None => None,
         Some(number) => Some(series.season(number).ok_or_else(|| no_such_season(series))?),
@@ -188,10 +195,30 @@ fn follow_series(instance: &Instance<Sonarr>, series: &Series, args: &Args) -> R
         return Ok(not_following(wanted));
     }
     let looked_for = series.monitored && season.is_none_or(|season| season.monitored);
-    let waits = if looked_for { "" } else { " It is not being looked for at the moment." };
-    Ok(match still_open(series, &wanted) {
+    let waits = match looked_for {
+        false => " It is not being looked for at the moment.",
+        true if not_on_disk(series, &wanted).is_none() => " What has aired so far is there.",
+        true => "",
+    };
+    let growing = growing_episodes(instance, series, &wanted).await;
+    Ok(match still_open(series, &wanted, (&growing, world.now)) {
         Some(open) => following(open, waits),
         None => ready(&wanted),
+    })
+}
+
+/// Fetches the episodes of the growing seasons of a request. If Sonarr does not return them, the seasons count as
+/// incomplete.
+pub(super) async fn growing_episodes(
+    instance: &Instance<Sonarr>,
+    series: &Series,
+    wanted: &Wanted,
+) -> Vec<Episode> {
+    let fetched = instance.client.growing_episodes(series, wanted.seasons.as_deref()).await;
+    fetched.unwrap_or_else(|error| {
+        let tvdb = series.tvdb;
+        tracing::warn!(instance = instance.name, tvdb, %error, "failed to fetch the episodes of a growing season");
+        Vec::new()
     })
 }
 
@@ -238,19 +265,28 @@ pub(super) fn wanted_series(instance: &Instance<Sonarr>, series: &Series) -> Wan
     }
 }
 
-/// Part of a requested show that is not on disk. Returns `None` if all of it is on disk.
-pub(super) fn still_open(series: &Series, wanted: &Wanted) -> Option<Wanted> {
-    let is_complete = |season: &Season| season.episodes > 0 && season.episodes_on_disk >= season.episodes;
-    let seasons = match &wanted.seasons {
-        None => {
-            let whole = series.episodes > 0 && series.episodes_on_disk >= series.episodes;
-            return (!whole).then(|| wanted.clone());
-        }
-        Some(seasons) => seasons,
-    };
-    let complete = |number: &u32| series.season(*number).is_some_and(is_complete);
-    let open: Vec<u32> = seasons.iter().copied().filter(|number| !complete(number)).collect();
-    (!open.is_empty()).then(|| Wanted { seasons: Some(open), ..wanted.clone() })
+/// Part of a requested show that is not complete. Returns `None` if all of it is.
+pub(super) fn still_open(
+    series: &Series,
+    wanted: &Wanted,
+    (growing, now): (&[Episode], Timestamp),
+) -> Option<Wanted> {
+    let is_complete = series.is_complete(growing, now);
+    left_of(wanted, is_complete, |number| series.season_is_complete(number, growing, now))
+}
+
+/// Part of a requested show of which listed episodes are not on disk. Returns `None` if all of them are, although more
+/// may be listed later.
+pub(super) fn not_on_disk(series: &Series, wanted: &Wanted) -> Option<Wanted> {
+    let is_on_disk = series.episodes > 0 && series.episodes_on_disk >= series.episodes;
+    left_of(wanted, is_on_disk, |number| series.season(number).is_some_and(Season::is_on_disk))
+}
+
+/// Part of a request that is left without the seasons that are done.
+fn left_of(wanted: &Wanted, whole_is_done: bool, is_done: impl Fn(u32) -> bool) -> Option<Wanted> {
+    let Some(seasons) = &wanted.seasons else { return (!whole_is_done).then(|| wanted.clone()) };
+    let left: Vec<u32> = seasons.iter().copied().filter(|number| !is_done(*number)).collect();
+    (!left.is_empty()).then(|| Wanted { seasons: Some(left), ..wanted.clone() })
 }
 
 fn ready(wanted: &Wanted) -> Ran {

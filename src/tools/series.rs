@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use super::answers::{clean_title, named, refusal};
 use super::approval::{self, Cleared};
 use super::arguments::{cleared, offer_instances, read, schema};
 use super::folders::folder_for;
-use super::following::{still_open, wanted_series};
+use super::following::{growing_episodes, not_on_disk, still_open, wanted_series};
 use super::growing::more;
 use super::library::{Instance, Library, profile_named, usual_profile};
 use super::preference::{in_its_place, profile_wished};
@@ -22,6 +23,7 @@ use super::shelf::freshness::Need;
 use super::{
     Asking, Deed, Interrupted, Ran, Settled, Tool, ToolError, Uses, WRITE_TIMEOUT, World, asked, outcomes,
 };
+use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Addition, NewSeries, Series, WantedEpisodes};
 use crate::conversation::facts::Facts;
@@ -82,9 +84,9 @@ impl Tool for AddSeries {
         outcomes::not_added("Sonarr", title.unwrap_or("The show"))
     }
 
-    async fn settle(&self, call: Interrupted<'_>, _world: &World) -> Result<Settled, ToolError> {
+    async fn settle(&self, call: Interrupted<'_>, world: &World) -> Result<Settled, ToolError> {
         match call {
-            Interrupted::Call(arguments) => self.find_out(arguments).await,
+            Interrupted::Call(arguments) => self.find_out(arguments, world).await,
             Interrupted::Item(_) => Ok(Settled::Unknown),
         }
     }
@@ -106,9 +108,9 @@ impl AddSeries {
         }
     }
 
-    pub(super) async fn find_out(&self, arguments: &Arguments) -> Result<Settled, ToolError> {
+    pub(super) async fn find_out(&self, arguments: &Arguments, world: &World) -> Result<Settled, ToolError> {
         let args = self.arguments(arguments)?;
-        Ok(settle(self.library.series_instance(args.instance.as_deref())?, &args).await)
+        Ok(settle(self.library.series_instance(args.instance.as_deref())?, &args, world).await)
     }
 
     fn schema(&self) -> Value {
@@ -139,7 +141,7 @@ async fn add(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result<
     let addition = sonarr.add(&asked).await.map_err(|error| instance.failed_write(&error))?;
     let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unread_write(&error))?;
     match (held, addition) {
-        (Some(held), Addition::Added) => Ok(added(instance, &held, &wanted)),
+        (Some(held), Addition::Added) => Ok(added(instance, &held, &wanted, world).await),
         (Some(held), Addition::AlreadyThere) => get_promised(instance, &held, args, world).await,
         (None, Addition::Added | Addition::AlreadyThere) => Err(ToolError::Unknown(format!(
             "{}: tvdb {} is not there after the add",
@@ -198,12 +200,12 @@ async fn plan(
     })
 }
 
-async fn settle(instance: &Instance<Sonarr>, args: &Args) -> Settled {
+async fn settle(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Settled {
     match instance.client.series_by_tvdb(args.tvdb).await {
         // The show was there before, or another request has added it. The seasons of this request must still be
         // searched for.
         Ok(Some(held)) if promised(instance, &held, args).is_some() => Settled::NotDone,
-        Ok(Some(held)) => Settled::Done(added(instance, &held, &as_held(&held, args))),
+        Ok(Some(held)) => Settled::Done(added(instance, &held, &as_held(&held, args), world).await),
         Ok(None) => Settled::NotDone,
         Err(error) => {
             let tvdb = args.tvdb;
@@ -236,13 +238,14 @@ fn flags(series: &Series) -> Vec<(u32, bool)> {
 }
 
 /// Result of an addition. The reported seasons are those that were read back, as far as Sonarr reports them this early.
-fn added(instance: &Instance<Sonarr>, series: &Series, wanted: &WantedEpisodes) -> Ran {
+async fn added(instance: &Instance<Sonarr>, series: &Series, wanted: &WantedEpisodes, world: &World) -> Ran {
     let mut for_model = told(series, "added");
     let (part, partly) = extent(series, wanted, &mut for_model);
     let for_user = format!("Added {}{part}", named(&series.title, series.year));
     let result = CallResult { for_model, for_user, shown: shown(instance, series) };
     let asked = Wanted { seasons: partly, ..wanted_series(instance, series) };
-    remembered(Ran::with(result, Deed::Count(counted(wanted))), asked, series)
+    let growing = growing_episodes(instance, series, &asked).await;
+    remembered(Ran::with(result, Deed::Count(counted(wanted))), asked, series, (&growing, world.now))
 }
 
 /// End of the sentence about an addition, and the requested seasons if they are not all seasons.
@@ -282,9 +285,14 @@ fn waits_for_seasons(series: &Series, asked: &[(u32, bool)]) -> bool {
     series.seasons.is_empty() && asked.iter().all(|(_, wanted)| !wanted)
 }
 
-/// Records who requested a show. The user is notified when the requested part is ready.
-pub(super) fn remembered(ran: Ran, wanted: Wanted, series: &Series) -> Ran {
-    let open = still_open(series, &wanted);
+/// Records who requested a show. The user is notified when the requested part is complete.
+pub(super) fn remembered(
+    ran: Ran,
+    wanted: Wanted,
+    series: &Series,
+    (growing, now): (&[Episode], Timestamp),
+) -> Ran {
+    let open = still_open(series, &wanted, (growing, now));
     let ran = ran.and(Deed::Request(wanted));
     match open {
         Some(open) => ran.and(Deed::Follow(open)),
@@ -331,7 +339,7 @@ async fn get_promised(
 ) -> Result<Ran, ToolError> {
     match (world.asking, series.id, promised(instance, series, args)) {
         (Asking::Before, Some(id), Some(seasons)) => more::seasons(instance, id, &seasons, world).await,
-        (Asking::Before | Asking::Now, _, _) => Ok(found_there(instance, series, args, world)),
+        (Asking::Before | Asking::Now, _, _) => Ok(found_there(instance, series, args, world).await),
     }
 }
 
@@ -343,18 +351,19 @@ fn promised(instance: &Instance<Sonarr>, series: &Series, args: &Args) -> Option
 }
 
 /// Result for a show that is already there, as for a movie.
-fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world: &World) -> Ran {
+async fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world: &World) -> Ran {
     let wanted = wanted_of(instance, series, args);
     let mut result = already_there(instance, series);
     asked::tell(&mut result, &wanted, world);
+    let growing = growing_episodes(instance, series, &wanted).await;
     match world.asking {
         Asking::Before => {
             if let Some(seasons) = not_looked_for(series, &wanted, args) {
                 result.for_model[NOT_LOOKED_FOR] = json!(seasons);
             }
-            return remembered(result.into(), wanted, series);
+            return remembered(result.into(), wanted, series, (&growing, world.now));
         }
-        Asking::Now if series.monitored && still_open(series, &wanted).is_some() => {
+        Asking::Now if series.monitored && still_open(series, &wanted, (&growing, world.now)).is_some() => {
             asked::offer(&mut result, &wanted, world);
         }
         Asking::Now => {}
@@ -364,7 +373,7 @@ fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, world:
 
 /// Seasons that are requested and not on disk but not monitored. The list is empty if that applies to the whole show.
 fn not_looked_for(series: &Series, wanted: &Wanted, args: &Args) -> Option<Vec<u32>> {
-    let open = still_open(series, wanted)?;
+    let open = not_on_disk(series, wanted)?;
     if open.seasons.is_none() {
         let is_looked_for = series.monitored && (!series.seasons.is_empty() || series.new_seasons);
         if !is_looked_for {
@@ -376,7 +385,7 @@ fn not_looked_for(series: &Series, wanted: &Wanted, args: &Args) -> Option<Vec<u
     }
     let whole = || series.seasons.iter().map(|season| season.number).collect();
     let named = Wanted { seasons: Some(open.seasons.unwrap_or_else(whole)), ..wanted.clone() };
-    let numbers = still_open(series, &named)?.seasons?;
+    let numbers = not_on_disk(series, &named)?.seasons?;
     let is_looked_for =
         |number: &u32| series.monitored && series.season(*number).is_some_and(|season| season.monitored);
     let left: Vec<u32> = numbers.into_iter().filter(|number| !is_looked_for(number)).collect();

@@ -52,6 +52,7 @@ mod requests;
 mod routes;
 mod routing;
 mod scriptless;
+mod seasons;
 mod setup;
 mod shelf;
 mod spend;

@@ -127,55 +127,6 @@ async fn complete_specials_end_the_follow_of_the_specials() {
     assert_eq!(app.follows().await, Vec::<String>::new());
 }
 
-/// The catalogue lists the next episode of the first season, and it is imported on the day on which it airs.
-async fn next_episode_airs(app: &TestApp, show: i64, number: u32) {
-    let airs = app.now();
-    app.sonarr().edit(show, |show| show.lists_next_episode(1, airs));
-    let title = format!("The Traitors S01E{number:02}");
-    app.sonarr().imports(&title);
-    app.hears("sonarr", &app.sonarr().import_report(&title)).await;
-    app.later(61).await;
-    app.pass(7 * 24 * HOUR);
-}
-
-#[tokio::test]
-async fn season_listed_week_by_week_is_complete_with_its_finale() {
-    let app = Setup::default().start().await;
-    app.knows(BOB, Has::AddRight).await;
-    let show = app.sonarr().add(series("The Traitors").year(2022).tvdb(THE_BEAR).seasons(1).episodes(0));
-    app.awaits_season(BOB, THE_BEAR, 1).await;
-    app.later(0).await;
-    for number in 1..=3 {
-        next_episode_airs(&app, show, number).await;
-    }
-    let told = |number: u32| format!("The Traitors S01E0{number} is ready to watch.");
-    assert_eq!(app.heard_by(BOB), [1, 2, 3].map(told));
-    assert_eq!(app.follows().await, ["+15550100003 sonarr series 403294 season 1"]);
-
-    app.sonarr().edit(show, |show| show.details.finales = vec![1]);
-    next_episode_airs(&app, show, 4).await;
-    assert_eq!(app.last_to(BOB), "The Traitors season 1 is ready to watch.");
-    assert_eq!(app.follows().await, Vec::<String>::new());
-}
-
-#[tokio::test]
-async fn season_that_rests_for_weeks_is_complete_without_a_marked_finale() {
-    let app = Setup::default().start().await;
-    app.knows(BOB, Has::AddRight).await;
-    let show = app.sonarr().add(series("The Traitors").year(2022).tvdb(THE_BEAR).seasons(1).episodes(0));
-    let airs = app.now();
-    for _ in 0..2 {
-        app.sonarr().edit(show, |show| show.lists_next_episode(1, airs));
-    }
-    app.awaits_season(BOB, THE_BEAR, 1).await;
-    app.later(0).await;
-    app.pass(28 * 24 * HOUR);
-    app.sonarr().imports("The Traitors S01");
-    app.hears("sonarr", &app.sonarr().import_report("The Traitors S01")).await;
-    app.later(61).await;
-    assert_eq!(app.heard_by(BOB), ["The Traitors season 1 is ready to watch."]);
-}
-
 #[tokio::test]
 async fn several_episodes_of_an_unfinished_season_are_counted() {
     let app = app_with_bob_waiting().await;

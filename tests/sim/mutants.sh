@@ -89,6 +89,8 @@ guard report_secret src/web/reports.rs 's/if !presents\(/if !OFF \&\& !presents(
 guard report_once src/store/arr_events.rs 's/arr_events::matter\.eq\(matter\),\n(\s+arr_events::event)/arr_events::matter.eq(if OFF { format!("{matter} {}", ms(now)) } else { matter.clone() }),\n$1/'
 guard told_once src/store/notices.rs 's/Some\(\(_, at\)\) if at >= ms\(since\)/Some((_, at)) if !OFF \&\& at >= ms(since)/; s/at\.is_some_and\(\|at\| at >= ms\(since\)\)/!OFF \&\& $&/'
 guard notice_due src/store/agenda.rs 's/if (kind == "notice" && state == "queued" && not_before)/if !OFF \&\& $1/'
+guard season_grows src/arr/completeness.rs 's/\(!self\.may_grow\(season\) \|\|/(OFF || !self.may_grow(season) ||/'
+guard season_check src/engine/reconcile.rs 's/if reading == 0 \{/if !OFF \&\& reading == 0 {/'
 guard history_read src/engine/reconcile.rs 's/(pub\(crate\) async fn reconcile\(&self\) \{\n)/$1        if OFF { return; }\n/'
 guard taken_once src/store/arr_events.rs 's/if open\.is_none\(\)/if !OFF \&\& open.is_none()/; s/(\.set\(arr_events::handled_at\.eq\()ms\(now\)\)\)/$1(!OFF).then_some(ms(now))))/'
 

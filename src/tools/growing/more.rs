@@ -139,7 +139,7 @@ async fn more(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result
     let wish = Wish::More(part.clone());
     let goal = held.goal(&wish, world.now);
     let reached = held.flags().reach(&goal);
-    let complete = !held.episodes.is_empty() && lacking(&held, &part, world.now).is_empty();
+    let complete = is_complete(&held, &part, world.now);
     if complete && part != Part::Future {
         return Ok(already_there(instance, &held, &part).into());
     }
@@ -166,7 +166,7 @@ async fn more(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Result
         return Err(instance.failed_write(error));
     }
     let result = looking(instance, &after, (&part, search.unwrap_or(Search::NotBegun)), world.now);
-    Ok(noted(with_count(result, count), instance, (&after, &part)))
+    Ok(noted(with_count(result, count), instance, (&after, &part), world.now))
 }
 
 /// Determines the outcome of an interrupted call. The flags show whether the change was made. A search that was not
@@ -204,7 +204,7 @@ async fn settle(instance: &Instance<Sonarr>, args: &Args, world: &World) -> Resu
     seasons.dedup();
     let result = looking(instance, &held, (&part, search), world.now);
     let ran = with_count(result, Some(counted(seasons.len())));
-    Ok(Settled::Done(noted(ran, instance, (&held, &part))))
+    Ok(Settled::Done(noted(ran, instance, (&held, &part), world.now)))
 }
 
 /// Searches for all monitored episodes that have aired and are not on disk.
@@ -262,6 +262,13 @@ fn lacking<'a>(held: &'a Held, part: &Part, now: Timestamp) -> Vec<&'a Episode> 
     held.episodes_of(part, now).into_iter().filter(|episode| !episode.on_disk()).collect()
 }
 
+/// Returns whether a part is on disk and nothing more of it is to come.
+fn is_complete(held: &Held, part: &Part, now: Timestamp) -> bool {
+    let is_over = |number: &u32| held.series.season_is_complete(*number, &held.episodes, now);
+    let may_come = matches!(part, Part::Seasons(numbers) if !numbers.iter().all(is_over));
+    !held.episodes.is_empty() && lacking(held, part, now).is_empty() && !may_come
+}
+
 fn wanted_and_out(held: &Held, now: Timestamp) -> Vec<&Episode> {
     let wanted = |one: &&Episode| held.series.monitored && one.monitored && one.aired(now) && !one.on_disk();
     held.episodes.iter().filter(wanted).collect()
@@ -277,7 +284,7 @@ pub(super) fn counted(seasons: usize) -> Added {
 }
 
 /// Records who requested the addition. The user is notified when it is ready.
-fn noted(ran: Ran, instance: &Instance<Sonarr>, (held, part): (&Held, &Part)) -> Ran {
+fn noted(ran: Ran, instance: &Instance<Sonarr>, (held, part): (&Held, &Part), now: Timestamp) -> Ran {
     let whole = wanted_series(instance, &held.series);
     let mut seasons: Vec<u32> = match part {
         Part::Seasons(numbers) => numbers.clone(),
@@ -287,7 +294,7 @@ fn noted(ran: Ran, instance: &Instance<Sonarr>, (held, part): (&Held, &Part)) ->
     };
     seasons.sort_unstable();
     seasons.dedup();
-    remembered(ran, Wanted { seasons: Some(seasons), ..whole }, &held.series)
+    remembered(ran, Wanted { seasons: Some(seasons), ..whole }, &held.series, (&held.episodes, now))
 }
 
 pub(super) fn with_count(result: CallResult, count: Option<Added>) -> Ran {
@@ -322,6 +329,9 @@ fn looking(
             )
         }
         (Search::NothingOut, Part::Future) => format!("New episodes of {name} will be fetched as they air."),
+        (Search::NothingOut, Part::Seasons(_)) if missing.is_empty() => {
+            format!("You have {what} of {name} as far as it has aired. New episodes are fetched as they air.")
+        }
         (Search::NothingOut, Part::Seasons(_) | Part::Episodes(_)) => {
             format!("Nothing of that has aired yet: {what} of {name} will be fetched when it airs.")
         }
