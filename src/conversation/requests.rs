@@ -99,6 +99,15 @@ pub struct AskedFor {
     pub stage: Stage,
 }
 
+/// Extent of the named seasons, or of the whole title, that a request covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    /// All episodes of what is named.
+    Whole,
+    /// Only some episodes of it: single ones, the first one, or those still to come.
+    SomeEpisodes,
+}
+
 /// What has come of a request so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {

@@ -213,7 +213,7 @@ impl Engine {
     async fn end_as_added(&self, scene: &Scene, open: &Open, ran: Ran) -> anyhow::Result<()> {
         let Ran { result, deeds } = ran;
         let wanted = deeds.iter().find_map(|deed| match deed {
-            Deed::Request(wanted) => Some(wanted.clone()),
+            Deed::Request(wanted, _) => Some(wanted.clone()),
             Deed::Act(_) | Deed::Count(_) | Deed::AskAdmins(_) => None,
             Deed::Follow(_) | Deed::Notify(_) | Deed::Unfollow(_) | Deed::Queue(..) => None,
             Deed::Remember(_) | Deed::Forget(..) => None,
@@ -237,7 +237,7 @@ impl Engine {
             }
             audit::record_outcome(conn, &note, now);
             // The request itself was settled above.
-            for deed in deeds.iter().filter(|deed| !matches!(deed, Deed::Request(_))) {
+            for deed in deeds.iter().filter(|deed| !matches!(deed, Deed::Request(..))) {
                 deeds::perform(conn, &doer, deed, &settings, now)?;
             }
             tell(conn, &doer.user, &settings, (open.id, &told), now)?;

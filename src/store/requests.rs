@@ -11,7 +11,7 @@ use super::codec::{
 };
 use super::schema::requests;
 use super::written::Written;
-use crate::conversation::requests::{QueuedRequest, Stage, Wanted, pause_after};
+use crate::conversation::requests::{Coverage, QueuedRequest, Stage, Wanted, pause_after};
 use crate::conversation::transcript::{Arguments, CallRow, UserId};
 
 /// Condition of the index of additions that are still to be tried.
@@ -20,15 +20,19 @@ const DUE: Written = Written("requests.next_try_at IS NOT NULL");
 const LATELY: i64 = 500;
 
 /// Records the title request of a user for a title that is in the library. Their waiting additions of it are settled
-/// by this, except for seasons that this request does not cover.
+/// by this, except for seasons and episodes that this request does not cover.
 pub fn remember(
     conn: &mut Conn,
     user: UserId,
     call: CallRow,
-    wanted: &Wanted,
+    (wanted, coverage): (&Wanted, Coverage),
     now: Timestamp,
 ) -> QueryResult<()> {
-    for open in waiting(conn, user, wanted)? {
+    let covered = match coverage {
+        Coverage::Whole => waiting(conn, user, wanted)?,
+        Coverage::SomeEpisodes => Vec::new(),
+    };
+    for open in covered {
         if Wanted::includes((wanted.seasons.as_deref(), open.wanted.seasons.as_deref())) {
             settle(conn, open.id, &End::Added(wanted), now)?;
         }
@@ -431,7 +435,7 @@ mod tests {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &wanted(""));
-        remember(&mut conn, ann, CallRow(2), &wanted("Dune"), NOW).unwrap();
+        remember(&mut conn, ann, CallRow(2), (&wanted("Dune"), Coverage::Whole), NOW).unwrap();
         assert_eq!(next(&mut conn).unwrap(), None);
         let asked = lately(&mut conn).unwrap();
         assert_eq!(
@@ -469,10 +473,21 @@ mod tests {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &seasons(&[1]));
-        remember(&mut conn, ann, CallRow(2), &seasons(&[2]), NOW).unwrap();
+        remember(&mut conn, ann, CallRow(2), (&seasons(&[2]), Coverage::Whole), NOW).unwrap();
         assert_eq!(waiting_seasons(&mut conn).len(), 1);
-        remember(&mut conn, ann, CallRow(3), &seasons(&[1, 3]), NOW).unwrap();
+        remember(&mut conn, ann, CallRow(3), (&seasons(&[1, 3]), Coverage::Whole), NOW).unwrap();
         assert_eq!(waiting_seasons(&mut conn), []);
+    }
+
+    #[test]
+    fn request_for_some_episodes_settles_no_waiting_season() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &seasons(&[1]));
+        for (call, wanted) in [(2, seasons(&[1])), (3, Wanted { seasons: None, ..seasons(&[]) })] {
+            remember(&mut conn, ann, CallRow(call), (&wanted, Coverage::SomeEpisodes), NOW).unwrap();
+        }
+        assert_eq!(waiting_seasons(&mut conn).len(), 1);
     }
 
     #[test]
@@ -480,7 +495,7 @@ mod tests {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         diesel::sql_query("PRAGMA foreign_keys=OFF").execute(&mut conn).unwrap();
-        remember(&mut conn, ann, CallRow(1), &seasons(&[1]), NOW).unwrap();
+        remember(&mut conn, ann, CallRow(1), (&seasons(&[1]), Coverage::Whole), NOW).unwrap();
         let whole = Wanted { seasons: None, ..seasons(&[]) };
         let may =
             [seasons(&[2]), seasons(&[1, 2]), whole].map(|wanted| may_come(&mut conn, &wanted).unwrap());

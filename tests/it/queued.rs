@@ -401,3 +401,52 @@ async fn season_requested_during_a_try_is_looked_for_afterwards() {
     );
     assert_eq!(monitored_seasons(&world), [true, true, false]);
 }
+
+/// Severance is in the library without any season being looked for, and Ann waits for its second season.
+async fn world_with_a_season_of_a_held_show_queued() -> (World, i64) {
+    let world = World::start().await;
+    let show = series("Severance").year(2022).tvdb(SEVERANCE).seasons(3).episodes(6).missing(6);
+    let show = [1, 2, 3].into_iter().fold(show, dialarr::arr::fake::item::FakeSeries::unmonitored_season);
+    let id = world.sonarr().add(show);
+    let found = ["find_in_library", "search_media"].map(|tool| calls(tool, json!({ "query": "severance" })));
+    world.model_plays(found.into_iter().chain([says("Severance (2022)?")]));
+    world.sms("search severance").await;
+    asks_for_season_in_vain(&world, 2).await;
+    (world, id)
+}
+
+/// Ann gets a part of Severance before the season that waits is tried.
+async fn gets_a_part(part: &str) -> World {
+    let (world, id) = world_with_a_season_of_a_held_show_queued().await;
+    world.sonarr().down(false);
+    let gets = calls("get_more", json!({ "type": "series", "id": id, "seasons": [part] }));
+    world.model_plays([gets, says("OK.")]);
+    world.sms(&format!("get {part}")).await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn single_episode_does_not_settle_its_waiting_season() {
+    let world = gets_a_part("S02E01").await;
+    let heard = world.heard_by(ANN).len();
+    world.passes(HOUR).await;
+    assert_eq!(world.heard_by(ANN)[heard..], ["Severance (2022), season 2 is added now."]);
+    assert_eq!(monitored_seasons(&world), [false, true, false]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn future_episodes_do_not_settle_a_waiting_season() {
+    let world = gets_a_part("future").await;
+    let heard = world.heard_by(ANN).len();
+    world.passes(HOUR).await;
+    assert_eq!(world.heard_by(ANN)[heard..], ["Severance (2022), season 2 is added now."]);
+    assert!(monitored_seasons(&world)[1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whole_season_settles_its_waiting_request() {
+    let world = gets_a_part("2").await;
+    let heard = world.heard_by(ANN).len();
+    world.passes(HOUR).await;
+    assert_eq!(world.heard_by(ANN)[heard..], Vec::<String>::new());
+}
