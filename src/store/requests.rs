@@ -5,13 +5,12 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::Conn;
-use super::calls::Start;
 use super::codec::{
     arguments, arguments_json, from_json, if_readable, kind, kind_word, ms, number, time, to_json, unreadable,
 };
 use super::schema::requests;
 use super::written::Written;
-use crate::conversation::requests::{Coverage, QueuedRequest, Stage, Wanted, pause_after};
+use crate::conversation::requests::{Coverage, QueuedRequest, Stage, Trying, Wanted, pause_after};
 use crate::conversation::transcript::{Arguments, CallRow, UserId};
 
 /// Condition of the index of additions that are still to be tried.
@@ -60,22 +59,21 @@ pub struct NewQueued<'a> {
     pub arguments: &'a Arguments,
 }
 
-/// Queues an addition. It is merged with the waiting additions of the same user for the title, so that one message
-/// reports the outcome of both.
+/// Queues an addition. The row keeps the request as it was made, so that it can be tried without the others. The same
+/// request once more renews its row.
 pub fn queue(conn: &mut Conn, new: &NewQueued<'_>, now: Timestamp) -> QueryResult<()> {
     let later = QueuedRequest { wanted: new.wanted.clone(), arguments: new.arguments.clone() };
     for open in waiting(conn, new.user, new.wanted)? {
-        let earlier = QueuedRequest { wanted: open.wanted, arguments: open.arguments };
-        match open.trying {
-            // A try under way keeps its arguments. It ends with a message of its own.
-            Trying::UnderWay if earlier.covers(&later) => return Ok(()),
-            Trying::UnderWay => {}
-            Trying::Waiting => {
-                let Some(merged) = earlier.merged(&later) else { continue };
-                let row = requests::table.find(open.id);
-                return diesel::update(row).set(changes(new, &merged, now)?).execute(conn).map(drop);
-            }
+        if !open.request().is_repeated_by(&later) {
+            continue;
         }
+        return match open.trying {
+            Trying::UnderWay => Ok(()),
+            Trying::Waiting => {
+                let row = requests::table.find(open.id);
+                diesel::update(row).set(changes(new, &later, now)?).execute(conn).map(drop)
+            }
+        };
     }
     let NewQueued { user, wanted, .. } = *new;
     diesel::insert_into(requests::table)
@@ -115,7 +113,7 @@ fn changes(new: &NewQueued<'_>, request: &QueuedRequest, now: Timestamp) -> Quer
 }
 
 /// Loads the waiting additions of a user for a title, for any seasons; oldest first.
-fn waiting(conn: &mut Conn, user: UserId, wanted: &Wanted) -> QueryResult<Vec<Open>> {
+pub(super) fn waiting(conn: &mut Conn, user: UserId, wanted: &Wanted) -> QueryResult<Vec<Open>> {
     let rows: Vec<Row> = requests::table
         .filter(requests::kind.eq(kind_word(wanted.kind)).and(requests::catalog_id.eq(wanted.catalog_id)))
         .filter(requests::instance.eq(&wanted.instance).and(requests::user_id.eq(user.0)))
@@ -173,12 +171,10 @@ pub struct Open {
     pub asked_at: Timestamp,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trying {
-    /// Certainly not made yet.
-    Waiting,
-    /// A try was begun, and its outcome is unknown.
-    UnderWay,
+impl Open {
+    pub fn request(&self) -> QueuedRequest {
+        QueuedRequest { wanted: self.wanted.clone(), arguments: self.arguments.clone() }
+    }
 }
 
 #[derive(Queryable, Selectable)]
@@ -212,12 +208,7 @@ impl Row {
     }
 
     fn open(self) -> QueryResult<Option<Open>> {
-        let trying = match self.state.as_str() {
-            "queued" => Trying::Waiting,
-            "adding" => Trying::UnderWay,
-            "added" | "given_up" => return Ok(None),
-            _ => return Err(unreadable("request state")),
-        };
+        let Some(trying) = trying(&self.state)? else { return Ok(None) };
         let missing = || unreadable("request");
         Ok(Some(Open {
             wanted: self.wanted()?,
@@ -238,28 +229,13 @@ pub fn open(conn: &mut Conn, id: i64) -> QueryResult<Option<Open>> {
     row.map_or(Ok(None), Row::open)
 }
 
-/// Writes the intent to add.
-pub fn start(conn: &mut Conn, id: i64) -> QueryResult<Start> {
-    let started = diesel::update(requests::table.find(id).filter(requests::state.eq("queued")))
-        .set((requests::state.eq("adding"), requests::tries.eq(requests::tries + 1)))
-        .execute(conn)?;
-    Ok(if started == 1 { Start::Started } else { Start::NotStartable })
-}
-
-/// Schedules another try at `at`, for an addition that was certainly not made.
-pub fn try_at(conn: &mut Conn, id: i64, at: Timestamp) -> QueryResult<()> {
-    diesel::update(requests::table.find(id).filter(requests::next_try_at.is_not_null()))
-        .set((requests::state.eq("queued"), requests::next_try_at.eq(ms(at))))
-        .execute(conn)
-        .map(drop)
-}
-
-/// Schedules the next check at `at`; the state of the addition stays as it is until then.
-pub fn look_at(conn: &mut Conn, id: i64, at: Timestamp) -> QueryResult<()> {
-    diesel::update(requests::table.find(id).filter(requests::next_try_at.is_not_null()))
-        .set(requests::next_try_at.eq(ms(at)))
-        .execute(conn)
-        .map(drop)
+fn trying(state: &str) -> QueryResult<Option<Trying>> {
+    match state {
+        "queued" => Ok(Some(Trying::Waiting)),
+        "adding" => Ok(Some(Trying::UnderWay)),
+        "added" | "given_up" => Ok(None),
+        _ => Err(unreadable("request state")),
+    }
 }
 
 /// Outcome of a request.
@@ -339,7 +315,7 @@ pub fn lately(conn: &mut Conn) -> QueryResult<Vec<Asked>> {
     rows.into_iter().filter_map(|row| if_readable(read(row)).transpose()).collect()
 }
 
-fn seasons_json(wanted: &Wanted) -> QueryResult<Option<String>> {
+pub(super) fn seasons_json(wanted: &Wanted) -> QueryResult<Option<String>> {
     wanted.seasons.as_ref().map(to_json).transpose()
 }
 
@@ -347,6 +323,8 @@ fn seasons_json(wanted: &Wanted) -> QueryResult<Option<String>> {
 mod tests {
     use super::*;
     use crate::conversation::transcript::{MediaKind, PhoneNumber};
+    use crate::store::calls::Start;
+    use crate::store::request_groups::{self, Closed, RequestGroup};
     use crate::store::scratch;
     use crate::store::users::{self, Newcomer};
 
@@ -418,7 +396,7 @@ mod tests {
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &wanted(""));
         assert_eq!(
-            [start(&mut conn, 1).unwrap(), start(&mut conn, 1).unwrap()],
+            [(); 2].map(|()| request_groups::start(&mut conn, &[1]).unwrap()),
             [Start::Started, Start::NotStartable]
         );
         let under_way = open(&mut conn, 1).unwrap().unwrap();
@@ -444,16 +422,74 @@ mod tests {
         );
     }
 
+    fn due_group(conn: &mut Conn) -> RequestGroup {
+        let (id, _) = next(conn).unwrap().unwrap();
+        let due = open(conn, id).unwrap().unwrap();
+        request_groups::load(conn, due).unwrap()
+    }
+
     #[test]
-    fn queued_seasons_of_one_show_wait_in_one_row() {
+    fn queued_seasons_of_one_show_are_tried_and_closed_as_one() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &seasons(&[1]));
         queues(&mut conn, ann, 2, &seasons(&[2]));
-        assert_eq!(waiting_seasons(&mut conn), [("queued".to_owned(), Some("[1,2]".to_owned()))]);
-        let open = open(&mut conn, 1).unwrap().unwrap();
+        let group = due_group(&mut conn);
         let both = serde_json::json!({ "tvdb": 438_631, "seasons": [1, 2] });
-        assert_eq!((open.call, open.arguments), (CallRow(2), Arguments::parse(both)));
+        assert_eq!((group.whole.call, &group.whole.arguments), (CallRow(2), &Arguments::parse(both)));
+        assert_eq!(request_groups::start(&mut conn, &group.ids()).unwrap(), Start::Started);
+        let row = |seasons: &str| ("adding".to_owned(), Some(seasons.to_owned()));
+        assert_eq!(waiting_seasons(&mut conn), [row("[1]"), row("[2]")]);
+
+        let closed = request_groups::close(&mut conn, &group, &End::GivenUp, NOW).unwrap();
+        assert_eq!(closed, Closed::Into(2));
+        let kept: Vec<Option<String>> = requests::table.select(requests::seasons).load(&mut conn).unwrap();
+        assert_eq!(kept, [Some("[1,2]".to_owned())]);
+    }
+
+    #[test]
+    fn group_with_a_withdrawn_addition_does_not_start() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &seasons(&[1]));
+        queues(&mut conn, ann, 2, &seasons(&[2]));
+        let group = due_group(&mut conn);
+        remember(&mut conn, ann, CallRow(3), (&seasons(&[1]), Coverage::Whole), NOW).unwrap();
+        assert_eq!(request_groups::start(&mut conn, &group.ids()).unwrap(), Start::NotStartable);
+        let end = End::Added(&group.whole.wanted);
+        assert_eq!(request_groups::close(&mut conn, &group, &end, NOW).unwrap(), Closed::Into(2));
+        assert_eq!(request_groups::close(&mut conn, &group, &end, NOW).unwrap(), Closed::Withdrawn);
+    }
+
+    #[test]
+    fn refused_group_falls_apart_by_seasons_and_then_by_age() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        for (call, listed) in [(1, [1]), (2, [9]), (3, [1])] {
+            let wanted = seasons(&listed);
+            let quality = (call == 3).then_some("4K");
+            let arguments = serde_json::json!({ "tvdb": 438_631, "seasons": listed, "quality": quality });
+            let arguments = Arguments::parse(arguments);
+            diesel::sql_query("PRAGMA foreign_keys=OFF").execute(&mut conn).unwrap();
+            let new = NewQueued { user: ann, call: CallRow(call), wanted: &wanted, arguments: &arguments };
+            queue(&mut conn, &new, NOW).unwrap();
+        }
+        let parts = due_group(&mut conn).by_seasons();
+        assert_eq!(parts.iter().map(RequestGroup::ids).collect::<Vec<_>>(), [vec![1, 3], vec![2]]);
+        let earlier = parts[0].without_newest(Some("Not in 4K.")).unwrap();
+        assert_eq!((earlier.ids(), earlier.all_ids()), (vec![1], vec![1, 3]));
+        assert_eq!((earlier.refusal.as_deref(), parts[1].without_newest(None)), (Some("Not in 4K."), None));
+    }
+
+    #[test]
+    fn request_for_some_episodes_settles_no_waiting_season() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &seasons(&[1]));
+        for (call, wanted) in [(2, seasons(&[1])), (3, Wanted { seasons: None, ..seasons(&[]) })] {
+            remember(&mut conn, ann, CallRow(call), (&wanted, Coverage::SomeEpisodes), NOW).unwrap();
+        }
+        assert_eq!(waiting_seasons(&mut conn).len(), 1);
     }
 
     #[test]
@@ -461,7 +497,7 @@ mod tests {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &seasons(&[1]));
-        start(&mut conn, 1).unwrap();
+        request_groups::start(&mut conn, &[1]).unwrap();
         queues(&mut conn, ann, 2, &seasons(&[1]));
         queues(&mut conn, ann, 3, &seasons(&[2]));
         let row = |state: &str, seasons: &str| (state.to_owned(), Some(seasons.to_owned()));
@@ -477,17 +513,6 @@ mod tests {
         assert_eq!(waiting_seasons(&mut conn).len(), 1);
         remember(&mut conn, ann, CallRow(3), (&seasons(&[1, 3]), Coverage::Whole), NOW).unwrap();
         assert_eq!(waiting_seasons(&mut conn), []);
-    }
-
-    #[test]
-    fn request_for_some_episodes_settles_no_waiting_season() {
-        let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
-        queues(&mut conn, ann, 1, &seasons(&[1]));
-        for (call, wanted) in [(2, seasons(&[1])), (3, Wanted { seasons: None, ..seasons(&[]) })] {
-            remember(&mut conn, ann, CallRow(call), (&wanted, Coverage::SomeEpisodes), NOW).unwrap();
-        }
-        assert_eq!(waiting_seasons(&mut conn).len(), 1);
     }
 
     #[test]

@@ -371,11 +371,13 @@ async fn seasons_requested_during_an_outage_are_added_together() {
     let world = world_with_severance_found().await;
     asks_for_season_in_vain(&world, 1).await;
     asks_for_season_in_vain(&world, 2).await;
-    assert_eq!(world.requests().await, ["+15550100002 queued sonarr Severance (2022) [1,2]"]);
+    let queued = |season: u32| format!("+15550100002 queued sonarr Severance (2022) [{season}]");
+    assert_eq!(world.requests().await, [queued(1), queued(2)]);
     let heard = world.heard_by(ANN).len();
     world.sonarr().down(false);
     world.passes(HOUR).await;
     assert_eq!(world.heard_by(ANN)[heard..], ["Severance (2022), seasons 1 and 2 are added now."]);
+    assert_eq!(world.requests().await, ["+15550100002 added sonarr Severance (2022) [1,2]"]);
     assert_eq!(monitored_seasons(&world), [true, true, false]);
     assert_eq!(world.follows().await.len(), 2);
     assert_eq!(world.additions().await, ["season 2"]);
@@ -400,6 +402,61 @@ async fn season_requested_during_a_try_is_looked_for_afterwards() {
         ["Severance (2022), season 1 is added now.", "Severance (2022), season 2 is added now."]
     );
     assert_eq!(monitored_seasons(&world), [true, true, false]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn season_that_does_not_exist_refuses_only_its_own_request() {
+    let world = world_with_severance_found().await;
+    asks_for_season_in_vain(&world, 1).await;
+    asks_for_season_in_vain(&world, 9).await;
+    let heard = world.heard_by(ANN).len();
+    world.sonarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(
+        world.heard_by(ANN)[heard..],
+        ["Severance (2022), season 1 is added now.", "I could not add Severance (2022), season 9."]
+    );
+    assert_eq!(monitored_seasons(&world), [true, false, false]);
+    assert_eq!(
+        world.requests().await,
+        [
+            "+15550100002 added sonarr Severance (2022) [1]",
+            "+15550100002 given_up sonarr Severance (2022) [9]"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_quality_of_a_later_request_keeps_the_earlier_one() {
+    let world = world_with_dune_queued().await;
+    let sharper = calls("add_movie", json!({ "tmdb": DUNE, "quality": "Ultra-HD" }));
+    world.model_plays([sharper, says(PROMISE)]);
+    world.sms("make that 4K").await;
+    let heard = world.heard_by(ANN).len();
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(
+        world.heard_by(ANN)[heard..],
+        ["Dune (2021) is added now. You can't add titles in 4K. Please ask an admin."]
+    );
+    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![DUNE], 1));
+    assert_eq!(world.requests().await, ["+15550100002 added radarr Dune (2021)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_seasons_of_one_show_count_towards_the_quota() {
+    let world = World::start().await;
+    world.sonarr().catalog(series("Severance").year(2022).tvdb(SEVERANCE).seasons(14));
+    world.model_plays([calls("search_media", json!({ "query": "severance" })), says("Severance (2022)?")]);
+    world.sms("search severance").await;
+    world.sonarr().down(true);
+    for seasons in [(1..=6).collect::<Vec<u32>>(), (5..=12).collect()] {
+        let adds = calls("add_series", json!({ "tvdb": SEVERANCE, "seasons": seasons }));
+        world.model_plays([adds, says("Noted.")]);
+        world.sms(&format!("add seasons {seasons:?}")).await;
+    }
+    assert!(world.model_was_shown().contains("\"error\":\"quota\""), "{}", world.model_was_shown());
+    assert_eq!(world.requests().await, ["+15550100002 queued sonarr Severance (2022) [1,2,3,4,5,6]"]);
 }
 
 /// Severance is in the library without any season being looked for, and Ann waits for its second season.
