@@ -256,6 +256,20 @@ pub fn refused(wanted: &Wanted, why: Option<&str>) -> String {
     }
 }
 
+/// Outcome of a request whose row, or whose turn, cannot be read.
+pub fn unreadable(wanted: &Wanted, trying: Trying) -> String {
+    let name = wanted.name();
+    match trying {
+        Trying::Waiting => {
+            format!("Something went wrong on my side, and I could not add {name}. Please ask me again.")
+        }
+        Trying::UnderWay => format!(
+            "Something went wrong on my side, and I can't tell whether {name} was added. Please check before you ask \
+             again."
+        ),
+    }
+}
+
 pub fn given_up(wanted: &Wanted) -> String {
     let (name, service) = (wanted.name(), wanted.service());
     format!("I could not add {name}: {service} could not be reached for a day. Ask me again later.")

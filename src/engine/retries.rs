@@ -89,7 +89,11 @@ impl Engine {
             let group = request_groups::load(conn, open)?;
             Ok(Some((scene_of(conn, &group.whole)?, group)))
         };
-        let Some((scene, group)) = self.0.parts.db.read(load).await? else { return Ok(()) };
+        let loaded = match self.0.parts.db.read(load).await {
+            Err(error) if error.is_unreadable() => return self.give_up_unreadable(id, &error).await,
+            loaded => loaded?,
+        };
+        let Some((scene, group)) = loaded else { return Ok(()) };
         if scene.user.status != Status::Active || scene.user.opted_out {
             let (user, now) = (group.whole.user, self.now());
             return Ok(self.0.parts.db.write(move |conn| requests::withdraw(conn, user, now)).await?);

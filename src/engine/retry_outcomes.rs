@@ -14,6 +14,7 @@ use super::{Engine, Settings};
 use crate::conversation::requests as words;
 use crate::conversation::requests::{Trying, Wanted};
 use crate::conversation::transcript::{CallFailure, Status, User};
+use crate::store::db::DbError;
 use crate::store::request_groups::{self, Closed, RequestGroup};
 use crate::store::requests::{self, End, Open};
 use crate::store::{Conn, QueryResult, audit, follows, outbox, users};
@@ -126,6 +127,25 @@ impl Engine {
                 return Ok(());
             }
             tell_followers(conn, (id, &group.whole), &settings, &given_up.to_others, now)
+        };
+        self.0.parts.db.write(end).await?;
+        self.0.parts.outbox.ring();
+        Ok(())
+    }
+
+    /// Gives up an addition whose row or turn cannot be read, with one honest notification. Its row is kept.
+    pub(super) async fn give_up_unreadable(&self, id: i64, error: &DbError) -> anyhow::Result<()> {
+        tracing::error!(request = id, %error, "gave up an addition that cannot be read");
+        let (settings, now) = (self.0.parts.settings.clone(), self.now());
+        let end = move |conn: &mut Conn| {
+            let Some(lost) = requests::unreadable_request(conn, id)? else { return Ok(()) };
+            requests::settle(conn, id, &End::GivenUp, now)?;
+            let user = users::get(conn, lost.user)?;
+            if user.status != Status::Active || user.opted_out {
+                return Ok(());
+            }
+            let told = words::unreadable(&lost.wanted, lost.trying);
+            tell(conn, &user, &settings, (id, &told), now)
         };
         self.0.parts.db.write(end).await?;
         self.0.parts.outbox.ring();

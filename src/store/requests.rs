@@ -155,7 +155,9 @@ pub fn next(conn: &mut Conn) -> QueryResult<Option<(i64, Timestamp)>> {
         .first(conn)
         .optional()?;
     let Some((id, at)) = next else { return Ok(None) };
-    Ok(Some((id, time(at.ok_or_else(|| unreadable("request"))?)?)))
+    let at = if_readable(at.ok_or_else(|| unreadable("request")).and_then(time))?;
+    // A row whose time cannot be read must not hold up the others: it is due.
+    Ok(Some((id, at.unwrap_or(Timestamp::MIN))))
 }
 
 /// An addition that is tried until it is made or given up.
@@ -236,6 +238,25 @@ fn trying(state: &str) -> QueryResult<Option<Trying>> {
         "added" | "given_up" => Ok(None),
         _ => Err(unreadable("request state")),
     }
+}
+
+/// An open addition that cannot be read as a whole, as far as its user is notified of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableRequest {
+    pub user: UserId,
+    /// The title without its seasons.
+    pub wanted: Wanted,
+    pub trying: Trying,
+}
+
+/// Loads the columns of an addition that are readable also where the others are not; `None` once it is settled.
+pub fn unreadable_request(conn: &mut Conn, id: i64) -> QueryResult<Option<UnreadableRequest>> {
+    let row: Option<Row> = requests::table.find(id).select(Row::as_select()).first(conn).optional()?;
+    let Some(row) = row else { return Ok(None) };
+    let Some(trying) = trying(&row.state)? else { return Ok(None) };
+    let year: u16 = if_readable(number(row.year))?.unwrap_or_default();
+    let row = Row { seasons: None, year: i64::from(year), ..row };
+    Ok(Some(UnreadableRequest { user: UserId(row.user_id), wanted: row.wanted()?, trying }))
 }
 
 /// Outcome of a request.
@@ -479,6 +500,15 @@ mod tests {
         let earlier = parts[0].without_newest(Some("Not in 4K.")).unwrap();
         assert_eq!((earlier.ids(), earlier.all_ids()), (vec![1], vec![1, 3]));
         assert_eq!((earlier.refusal.as_deref(), parts[1].without_newest(None)), (Some("Not in 4K."), None));
+    }
+
+    #[test]
+    fn addition_whose_time_cannot_be_read_is_due() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &wanted(""));
+        diesel::update(requests::table).set(requests::next_try_at.eq(i64::MAX)).execute(&mut conn).unwrap();
+        assert_eq!(next(&mut conn).unwrap(), Some((1, Timestamp::MIN)));
     }
 
     #[test]

@@ -507,3 +507,43 @@ async fn whole_season_settles_its_waiting_request() {
     world.passes(HOUR).await;
     assert_eq!(world.heard_by(ANN)[heard..], Vec::<String>::new());
 }
+
+#[tokio::test(start_paused = true)]
+async fn unreadable_addition_is_given_up_with_one_message() {
+    let world = world_with_dune_queued().await;
+    world.damages("UPDATE requests SET arguments = '[]', seasons = '{}'").await;
+    let heard = world.heard_by(ANN).len();
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    let lost = "Something went wrong on my side, and I could not add Dune (2021). Please ask me again.";
+    assert_eq!(world.heard_by(ANN)[heard..], [lost]);
+    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
+    assert_eq!(world.requests().await, ["+15550100002 given_up radarr Dune (2021) {}"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn addition_with_an_unreadable_turn_is_given_up_with_one_message() {
+    let world = world_with_dune_queued().await;
+    world.damages("UPDATE turns SET prompt = '{}'").await;
+    let heard = world.heard_by(ANN).len();
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(world.heard_by(ANN).len(), heard + 1);
+    assert!(last(&world).contains("I could not add Dune (2021)"), "{}", last(&world));
+}
+
+#[tokio::test(start_paused = true)]
+async fn unreadable_addition_under_way_is_reported_as_unknown() {
+    let world = world_with_dune_queued().await;
+    world.radarr().lose_next_write_answer();
+    world.radarr().down(false);
+    world.passes(70).await;
+    assert_eq!(world.requests().await, ["+15550100002 adding radarr Dune (2021)"]);
+    world.damages("UPDATE requests SET seasons = '{}'").await;
+    world.passes(HOUR).await;
+    assert_eq!(
+        last(&world),
+        "Something went wrong on my side, and I can't tell whether Dune (2021) was added. Please check before you ask \
+         again."
+    );
+}
