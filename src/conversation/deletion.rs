@@ -93,8 +93,29 @@ pub fn wish_denied(item: &FrozenItem) -> String {
     format!("An admin would like to keep {}, so it stays.", name(item))
 }
 
-pub fn wish_expired(item: &FrozenItem) -> String {
-    format!("Nobody has answered your request to delete {}, so it is kept. You can ask again.", name(item))
+pub fn wish_expired(item: Option<&FrozenItem>) -> String {
+    let name = item.map_or_else(|| "that title".to_owned(), name);
+    format!("Nobody has answered your request to delete {name}, so it is kept. You can ask again.")
+}
+
+/// Outcome of an approved removal request whose title cannot be read.
+pub fn untitled_wish_outcome(outcome: ItemOutcome) -> String {
+    match outcome {
+        ItemOutcome::Unknown => {
+            "An admin agreed to your removal request, but I could not find out whether the title is deleted."
+        }
+        ItemOutcome::Deleted | ItemOutcome::AlreadyGone => {
+            "An admin agreed to your removal request, and the title is deleted."
+        }
+        ItemOutcome::Changed
+        | ItemOutcome::Failed
+        | ItemOutcome::NotPermitted
+        | ItemOutcome::Stopped
+        | ItemOutcome::StillThere => {
+            "An admin agreed to your removal request, but the title could not be deleted. Please ask again later."
+        }
+    }
+    .to_owned()
 }
 
 /// What the member hears of a wish that an admin approved.

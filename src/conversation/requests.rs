@@ -40,6 +40,15 @@ pub struct Wanted {
     pub seasons: Option<Vec<u32>>,
 }
 
+/// Progress of an addition that is tried later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trying {
+    /// Certainly not made yet.
+    Waiting,
+    /// A try was begun, and its outcome is unknown.
+    UnderWay,
+}
+
 /// A title request that could not be added at once, with the arguments of its call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueuedRequest {
@@ -75,10 +84,25 @@ impl QueuedRequest {
         Some(Self { wanted: Wanted { seasons, ..later.wanted.clone() }, arguments })
     }
 
-    /// Whether a later request for the same title wants nothing else.
-    pub fn covers(&self, later: &Self) -> bool {
-        let lists = (self.wanted.seasons.as_deref(), later.wanted.seasons.as_deref());
-        self.merged(later).is_some() && Wanted::includes(lists)
+    /// All of these requests for one title as one, oldest first; `None` if they cannot be merged.
+    pub fn merge_all<'a>(requests: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
+        let mut requests = requests.into_iter();
+        let oldest = requests.next()?.clone();
+        requests.try_fold(oldest, |merged, later| merged.merged(later))
+    }
+
+    /// True if another request for the same title names the same seasons and the same other arguments.
+    pub fn is_repeated_by(&self, later: &Self) -> bool {
+        let other_arguments = |one: &Self| match &one.arguments {
+            Arguments::Object(map) => {
+                let given = map.iter().filter(|(name, value)| *name != "seasons" && !value.is_null());
+                Some(given.map(|(name, value)| (name.clone(), value.clone())).collect::<Vec<_>>())
+            }
+            Arguments::Malformed(_) => None,
+        };
+        self.wanted.names_the_seasons_of(&later.wanted)
+            && (self.wanted.seasons.is_some() || self.argument("seasons") == later.argument("seasons"))
+            && other_arguments(self) == other_arguments(later)
     }
 
     /// `None` where it is left out.
@@ -97,6 +121,15 @@ pub struct AskedFor {
     pub who: Who,
     pub at: Timestamp,
     pub stage: Stage,
+}
+
+/// Extent of the named seasons, or of the whole title, that a request covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    /// All episodes of what is named.
+    Whole,
+    /// Only some episodes of it: single ones, the first one, or those still to come.
+    SomeEpisodes,
 }
 
 /// What has come of a request so far.
@@ -135,6 +168,12 @@ impl Wanted {
             (Some(_), None) => false,
             (Some(all), Some(part)) => part.iter().all(|season| all.contains(season)),
         }
+    }
+
+    /// True if both name the same seasons, in any order.
+    pub fn names_the_seasons_of(&self, other: &Self) -> bool {
+        let lists = (self.seasons.as_deref(), other.seasons.as_deref());
+        Self::includes(lists) && Self::includes((lists.1, lists.0))
     }
 
     /// `is`, or `are` for several seasons and for the specials.
@@ -214,6 +253,20 @@ pub fn refused(wanted: &Wanted, why: Option<&str>) -> String {
     match why {
         Some(why) => format!("I could not add {name}. {why}"),
         None => format!("I could not add {name}."),
+    }
+}
+
+/// Outcome of a request whose row, or whose turn, cannot be read.
+pub fn unreadable(wanted: &Wanted, trying: Trying) -> String {
+    let name = wanted.name();
+    match trying {
+        Trying::Waiting => {
+            format!("Something went wrong on my side, and I could not add {name}. Please ask me again.")
+        }
+        Trying::UnderWay => format!(
+            "Something went wrong on my side, and I can't tell whether {name} was added. Please check before you ask \
+             again."
+        ),
     }
 }
 
@@ -338,7 +391,6 @@ mod tests {
         let second = queued(Some(&[2]), json!({ "tvdb": 1, "seasons": 2, "quality": null, "anime": true }));
         let both = json!({ "tvdb": 1, "seasons": [1, 2, 3], "quality": "HD", "anime": true });
         assert_eq!(first.merged(&second), Some(queued(Some(&[1, 2, 3]), both)));
-        assert!(!first.covers(&second) && first.covers(&queued(Some(&[1]), json!({ "seasons": [1] }))));
         let latest = queued(None, json!({ "seasons": "latest" }));
         assert_eq!(latest.merged(&latest), Some(latest.clone()));
         let all = queued(None, json!({ "seasons": "all" }));
@@ -348,6 +400,18 @@ mod tests {
             [latest.merged(&second), latest.merged(&whole), second.merged(&whole)],
             [None, None, None]
         );
+    }
+
+    #[test]
+    fn only_the_same_seasons_and_arguments_repeat_a_request() {
+        let first = queued(Some(&[3, 1]), json!({ "tvdb": 1, "seasons": [3, 1], "quality": null }));
+        let again = queued(Some(&[1, 3]), json!({ "tvdb": 1, "seasons": [1, 3] }));
+        let fewer = queued(Some(&[1]), json!({ "tvdb": 1, "seasons": [1] }));
+        let sharper = queued(Some(&[1, 3]), json!({ "tvdb": 1, "seasons": [1, 3], "quality": "4K" }));
+        let repeats = [&again, &fewer, &sharper].map(|later| first.is_repeated_by(later));
+        assert_eq!(repeats, [true, false, false]);
+        let [latest, all] = ["latest", "all"].map(|named| queued(None, json!({ "seasons": named })));
+        assert_eq!([latest.is_repeated_by(&latest), latest.is_repeated_by(&all)], [true, false]);
     }
 
     #[test]

@@ -47,7 +47,9 @@ pub(super) fn perform(
         }
         Deed::Count(added) => quotas::count(conn, doer.user.id, doer.call, *added, now),
         Deed::AskAdmins(item) => ask_admins(conn, doer, item, settings, now),
-        Deed::Request(wanted) => requests::remember(conn, doer.user.id, doer.call, wanted, now),
+        Deed::Request(wanted, coverage) => {
+            requests::remember(conn, doer.user.id, doer.call, (wanted, *coverage), now)
+        }
         Deed::Follow(wanted) => follow(conn, doer.user.id, wanted, FollowReason::Request, now),
         Deed::Notify(wanted) => follow(conn, doer.user.id, wanted, FollowReason::Notification, now),
         Deed::Unfollow(wanted) => stop_following(conn, doer.user.id, wanted, now),

@@ -8,6 +8,7 @@ use super::calling::{MAX_STARTS, status};
 use super::change_record;
 use super::ending::{self, WayBack};
 use super::run::Scene;
+use super::wishes;
 use crate::conversation::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::deletion::{self, ItemOutcome};
 use crate::conversation::frozen::FrozenItem;
@@ -224,9 +225,8 @@ impl Engine {
             pending::end_claimed(conn, &claimed, &report, now)?;
             if let Some((wish, words)) = &told {
                 let member = users::get(conn, wish.user)?;
-                let key = format!("approval:{}:done", wish.id);
                 let way = WayBack::to_user(conn, &member, number.as_ref())?;
-                outbox::queue_once(conn, &way.notice(&key, words), now)?;
+                outbox::queue_once(conn, &way.notice(&wishes::done_key(wish.id), words), now)?;
             }
             // If the turn was canceled after it was loaded, the deleted items are reported and no further prompt is
             // sent.

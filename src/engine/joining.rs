@@ -71,7 +71,7 @@ pub fn approve(
     now: Timestamp,
 ) -> QueryResult<()> {
     note(conn, "approve", user, by, now)?;
-    end_join_requests(conn, user, End::Approved, by, now)?;
+    settle_requests(conn, user, (is_join, End::Approved), by, now)?;
     joining::leave_room(conn, user.id, Status::Active, now)?;
     if user.status == Status::Pending && users::last_address(conn, user.id)?.is_some() {
         let request = joining::first_request(conn, user.id, now)?;
@@ -97,8 +97,8 @@ pub fn block(conn: &mut Conn, user: &User, by: By, now: Timestamp) -> QueryResul
         return Ok(Blocking::LastAdmin);
     }
     note(conn, "block", user, by, now)?;
-    end_join_requests(conn, user, End::Blocked, by, now)?;
-    withdraw_removal_requests(conn, user, by, now)?;
+    settle_requests(conn, user, (is_join, End::Blocked), by, now)?;
+    settle_requests(conn, user, (|matter: &Matter| !is_join(matter), End::Withdrawn), by, now)?;
     joining::leave_room(conn, user.id, Status::Blocked, now)?;
     joining::erase_first_request(conn, user.id)?;
     pending::close(conn, user.id, Closing::Dropped, now)?;
@@ -116,18 +116,21 @@ fn note(conn: &mut Conn, kind: &'static str, user: &User, by: By, now: Timestamp
     audit::record(conn, &entry, now)
 }
 
-/// Settles the open join requests of a user. A request that was settled in the meantime stays as it is.
-fn end_join_requests(conn: &mut Conn, user: &User, end: End, by: By, now: Timestamp) -> QueryResult<()> {
-    for open in approvals::open_about(conn, user.id)?.into_iter().filter(|open| open.matter == Matter::Join) {
+/// Settles the open requests of a user about which `is_settled` is true. The user is not notified. A request that was
+/// settled in the meantime stays as it is.
+fn settle_requests(
+    conn: &mut Conn,
+    user: &User,
+    (is_settled, end): (impl Fn(&Matter) -> bool, End),
+    by: By,
+    now: Timestamp,
+) -> QueryResult<()> {
+    for open in approvals::open_about(conn, user.id)?.into_iter().filter(|open| is_settled(&open.matter)) {
         approvals::settle(conn, open.id, end, by.user(), now)?;
     }
     Ok(())
 }
 
-/// Withdraws the open removal requests of a user, who is not notified.
-fn withdraw_removal_requests(conn: &mut Conn, user: &User, by: By, now: Timestamp) -> QueryResult<()> {
-    for open in approvals::open_about(conn, user.id)?.into_iter().filter(|open| open.matter != Matter::Join) {
-        approvals::settle(conn, open.id, End::Withdrawn, by.user(), now)?;
-    }
-    Ok(())
+fn is_join(matter: &Matter) -> bool {
+    *matter == Matter::Join
 }

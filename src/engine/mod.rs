@@ -29,6 +29,7 @@ mod recalling;
 mod reconcile;
 mod reports;
 mod retries;
+mod retry_outcomes;
 mod run;
 mod scheduler;
 mod season_check;

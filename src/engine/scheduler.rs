@@ -254,14 +254,14 @@ impl Engine {
     /// next message.
     async fn count_failure(&self, user: UserId) {
         let now = self.now();
-        let limits = self.0.parts.settings.limits;
+        let settings = self.0.parts.settings.clone();
         let counted = self
             .0
             .parts
             .db
             .write(move |conn| match turns::live(conn, user)? {
-                Some(live) => failed_work::count_failed_turn(conn, user, live.id, &limits, now),
-                None => failed_work::count_failed_beginning(conn, user, limits.resumes.into(), now),
+                Some(live) => failed_work::count_failed_turn(conn, user, live.id, &settings, now),
+                None => failed_work::count_failed_beginning(conn, user, settings.limits.resumes.into(), now),
             })
             .await;
         self.0.parts.outbox.ring();

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::ending::WayBack;
 use super::{Engine, Settings};
 use crate::conversation::deletion;
-use crate::store::approvals::{self, Approval, Matter};
+use crate::store::approvals::{self, About, EndedApproval};
 use crate::store::db::DbError;
 use crate::store::{Conn, QueryResult, conversations, joining, outbox, users};
 
@@ -34,11 +34,15 @@ pub(super) fn expire_approvals(conn: &mut Conn, settings: &Settings, now: Timest
 pub(super) fn report_expired(
     conn: &mut Conn,
     settings: &Settings,
-    expired: &[Approval],
+    expired: &[EndedApproval],
     now: Timestamp,
 ) -> QueryResult<()> {
     for expired in expired {
-        let Matter::Delete(item) = &expired.matter else { continue };
+        let item = match &expired.about {
+            About::Join => continue,
+            About::Removal(item) => Some(item.as_ref()),
+            About::UnreadableRemoval => None,
+        };
         let member = users::get(conn, expired.user)?;
         let key = format!("approval:{}:expired", expired.id);
         let way = WayBack::to_user(conn, &member, settings.number.as_ref())?;

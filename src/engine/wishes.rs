@@ -10,6 +10,11 @@ use crate::store::approvals::{self, Approval, End, Matter, Settled};
 use crate::store::audit::{self, By, Entry, Subject};
 use crate::store::{Conn, QueryResult, outbox, users};
 
+/// Key of the notification about the outcome of an approved removal request.
+pub(super) fn done_key(wish: i64) -> String {
+    format!("approval:{wish}:done")
+}
+
 /// Denies a removal request: the title stays, and the member is notified. `number` is ours, if one is configured.
 pub(super) fn deny(
     conn: &mut Conn,

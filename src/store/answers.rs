@@ -1,8 +1,9 @@
 //! Result of one message: the whole answer, the actions in the conversation, and the state of that conversation.
 
 use diesel::prelude::*;
+use jiff::Timestamp;
 
-use super::codec::channel_word;
+use super::codec::{channel_word, time};
 use super::schema::{inbound_events, outbox, tool_calls, turns};
 use super::steps::CallRecord;
 use super::{Conn, conversations};
@@ -18,26 +19,30 @@ pub struct Known {
     pub user: UserId,
     pub body: String,
     pub wants: Wants,
+    pub received_at: Timestamp,
 }
 
 pub fn known(conn: &mut Conn, channel: ChannelKind, external_id: &str) -> QueryResult<Option<Known>> {
     let same =
         inbound_events::channel.eq(channel_word(channel)).and(inbound_events::external_id.eq(external_id));
-    let row: Option<(i64, i64, String, i64)> = inbound_events::table
+    let row: Option<(i64, i64, String, i64, i64)> = inbound_events::table
         .filter(same)
         .select((
             inbound_events::id,
             inbound_events::user_id,
             inbound_events::body,
             inbound_events::wants_answer,
+            inbound_events::received_at,
         ))
         .first(conn)
         .optional()?;
-    Ok(row.map(|(event, user, body, wants)| Known {
+    let Some((event, user, body, wants, received_at)) = row else { return Ok(None) };
+    Ok(Some(Known {
         event: EventId(event),
         user: UserId(user),
         body,
         wants: if wants == 0 { Wants::NoAnswer } else { Wants::AnAnswer },
+        received_at: time(received_at)?,
     }))
 }
 

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Conn;
-use super::codec::{fingerprint, fingerprint_json, kind, kind_word, ms, unreadable};
+use super::codec::{fingerprint, fingerprint_json, if_readable, kind, kind_word, ms, unreadable};
 use super::schema::approvals;
 use super::written::Written;
 use crate::conversation::frozen::{Extent, FrozenItem};
@@ -134,6 +134,35 @@ impl Row {
             misses: self.misses,
             expires_at: self.expires_at,
         })
+    }
+}
+
+/// An approval as far as its user is notified of its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndedApproval {
+    pub id: i64,
+    pub user: UserId,
+    pub about: About,
+}
+
+/// Subject of an approval that may be unreadable.
+#[derive(Debug, Clone, PartialEq)]
+pub enum About {
+    Join,
+    Removal(Box<FrozenItem>),
+    UnreadableRemoval,
+}
+
+impl Row {
+    fn ended(self) -> QueryResult<EndedApproval> {
+        let (id, user, is_join) = (self.id, UserId(self.user_id), self.kind == "join");
+        let about = match if_readable(self.read())?.map(|approval| approval.matter) {
+            Some(Matter::Delete(item)) => About::Removal(item),
+            Some(Matter::Join) => About::Join,
+            None if is_join => About::Join,
+            None => About::UnreadableRemoval,
+        };
+        Ok(EndedApproval { id, user, about })
     }
 }
 
@@ -276,11 +305,22 @@ pub fn carried_out_by(conn: &mut Conn, call: CallRow) -> QueryResult<Option<Appr
         .transpose()
 }
 
-/// Loads all open approvals, oldest first.
+/// Loads the removal request that `call` carries out, as far as it can be read; `None` without one.
+pub fn requested_through(conn: &mut Conn, call: CallRow) -> QueryResult<Option<EndedApproval>> {
+    approvals::table
+        .filter(approvals::run_call_id.eq(call.0))
+        .select(Row::as_select())
+        .first(conn)
+        .optional()?
+        .map(Row::ended)
+        .transpose()
+}
+
+/// Loads all open approvals, oldest first. One that cannot be read is left out, so that it does not hold up the others.
 pub fn open(conn: &mut Conn) -> QueryResult<Vec<Approval>> {
     let rows: Vec<Row> =
         approvals::table.filter(OPEN).order(approvals::id).select(Row::as_select()).load(conn)?;
-    rows.into_iter().map(Row::read).collect()
+    rows.into_iter().filter_map(|row| if_readable(row.read()).transpose()).collect()
 }
 
 /// Loads the open approvals about one user.
@@ -329,30 +369,33 @@ pub fn replace(
 }
 
 /// Ends the approvals that no admin has decided in time, and returns them.
-pub fn expire(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<Approval>> {
-    let over: Vec<Approval> =
-        open(conn)?.into_iter().filter(|approval| approval.expires_at <= ms(now)).collect();
-    for approval in &over {
-        settle(conn, approval.id, End::Expired, None, now)?;
-    }
-    Ok(over)
+pub fn expire(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<EndedApproval>> {
+    let over: Vec<Row> = approvals::table
+        .filter(OPEN.and(approvals::expires_at.le(ms(now))))
+        .order(approvals::id)
+        .select(Row::as_select())
+        .load(conn)?;
+    end_as_expired(conn, over, now)
 }
 
 /// Ends all open approvals, because the time for which they were open is unknown, and returns them.
-pub fn expire_all(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<Approval>> {
-    let open = open(conn)?;
-    for approval in &open {
-        settle(conn, approval.id, End::Expired, None, now)?;
+pub fn expire_all(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<EndedApproval>> {
+    let open = approvals::table.filter(OPEN).order(approvals::id).select(Row::as_select()).load(conn)?;
+    end_as_expired(conn, open, now)
+}
+
+fn end_as_expired(conn: &mut Conn, rows: Vec<Row>, now: Timestamp) -> QueryResult<Vec<EndedApproval>> {
+    for row in &rows {
+        settle(conn, row.id, End::Expired, None, now)?;
     }
-    Ok(open)
+    rows.into_iter().map(Row::ended).collect()
 }
 
 /// Ends the open approvals about a user who has left or was blocked.
 pub fn withdraw(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    for approval in open_about(conn, user)? {
-        settle(conn, approval.id, End::Withdrawn, None, now)?;
-    }
-    Ok(())
+    let open: Vec<i64> =
+        approvals::table.filter(OPEN.and(approvals::user_id.eq(user.0))).select(approvals::id).load(conn)?;
+    open.into_iter().try_for_each(|id| settle(conn, id, End::Withdrawn, None, now).map(drop))
 }
 
 #[cfg(test)]

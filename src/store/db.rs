@@ -52,6 +52,11 @@ impl From<QueryError> for DbError {
 }
 
 impl DbError {
+    /// True if a stored value cannot be read, however often it is tried.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self, Self::Query(QueryError::DeserializationError(_)))
+    }
+
     pub fn trouble(&self) -> Trouble {
         match self {
             Self::Busy | Self::Commit(_) | Self::Displaced(_) => Trouble::PASSING,

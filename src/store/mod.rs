@@ -43,6 +43,7 @@ pub mod privacy;
 pub mod progress;
 pub mod quotas;
 pub mod reactions;
+pub mod request_groups;
 pub mod requests;
 pub mod resending;
 pub mod resuming;

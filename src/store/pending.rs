@@ -345,25 +345,51 @@ pub fn end_claimed(
     let gone = |item: &DeletionItem| {
         matches!(item.state, DeletionItemState::Ended(ItemOutcome::Deleted | ItemOutcome::AlreadyGone))
     };
-    let done = claimed.items().iter().all(gone);
+    if !claimed.items().iter().all(gone) {
+        return fail_claimed(conn, claimed.call(), report, now);
+    }
     let for_model = serde_json::json!({ "told_the_user": report });
-    let (state, response, error) = if done {
-        let result = CallResult { for_model, for_user: report.to_owned(), shown: Vec::new() };
-        ("complete", Some(result_json(&result)?), None)
-    } else {
-        let failure = CallFailure { code: NOT_DELETED.into(), for_model, for_user: Some(report.to_owned()) };
-        ("error", None, Some(failure_json(&failure)?))
-    };
+    let result = CallResult { for_model, for_user: report.to_owned(), shown: Vec::new() };
     diesel::update(tool_calls::table.find(claimed.call().0))
         .set((
-            tool_calls::state.eq(state),
-            tool_calls::response.eq(response),
-            tool_calls::error.eq(error),
+            tool_calls::state.eq("complete"),
+            tool_calls::response.eq(result_json(&result)?),
             tool_calls::finished_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
         ))
         .execute(conn)
         .map(drop)
+}
+
+fn fail_claimed(conn: &mut Conn, call: CallRow, report: &str, now: Timestamp) -> QueryResult<()> {
+    let for_model = serde_json::json!({ "told_the_user": report });
+    let failure = CallFailure { code: NOT_DELETED.into(), for_model, for_user: Some(report.to_owned()) };
+    diesel::update(tool_calls::table.find(call.0))
+        .set((
+            tool_calls::state.eq("error"),
+            tool_calls::error.eq(failure_json(&failure)?),
+            tool_calls::finished_at.eq(ms(now)),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Ends the claimed call of a turn that cannot be carried on, and returns the call. Its items stay as they are.
+pub fn abandon_claimed(
+    conn: &mut Conn,
+    turn: TurnId,
+    report: &str,
+    now: Timestamp,
+) -> QueryResult<Option<CallRow>> {
+    let call: Option<i64> = tool_calls::table
+        .filter(tool_calls::run_turn_id.eq(turn.0).and(tool_calls::confirmed_by.is_not_null()))
+        .select(tool_calls::id)
+        .first(conn)
+        .optional()?;
+    let Some(call) = call.map(CallRow) else { return Ok(None) };
+    fail_claimed(conn, call, report, now)?;
+    Ok(Some(call))
 }
 
 #[cfg(test)]

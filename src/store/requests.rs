@@ -5,13 +5,12 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::Conn;
-use super::calls::Start;
 use super::codec::{
     arguments, arguments_json, from_json, if_readable, kind, kind_word, ms, number, time, to_json, unreadable,
 };
 use super::schema::requests;
 use super::written::Written;
-use crate::conversation::requests::{QueuedRequest, Stage, Wanted, pause_after};
+use crate::conversation::requests::{Coverage, QueuedRequest, Stage, Trying, Wanted, pause_after};
 use crate::conversation::transcript::{Arguments, CallRow, UserId};
 
 /// Condition of the index of additions that are still to be tried.
@@ -20,15 +19,19 @@ const DUE: Written = Written("requests.next_try_at IS NOT NULL");
 const LATELY: i64 = 500;
 
 /// Records the title request of a user for a title that is in the library. Their waiting additions of it are settled
-/// by this, except for seasons that this request does not cover.
+/// by this, except for seasons and episodes that this request does not cover.
 pub fn remember(
     conn: &mut Conn,
     user: UserId,
     call: CallRow,
-    wanted: &Wanted,
+    (wanted, coverage): (&Wanted, Coverage),
     now: Timestamp,
 ) -> QueryResult<()> {
-    for open in waiting(conn, user, wanted)? {
+    let covered = match coverage {
+        Coverage::Whole => waiting(conn, user, wanted)?,
+        Coverage::SomeEpisodes => Vec::new(),
+    };
+    for open in covered {
         if Wanted::includes((wanted.seasons.as_deref(), open.wanted.seasons.as_deref())) {
             settle(conn, open.id, &End::Added(wanted), now)?;
         }
@@ -56,22 +59,21 @@ pub struct NewQueued<'a> {
     pub arguments: &'a Arguments,
 }
 
-/// Queues an addition. It is merged with the waiting additions of the same user for the title, so that one message
-/// reports the outcome of both.
+/// Queues an addition. The row keeps the request as it was made, so that it can be tried without the others. The same
+/// request once more renews its row.
 pub fn queue(conn: &mut Conn, new: &NewQueued<'_>, now: Timestamp) -> QueryResult<()> {
     let later = QueuedRequest { wanted: new.wanted.clone(), arguments: new.arguments.clone() };
     for open in waiting(conn, new.user, new.wanted)? {
-        let earlier = QueuedRequest { wanted: open.wanted, arguments: open.arguments };
-        match open.trying {
-            // A try under way keeps its arguments. It ends with a message of its own.
-            Trying::UnderWay if earlier.covers(&later) => return Ok(()),
-            Trying::UnderWay => {}
-            Trying::Waiting => {
-                let Some(merged) = earlier.merged(&later) else { continue };
-                let row = requests::table.find(open.id);
-                return diesel::update(row).set(changes(new, &merged, now)?).execute(conn).map(drop);
-            }
+        if !open.request().is_repeated_by(&later) {
+            continue;
         }
+        return match open.trying {
+            Trying::UnderWay => Ok(()),
+            Trying::Waiting => {
+                let row = requests::table.find(open.id);
+                diesel::update(row).set(changes(new, &later, now)?).execute(conn).map(drop)
+            }
+        };
     }
     let NewQueued { user, wanted, .. } = *new;
     diesel::insert_into(requests::table)
@@ -111,7 +113,7 @@ fn changes(new: &NewQueued<'_>, request: &QueuedRequest, now: Timestamp) -> Quer
 }
 
 /// Loads the waiting additions of a user for a title, for any seasons; oldest first.
-fn waiting(conn: &mut Conn, user: UserId, wanted: &Wanted) -> QueryResult<Vec<Open>> {
+pub(super) fn waiting(conn: &mut Conn, user: UserId, wanted: &Wanted) -> QueryResult<Vec<Open>> {
     let rows: Vec<Row> = requests::table
         .filter(requests::kind.eq(kind_word(wanted.kind)).and(requests::catalog_id.eq(wanted.catalog_id)))
         .filter(requests::instance.eq(&wanted.instance).and(requests::user_id.eq(user.0)))
@@ -153,7 +155,9 @@ pub fn next(conn: &mut Conn) -> QueryResult<Option<(i64, Timestamp)>> {
         .first(conn)
         .optional()?;
     let Some((id, at)) = next else { return Ok(None) };
-    Ok(Some((id, time(at.ok_or_else(|| unreadable("request"))?)?)))
+    let at = if_readable(at.ok_or_else(|| unreadable("request")).and_then(time))?;
+    // A row whose time cannot be read must not hold up the others: it is due.
+    Ok(Some((id, at.unwrap_or(Timestamp::MIN))))
 }
 
 /// An addition that is tried until it is made or given up.
@@ -169,12 +173,10 @@ pub struct Open {
     pub asked_at: Timestamp,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trying {
-    /// Certainly not made yet.
-    Waiting,
-    /// A try was begun, and its outcome is unknown.
-    UnderWay,
+impl Open {
+    pub fn request(&self) -> QueuedRequest {
+        QueuedRequest { wanted: self.wanted.clone(), arguments: self.arguments.clone() }
+    }
 }
 
 #[derive(Queryable, Selectable)]
@@ -208,12 +210,7 @@ impl Row {
     }
 
     fn open(self) -> QueryResult<Option<Open>> {
-        let trying = match self.state.as_str() {
-            "queued" => Trying::Waiting,
-            "adding" => Trying::UnderWay,
-            "added" | "given_up" => return Ok(None),
-            _ => return Err(unreadable("request state")),
-        };
+        let Some(trying) = trying(&self.state)? else { return Ok(None) };
         let missing = || unreadable("request");
         Ok(Some(Open {
             wanted: self.wanted()?,
@@ -234,28 +231,32 @@ pub fn open(conn: &mut Conn, id: i64) -> QueryResult<Option<Open>> {
     row.map_or(Ok(None), Row::open)
 }
 
-/// Writes the intent to add.
-pub fn start(conn: &mut Conn, id: i64) -> QueryResult<Start> {
-    let started = diesel::update(requests::table.find(id).filter(requests::state.eq("queued")))
-        .set((requests::state.eq("adding"), requests::tries.eq(requests::tries + 1)))
-        .execute(conn)?;
-    Ok(if started == 1 { Start::Started } else { Start::NotStartable })
+fn trying(state: &str) -> QueryResult<Option<Trying>> {
+    match state {
+        "queued" => Ok(Some(Trying::Waiting)),
+        "adding" => Ok(Some(Trying::UnderWay)),
+        "added" | "given_up" => Ok(None),
+        _ => Err(unreadable("request state")),
+    }
 }
 
-/// Schedules another try at `at`, for an addition that was certainly not made.
-pub fn try_at(conn: &mut Conn, id: i64, at: Timestamp) -> QueryResult<()> {
-    diesel::update(requests::table.find(id).filter(requests::next_try_at.is_not_null()))
-        .set((requests::state.eq("queued"), requests::next_try_at.eq(ms(at))))
-        .execute(conn)
-        .map(drop)
+/// An open addition that cannot be read as a whole, as far as its user is notified of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableRequest {
+    pub user: UserId,
+    /// The title without its seasons.
+    pub wanted: Wanted,
+    pub trying: Trying,
 }
 
-/// Schedules the next check at `at`; the state of the addition stays as it is until then.
-pub fn look_at(conn: &mut Conn, id: i64, at: Timestamp) -> QueryResult<()> {
-    diesel::update(requests::table.find(id).filter(requests::next_try_at.is_not_null()))
-        .set(requests::next_try_at.eq(ms(at)))
-        .execute(conn)
-        .map(drop)
+/// Loads the columns of an addition that are readable also where the others are not; `None` once it is settled.
+pub fn unreadable_request(conn: &mut Conn, id: i64) -> QueryResult<Option<UnreadableRequest>> {
+    let row: Option<Row> = requests::table.find(id).select(Row::as_select()).first(conn).optional()?;
+    let Some(row) = row else { return Ok(None) };
+    let Some(trying) = trying(&row.state)? else { return Ok(None) };
+    let year: u16 = if_readable(number(row.year))?.unwrap_or_default();
+    let row = Row { seasons: None, year: i64::from(year), ..row };
+    Ok(Some(UnreadableRequest { user: UserId(row.user_id), wanted: row.wanted()?, trying }))
 }
 
 /// Outcome of a request.
@@ -335,7 +336,7 @@ pub fn lately(conn: &mut Conn) -> QueryResult<Vec<Asked>> {
     rows.into_iter().filter_map(|row| if_readable(read(row)).transpose()).collect()
 }
 
-fn seasons_json(wanted: &Wanted) -> QueryResult<Option<String>> {
+pub(super) fn seasons_json(wanted: &Wanted) -> QueryResult<Option<String>> {
     wanted.seasons.as_ref().map(to_json).transpose()
 }
 
@@ -343,6 +344,8 @@ fn seasons_json(wanted: &Wanted) -> QueryResult<Option<String>> {
 mod tests {
     use super::*;
     use crate::conversation::transcript::{MediaKind, PhoneNumber};
+    use crate::store::calls::Start;
+    use crate::store::request_groups::{self, Closed, RequestGroup};
     use crate::store::scratch;
     use crate::store::users::{self, Newcomer};
 
@@ -414,7 +417,7 @@ mod tests {
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &wanted(""));
         assert_eq!(
-            [start(&mut conn, 1).unwrap(), start(&mut conn, 1).unwrap()],
+            [(); 2].map(|()| request_groups::start(&mut conn, &[1]).unwrap()),
             [Start::Started, Start::NotStartable]
         );
         let under_way = open(&mut conn, 1).unwrap().unwrap();
@@ -431,7 +434,7 @@ mod tests {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &wanted(""));
-        remember(&mut conn, ann, CallRow(2), &wanted("Dune"), NOW).unwrap();
+        remember(&mut conn, ann, CallRow(2), (&wanted("Dune"), Coverage::Whole), NOW).unwrap();
         assert_eq!(next(&mut conn).unwrap(), None);
         let asked = lately(&mut conn).unwrap();
         assert_eq!(
@@ -440,16 +443,83 @@ mod tests {
         );
     }
 
+    fn due_group(conn: &mut Conn) -> RequestGroup {
+        let (id, _) = next(conn).unwrap().unwrap();
+        let due = open(conn, id).unwrap().unwrap();
+        request_groups::load(conn, due).unwrap()
+    }
+
     #[test]
-    fn queued_seasons_of_one_show_wait_in_one_row() {
+    fn queued_seasons_of_one_show_are_tried_and_closed_as_one() {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &seasons(&[1]));
         queues(&mut conn, ann, 2, &seasons(&[2]));
-        assert_eq!(waiting_seasons(&mut conn), [("queued".to_owned(), Some("[1,2]".to_owned()))]);
-        let open = open(&mut conn, 1).unwrap().unwrap();
+        let group = due_group(&mut conn);
         let both = serde_json::json!({ "tvdb": 438_631, "seasons": [1, 2] });
-        assert_eq!((open.call, open.arguments), (CallRow(2), Arguments::parse(both)));
+        assert_eq!((group.whole.call, &group.whole.arguments), (CallRow(2), &Arguments::parse(both)));
+        assert_eq!(request_groups::start(&mut conn, &group.ids()).unwrap(), Start::Started);
+        let row = |seasons: &str| ("adding".to_owned(), Some(seasons.to_owned()));
+        assert_eq!(waiting_seasons(&mut conn), [row("[1]"), row("[2]")]);
+
+        let closed = request_groups::close(&mut conn, &group, &End::GivenUp, NOW).unwrap();
+        assert_eq!(closed, Closed::Into(2));
+        let kept: Vec<Option<String>> = requests::table.select(requests::seasons).load(&mut conn).unwrap();
+        assert_eq!(kept, [Some("[1,2]".to_owned())]);
+    }
+
+    #[test]
+    fn group_with_a_withdrawn_addition_does_not_start() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &seasons(&[1]));
+        queues(&mut conn, ann, 2, &seasons(&[2]));
+        let group = due_group(&mut conn);
+        remember(&mut conn, ann, CallRow(3), (&seasons(&[1]), Coverage::Whole), NOW).unwrap();
+        assert_eq!(request_groups::start(&mut conn, &group.ids()).unwrap(), Start::NotStartable);
+        let end = End::Added(&group.whole.wanted);
+        assert_eq!(request_groups::close(&mut conn, &group, &end, NOW).unwrap(), Closed::Into(2));
+        assert_eq!(request_groups::close(&mut conn, &group, &end, NOW).unwrap(), Closed::Withdrawn);
+    }
+
+    #[test]
+    fn refused_group_falls_apart_by_seasons_and_then_by_age() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        for (call, listed) in [(1, [1]), (2, [9]), (3, [1])] {
+            let wanted = seasons(&listed);
+            let quality = (call == 3).then_some("4K");
+            let arguments = serde_json::json!({ "tvdb": 438_631, "seasons": listed, "quality": quality });
+            let arguments = Arguments::parse(arguments);
+            diesel::sql_query("PRAGMA foreign_keys=OFF").execute(&mut conn).unwrap();
+            let new = NewQueued { user: ann, call: CallRow(call), wanted: &wanted, arguments: &arguments };
+            queue(&mut conn, &new, NOW).unwrap();
+        }
+        let parts = due_group(&mut conn).by_seasons();
+        assert_eq!(parts.iter().map(RequestGroup::ids).collect::<Vec<_>>(), [vec![1, 3], vec![2]]);
+        let earlier = parts[0].without_newest(Some("Not in 4K.")).unwrap();
+        assert_eq!((earlier.ids(), earlier.all_ids()), (vec![1], vec![1, 3]));
+        assert_eq!((earlier.refusal.as_deref(), parts[1].without_newest(None)), (Some("Not in 4K."), None));
+    }
+
+    #[test]
+    fn addition_whose_time_cannot_be_read_is_due() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &wanted(""));
+        diesel::update(requests::table).set(requests::next_try_at.eq(i64::MAX)).execute(&mut conn).unwrap();
+        assert_eq!(next(&mut conn).unwrap(), Some((1, Timestamp::MIN)));
+    }
+
+    #[test]
+    fn request_for_some_episodes_settles_no_waiting_season() {
+        let mut conn = scratch();
+        let ann = person(&mut conn, "+15550100001");
+        queues(&mut conn, ann, 1, &seasons(&[1]));
+        for (call, wanted) in [(2, seasons(&[1])), (3, Wanted { seasons: None, ..seasons(&[]) })] {
+            remember(&mut conn, ann, CallRow(call), (&wanted, Coverage::SomeEpisodes), NOW).unwrap();
+        }
+        assert_eq!(waiting_seasons(&mut conn).len(), 1);
     }
 
     #[test]
@@ -457,7 +527,7 @@ mod tests {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &seasons(&[1]));
-        start(&mut conn, 1).unwrap();
+        request_groups::start(&mut conn, &[1]).unwrap();
         queues(&mut conn, ann, 2, &seasons(&[1]));
         queues(&mut conn, ann, 3, &seasons(&[2]));
         let row = |state: &str, seasons: &str| (state.to_owned(), Some(seasons.to_owned()));
@@ -469,9 +539,9 @@ mod tests {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         queues(&mut conn, ann, 1, &seasons(&[1]));
-        remember(&mut conn, ann, CallRow(2), &seasons(&[2]), NOW).unwrap();
+        remember(&mut conn, ann, CallRow(2), (&seasons(&[2]), Coverage::Whole), NOW).unwrap();
         assert_eq!(waiting_seasons(&mut conn).len(), 1);
-        remember(&mut conn, ann, CallRow(3), &seasons(&[1, 3]), NOW).unwrap();
+        remember(&mut conn, ann, CallRow(3), (&seasons(&[1, 3]), Coverage::Whole), NOW).unwrap();
         assert_eq!(waiting_seasons(&mut conn), []);
     }
 
@@ -480,7 +550,7 @@ mod tests {
         let mut conn = scratch();
         let ann = person(&mut conn, "+15550100001");
         diesel::sql_query("PRAGMA foreign_keys=OFF").execute(&mut conn).unwrap();
-        remember(&mut conn, ann, CallRow(1), &seasons(&[1]), NOW).unwrap();
+        remember(&mut conn, ann, CallRow(1), (&seasons(&[1]), Coverage::Whole), NOW).unwrap();
         let whole = Wanted { seasons: None, ..seasons(&[]) };
         let may =
             [seasons(&[2]), seasons(&[1, 2]), whole].map(|wanted| may_come(&mut conn, &wanted).unwrap());

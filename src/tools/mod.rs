@@ -51,7 +51,7 @@ use crate::conversation::consent::Language;
 use crate::conversation::facts::{Fact, FactKind, Facts};
 use crate::conversation::frozen::FrozenItem;
 use crate::conversation::rate::Rate;
-use crate::conversation::requests::{AskedFor, Wanted};
+use crate::conversation::requests::{AskedFor, Coverage, Wanted};
 use crate::conversation::transcript::{
     Added, Arguments, CallFailure, CallResult, MediaKind, MediaRef, Rights, ToolSpec,
 };
@@ -138,8 +138,8 @@ pub enum Deed {
     Count(Added),
     /// Asks the admins to delete this item.
     AskAdmins(Box<FrozenItem>),
-    /// Records that the user requested this title, which is in the library.
-    Request(Wanted),
+    /// Records that the user requested this title, which is in the library, and how much of what it names.
+    Request(Wanted, Coverage),
     /// Records that the user requested the title and is notified when it is ready.
     Follow(Wanted),
     /// Records that the user asked to be notified when the title is ready, even while their notifications are off.

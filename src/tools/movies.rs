@@ -23,7 +23,7 @@ use super::{
 use crate::arr::radarr::Radarr;
 use crate::arr::{Addition, Availability, Movie, MovieScope, NewMovie, Profile};
 use crate::conversation::facts::Facts;
-use crate::conversation::requests::{NOT_LOOKED_FOR, Wanted};
+use crate::conversation::requests::{Coverage, NOT_LOOKED_FOR, Wanted};
 use crate::conversation::transcript::{
     Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Rights, Tier, ToolSpec,
 };
@@ -212,7 +212,7 @@ fn added(instance: &Instance<Radarr>, movie: &Movie, profile: Option<&Profile>) 
 /// Records who requested a movie. The user is notified when it is ready.
 pub(super) fn remembered(ran: Ran, instance: &Instance<Radarr>, movie: &Movie) -> Ran {
     let wanted = wanted_movie(instance, movie);
-    let ran = ran.and(Deed::Request(wanted.clone()));
+    let ran = ran.and(Deed::Request(wanted.clone(), Coverage::Whole));
     if movie.has_file { ran } else { ran.and(Deed::Follow(wanted)) }
 }
 

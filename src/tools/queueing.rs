@@ -1,8 +1,11 @@
 //! Result of an addition whose library cannot be reached: the request is stored and retried later.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::json;
 
 use super::approval::within_quota;
+use super::seasons::SPECIALS;
 use super::{Asking, Deed, Ran, ToolError, World};
 use crate::conversation::requests::{AskedFor, QUEUED, Stage, Wanted, Who};
 use crate::conversation::transcript::{Added, Arguments, CallFailure, CallResult, Counted, MediaKind};
@@ -33,17 +36,22 @@ pub fn tried_later(
     Ok(Ran::with(result, Deed::Queue(wanted, arguments.clone())))
 }
 
-/// Amount that would be added if all waiting requests of the user were carried out, with at least one season per show.
+/// Amount that would be added if all waiting requests of the user were carried out. Seasons that several requests name
+/// count once. A show counts as at least one season, and its specials count as none.
 fn with_what_waits(wanted: &Wanted, world: &World) -> Added {
     let waits = |asked: &&AskedFor| {
-        let other = &asked.wanted;
-        let same = other.catalog_id == wanted.catalog_id && other.instance == wanted.instance;
-        asked.who == Who::You && asked.stage == Stage::Waiting && other.kind == wanted.kind && !same
+        asked.who == Who::You && asked.stage == Stage::Waiting && asked.wanted.kind == wanted.kind
     };
-    let waiting = world.asked_for.iter().filter(waits).count();
-    let what = match wanted.kind {
-        MediaKind::Movie => Counted::Movies,
-        MediaKind::Series => Counted::Seasons,
+    let mut titles: BTreeMap<(&str, i64), BTreeSet<u32>> = BTreeMap::new();
+    for each in world.asked_for.iter().filter(waits).map(|asked| &asked.wanted).chain([wanted]) {
+        let seasons = titles.entry((&each.instance, each.catalog_id)).or_default();
+        seasons.extend(each.seasons.iter().flatten().filter(|number| **number != SPECIALS));
+    }
+    let (what, amount) = match wanted.kind {
+        MediaKind::Movie => (Counted::Movies, titles.len()),
+        MediaKind::Series => {
+            (Counted::Seasons, titles.values().map(|seasons| seasons.len().max(1)).sum::<usize>())
+        }
     };
-    Added { what, amount: u32::try_from(waiting).unwrap_or(u32::MAX).saturating_add(1) }
+    Added { what, amount: u32::try_from(amount).unwrap_or(u32::MAX) }
 }

@@ -27,7 +27,7 @@ use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Addition, NewSeries, Series, WantedEpisodes};
 use crate::conversation::facts::Facts;
-use crate::conversation::requests::{NOT_LOOKED_FOR, Wanted};
+use crate::conversation::requests::{Coverage, NOT_LOOKED_FOR, Wanted};
 use crate::conversation::transcript::{
     Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Rights, Tier, ToolSpec,
 };
@@ -47,6 +47,17 @@ struct Args {
     #[serde(default)]
     anime: bool,
     instance: Option<String>,
+}
+
+impl Args {
+    fn coverage(&self) -> Coverage {
+        match self.seasons {
+            Some(Seasons::Named(NamedSeasons::Future | NamedSeasons::Pilot)) => Coverage::SomeEpisodes,
+            Some(Seasons::Named(NamedSeasons::All | NamedSeasons::First | NamedSeasons::Latest))
+            | Some(Seasons::Numbers(_))
+            | None => Coverage::Whole,
+        }
+    }
 }
 
 #[async_trait]
@@ -240,30 +251,46 @@ fn flags(series: &Series) -> Vec<(u32, bool)> {
 /// Result of an addition. The reported seasons are those that were read back, as far as Sonarr reports them this early.
 async fn added(instance: &Instance<Sonarr>, series: &Series, wanted: &WantedEpisodes, world: &World) -> Ran {
     let mut for_model = told(series, "added");
-    let (part, partly) = extent(series, wanted, &mut for_model);
-    let for_user = format!("Added {}{part}", named(&series.title, series.year));
+    let Extent { ending, seasons, coverage } = extent(series, wanted, &mut for_model);
+    let for_user = format!("Added {}{ending}", named(&series.title, series.year));
     let result = CallResult { for_model, for_user, shown: shown(instance, series) };
-    let asked = Wanted { seasons: partly, ..wanted_series(instance, series) };
+    let asked = Wanted { seasons, ..wanted_series(instance, series) };
     let growing = growing_episodes(instance, series, &asked).await;
-    remembered(Ran::with(result, Deed::Count(counted(wanted))), asked, series, (&growing, world.now))
+    let ran = Ran::with(result, Deed::Count(counted(wanted)));
+    remembered(ran, (asked, coverage), series, (&growing, world.now))
 }
 
-/// End of the sentence about an addition, and the requested seasons if they are not all seasons.
-fn extent(series: &Series, wanted: &WantedEpisodes, for_model: &mut Value) -> (String, Option<Vec<u32>>) {
+/// Part of a show that was added.
+struct Extent {
+    /// End of the sentence about the addition.
+    ending: String,
+    /// Requested seasons; `None` for all of the show.
+    seasons: Option<Vec<u32>>,
+    coverage: Coverage,
+}
+
+impl Extent {
+    fn of_show(ending: &str, coverage: Coverage) -> Self {
+        Self { ending: ending.to_owned(), seasons: None, coverage }
+    }
+}
+
+fn extent(series: &Series, wanted: &WantedEpisodes, for_model: &mut Value) -> Extent {
     let asked = match wanted {
         WantedEpisodes::Seasons(asked) => asked,
         WantedEpisodes::Future => {
             for_model["wanted"] = json!("future episodes");
-            return (", only what is still to come.".to_owned(), None);
+            return Extent::of_show(", only what is still to come.", Coverage::SomeEpisodes);
         }
         WantedEpisodes::Pilot => {
             for_model["wanted"] = json!("first episode");
-            return (", only the first episode.".to_owned(), None);
+            return Extent::of_show(", only the first episode.", Coverage::SomeEpisodes);
         }
     };
     if waits_for_seasons(series, asked) {
         for_model["wanted"] = json!("all that comes; nothing is out yet");
-        return (". Nothing of it is out yet; new episodes will be fetched as they air.".to_owned(), None);
+        let ending = ". Nothing of it is out yet; new episodes will be fetched as they air.";
+        return Extent::of_show(ending, Coverage::Whole);
     }
     let specials = asked.iter().filter(|(number, _)| *number == SPECIALS).copied();
     // Another request may have added other seasons in the meantime.
@@ -274,10 +301,15 @@ fn extent(series: &Series, wanted: &WantedEpisodes, for_model: &mut Value) -> (S
     let wanted: Vec<u32> =
         specials.chain(numbered).filter(|(_, wanted)| *wanted).map(|(number, _)| number).collect();
     for_model["seasons_wanted"] = json!(wanted);
-    if whole || wanted.is_empty() {
-        return (".".to_owned(), None);
+    if whole {
+        return Extent::of_show(".", Coverage::Whole);
     }
-    (format!(", {}.", season_list(&wanted)), Some(wanted))
+    if wanted.is_empty() {
+        // Sonarr does not list the seasons yet, so it is unknown which of them are fetched.
+        return Extent::of_show(".", Coverage::SomeEpisodes);
+    }
+    let ending = format!(", {}.", season_list(&wanted));
+    Extent { ending, seasons: Some(wanted), coverage: Coverage::Whole }
 }
 
 /// True if a show has no regular season yet, so that all future seasons are fetched.
@@ -288,12 +320,12 @@ fn waits_for_seasons(series: &Series, asked: &[(u32, bool)]) -> bool {
 /// Records who requested a show. The user is notified when the requested part is complete.
 pub(super) fn remembered(
     ran: Ran,
-    wanted: Wanted,
+    (wanted, coverage): (Wanted, Coverage),
     series: &Series,
     (growing, now): (&[Episode], Timestamp),
 ) -> Ran {
     let open = still_open(series, &wanted, (growing, now));
-    let ran = ran.and(Deed::Request(wanted));
+    let ran = ran.and(Deed::Request(wanted, coverage));
     match open {
         Some(open) => ran.and(Deed::Follow(open)),
         None => ran,
@@ -361,7 +393,7 @@ async fn found_there(instance: &Instance<Sonarr>, series: &Series, args: &Args, 
             if let Some(seasons) = not_looked_for(series, &wanted, args) {
                 result.for_model[NOT_LOOKED_FOR] = json!(seasons);
             }
-            return remembered(result.into(), wanted, series, (&growing, world.now));
+            return remembered(result.into(), (wanted, args.coverage()), series, (&growing, world.now));
         }
         Asking::Now if series.monitored && still_open(series, &wanted, (&growing, world.now)).is_some() => {
             asked::offer(&mut result, &wanted, world);

@@ -1,11 +1,16 @@
 //! The API: texts in the name of people, what came of them, and what the operator's programs may do besides.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use dialarr::arr::fake::item::movie;
 use dialarr::conversation::model_request::Message;
 use dialarr::conversation::orders;
 use dialarr::store::privacy::forget::Forgetting;
+use diesel::connection::SimpleConnection;
 use http::Method;
+use jiff::SignedDuration;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::harness::model::{Holding, calls, calls_together, removes_movie, says};
 use crate::harness::program::Answered;
@@ -222,6 +227,44 @@ async fn reused_key_for_another_user_texts_nothing() {
     assert_eq!(content(&first), "Once.");
     assert_eq!(other.problem(), (422, "this Idempotency-Key was used for another user".to_owned()));
     assert_eq!(app.texts_stored().await, ["say it"]);
+}
+
+/// Gives the first text the id that an earlier version stored for this key of user 1, received hours ago.
+async fn was_stored_by_an_earlier_version(app: &TestApp, key: &str, hours: i64) {
+    let id = format!("api:key-1:{}", URL_SAFE_NO_PAD.encode(Sha256::digest(format!("1:{key}"))));
+    let at = (app.now() - SignedDuration::from_hours(hours)).as_millisecond();
+    let update = format!("UPDATE inbound_events SET external_id = '{id}', received_at = {at}");
+    app.app().db.write(move |conn| conn.batch_execute(&update)).await.unwrap();
+}
+
+#[tokio::test]
+async fn repeat_of_a_request_from_before_an_upgrade_texts_nothing() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Once."), says("Another.")]);
+    let program = app.program().await;
+    let key = ("idempotency-key", "order-1");
+    let first = program.texts_with(key, as_ann("say it")).await;
+    app.settle().await;
+    was_stored_by_an_earlier_version(&app, "order-1", 23).await;
+
+    let again = program.texts_with(key, as_ann("say it")).await;
+    assert_eq!((content(&first), first.json()), ("Once.".to_owned(), again.json()));
+    assert_eq!(app.texts_stored().await, ["say it"]);
+
+    let other = program.texts_with(key, as_ann("say something else")).await;
+    assert_eq!(content(&other), "Another.");
+}
+
+#[tokio::test]
+async fn key_of_an_earlier_version_is_forgotten_after_a_day() {
+    let app = TestApp::start().await;
+    app.model_plays([says("Once."), says("Again.")]);
+    let program = app.program().await;
+    let key = ("idempotency-key", "order-1");
+    program.texts_with(key, as_ann("say it")).await;
+    app.settle().await;
+    was_stored_by_an_earlier_version(&app, "order-1", 25).await;
+    assert_eq!(content(&program.texts_with(key, as_ann("say it")).await), "Again.");
 }
 
 #[tokio::test]

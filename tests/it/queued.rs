@@ -371,11 +371,13 @@ async fn seasons_requested_during_an_outage_are_added_together() {
     let world = world_with_severance_found().await;
     asks_for_season_in_vain(&world, 1).await;
     asks_for_season_in_vain(&world, 2).await;
-    assert_eq!(world.requests().await, ["+15550100002 queued sonarr Severance (2022) [1,2]"]);
+    let queued = |season: u32| format!("+15550100002 queued sonarr Severance (2022) [{season}]");
+    assert_eq!(world.requests().await, [queued(1), queued(2)]);
     let heard = world.heard_by(ANN).len();
     world.sonarr().down(false);
     world.passes(HOUR).await;
     assert_eq!(world.heard_by(ANN)[heard..], ["Severance (2022), seasons 1 and 2 are added now."]);
+    assert_eq!(world.requests().await, ["+15550100002 added sonarr Severance (2022) [1,2]"]);
     assert_eq!(monitored_seasons(&world), [true, true, false]);
     assert_eq!(world.follows().await.len(), 2);
     assert_eq!(world.additions().await, ["season 2"]);
@@ -400,4 +402,148 @@ async fn season_requested_during_a_try_is_looked_for_afterwards() {
         ["Severance (2022), season 1 is added now.", "Severance (2022), season 2 is added now."]
     );
     assert_eq!(monitored_seasons(&world), [true, true, false]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn season_that_does_not_exist_refuses_only_its_own_request() {
+    let world = world_with_severance_found().await;
+    asks_for_season_in_vain(&world, 1).await;
+    asks_for_season_in_vain(&world, 9).await;
+    let heard = world.heard_by(ANN).len();
+    world.sonarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(
+        world.heard_by(ANN)[heard..],
+        ["Severance (2022), season 1 is added now.", "I could not add Severance (2022), season 9."]
+    );
+    assert_eq!(monitored_seasons(&world), [true, false, false]);
+    assert_eq!(
+        world.requests().await,
+        [
+            "+15550100002 added sonarr Severance (2022) [1]",
+            "+15550100002 given_up sonarr Severance (2022) [9]"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_quality_of_a_later_request_keeps_the_earlier_one() {
+    let world = world_with_dune_queued().await;
+    let sharper = calls("add_movie", json!({ "tmdb": DUNE, "quality": "Ultra-HD" }));
+    world.model_plays([sharper, says(PROMISE)]);
+    world.sms("make that 4K").await;
+    let heard = world.heard_by(ANN).len();
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(
+        world.heard_by(ANN)[heard..],
+        ["Dune (2021) is added now. You can't add titles in 4K. Please ask an admin."]
+    );
+    assert_eq!((world.radarr().additions(), world.radarr().posts()), (vec![DUNE], 1));
+    assert_eq!(world.requests().await, ["+15550100002 added radarr Dune (2021)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_seasons_of_one_show_count_towards_the_quota() {
+    let world = World::start().await;
+    world.sonarr().catalog(series("Severance").year(2022).tvdb(SEVERANCE).seasons(14));
+    world.model_plays([calls("search_media", json!({ "query": "severance" })), says("Severance (2022)?")]);
+    world.sms("search severance").await;
+    world.sonarr().down(true);
+    for seasons in [(1..=6).collect::<Vec<u32>>(), (5..=12).collect()] {
+        let adds = calls("add_series", json!({ "tvdb": SEVERANCE, "seasons": seasons }));
+        world.model_plays([adds, says("Noted.")]);
+        world.sms(&format!("add seasons {seasons:?}")).await;
+    }
+    assert!(world.model_was_shown().contains("\"error\":\"quota\""), "{}", world.model_was_shown());
+    assert_eq!(world.requests().await, ["+15550100002 queued sonarr Severance (2022) [1,2,3,4,5,6]"]);
+}
+
+/// Severance is in the library without any season being looked for, and Ann waits for its second season.
+async fn world_with_a_season_of_a_held_show_queued() -> (World, i64) {
+    let world = World::start().await;
+    let show = series("Severance").year(2022).tvdb(SEVERANCE).seasons(3).episodes(6).missing(6);
+    let show = [1, 2, 3].into_iter().fold(show, dialarr::arr::fake::item::FakeSeries::unmonitored_season);
+    let id = world.sonarr().add(show);
+    let found = ["find_in_library", "search_media"].map(|tool| calls(tool, json!({ "query": "severance" })));
+    world.model_plays(found.into_iter().chain([says("Severance (2022)?")]));
+    world.sms("search severance").await;
+    asks_for_season_in_vain(&world, 2).await;
+    (world, id)
+}
+
+/// Ann gets a part of Severance before the season that waits is tried.
+async fn gets_a_part(part: &str) -> World {
+    let (world, id) = world_with_a_season_of_a_held_show_queued().await;
+    world.sonarr().down(false);
+    let gets = calls("get_more", json!({ "type": "series", "id": id, "seasons": [part] }));
+    world.model_plays([gets, says("OK.")]);
+    world.sms(&format!("get {part}")).await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn single_episode_does_not_settle_its_waiting_season() {
+    let world = gets_a_part("S02E01").await;
+    let heard = world.heard_by(ANN).len();
+    world.passes(HOUR).await;
+    assert_eq!(world.heard_by(ANN)[heard..], ["Severance (2022), season 2 is added now."]);
+    assert_eq!(monitored_seasons(&world), [false, true, false]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn future_episodes_do_not_settle_a_waiting_season() {
+    let world = gets_a_part("future").await;
+    let heard = world.heard_by(ANN).len();
+    world.passes(HOUR).await;
+    assert_eq!(world.heard_by(ANN)[heard..], ["Severance (2022), season 2 is added now."]);
+    assert!(monitored_seasons(&world)[1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whole_season_settles_its_waiting_request() {
+    let world = gets_a_part("2").await;
+    let heard = world.heard_by(ANN).len();
+    world.passes(HOUR).await;
+    assert_eq!(world.heard_by(ANN)[heard..], Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn unreadable_addition_is_given_up_with_one_message() {
+    let world = world_with_dune_queued().await;
+    world.damages("UPDATE requests SET arguments = '[]', seasons = '{}'").await;
+    let heard = world.heard_by(ANN).len();
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    let lost = "Something went wrong on my side, and I could not add Dune (2021). Please ask me again.";
+    assert_eq!(world.heard_by(ANN)[heard..], [lost]);
+    assert_eq!(world.radarr().additions(), Vec::<i64>::new());
+    assert_eq!(world.requests().await, ["+15550100002 given_up radarr Dune (2021) {}"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn addition_with_an_unreadable_turn_is_given_up_with_one_message() {
+    let world = world_with_dune_queued().await;
+    world.damages("UPDATE turns SET prompt = '{}'").await;
+    let heard = world.heard_by(ANN).len();
+    world.radarr().down(false);
+    world.passes(HOUR).await;
+    assert_eq!(world.heard_by(ANN).len(), heard + 1);
+    assert!(last(&world).contains("I could not add Dune (2021)"), "{}", last(&world));
+}
+
+#[tokio::test(start_paused = true)]
+async fn unreadable_addition_under_way_is_reported_as_unknown() {
+    let world = world_with_dune_queued().await;
+    world.radarr().lose_next_write_answer();
+    world.radarr().down(false);
+    world.passes(70).await;
+    assert_eq!(world.requests().await, ["+15550100002 adding radarr Dune (2021)"]);
+    world.damages("UPDATE requests SET seasons = '{}'").await;
+    world.passes(HOUR).await;
+    assert_eq!(
+        last(&world),
+        "Something went wrong on my side, and I can't tell whether Dune (2021) was added. Please check before you ask \
+         again."
+    );
 }

@@ -2,9 +2,10 @@
 
 use dialarr::arr::fake::item::{movie, series};
 use dialarr::llm::scripted::Line;
+use diesel::connection::SimpleConnection;
 use serde_json::json;
 
-use crate::harness::model::{calls, finds, offered, removes_movie, says};
+use crate::harness::model::{adds_movie, calls, finds, offered, removes_movie, says};
 use crate::harness::{ANN, BOB, Has, TestApp};
 
 const CAT: &str = "+15550100004";
@@ -42,6 +43,81 @@ async fn an_admin_approves_a_wish_and_both_hear_of_it() {
             "approve_deletion approval:1 by +15550100002",
             "deleted tool_call:3 by +15550100002",
         ]
+    );
+}
+
+const CHANGE_UNKNOWN: &str = "Something went wrong on my side, and I can't tell whether your change was made. \
+                              Please check before you ask again.";
+
+async fn damage(app: &TestApp, statement: &'static str) {
+    app.app().db.write(move |conn| conn.batch_execute(statement)).await.unwrap();
+}
+
+/// Damages the item of an approved deletion in a state of it.
+async fn approves_while_the_item_is_damaged(app: &TestApp, trigger: &'static str) -> String {
+    damage(app, trigger).await;
+    let answer = app.sms("approve 4747").await;
+    damage(app, "DROP TRIGGER damage").await;
+    answer
+}
+
+const DAMAGED_WHEN_STARTED: &str =
+    "CREATE TRIGGER damage AFTER UPDATE OF state ON tool_call_items WHEN NEW.state = 'running'
+     BEGIN UPDATE tool_call_items SET fingerprint = '{}' WHERE tool_call_id = NEW.tool_call_id; END";
+
+#[tokio::test]
+async fn requester_of_a_removal_that_cannot_be_read_is_notified() {
+    let (app, dune) = app_with_a_wish().await;
+    assert_eq!(approves_while_the_item_is_damaged(&app, DAMAGED_WHEN_STARTED).await, CHANGE_UNKNOWN);
+    assert_eq!(app.last_to(BOB), "An admin agreed, but I could not find out whether Dune (2021) is deleted.");
+    assert_eq!(app.radarr().removals(), [dune]);
+    let calls = "SELECT state AS line FROM tool_calls WHERE confirmed_by IS NOT NULL";
+    assert_eq!(app.lines(calls).await, ["error"]);
+    let heard = app.heard_by(BOB);
+    app.later(1).await;
+    assert_eq!(app.heard_by(BOB), heard);
+}
+
+#[tokio::test]
+async fn requester_of_a_removal_that_never_began_is_notified() {
+    let (app, _) = app_with_a_wish().await;
+    let damaged = "CREATE TRIGGER damage AFTER INSERT ON tool_call_items
+                   BEGIN UPDATE tool_call_items SET fingerprint = '{}' WHERE tool_call_id = NEW.tool_call_id; END";
+    approves_while_the_item_is_damaged(&app, damaged).await;
+    assert_eq!(
+        app.last_to(BOB),
+        "An admin agreed, but Dune (2021) could not be deleted. Please ask again later."
+    );
+    assert_eq!(app.radarr().removals(), Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn requester_of_an_unreadable_removal_request_is_notified() {
+    let (app, _) = app_with_a_wish().await;
+    let damaged = "CREATE TRIGGER damage AFTER UPDATE OF state ON tool_call_items WHEN NEW.state = 'running'
+                   BEGIN UPDATE tool_call_items SET fingerprint = '{}' WHERE tool_call_id = NEW.tool_call_id;
+                         UPDATE approvals SET fingerprint = '{}'; END";
+    approves_while_the_item_is_damaged(&app, damaged).await;
+    assert_eq!(
+        app.last_to(BOB),
+        "An admin agreed to your removal request, but I could not find out whether the title is deleted."
+    );
+}
+
+#[tokio::test]
+async fn unreadable_removal_request_holds_up_no_other_user_and_expires() {
+    let (app, _) = app_with_a_wish().await;
+    damage(&app, "UPDATE approvals SET fingerprint = '{}'").await;
+    app.radarr().catalog(movie("Heat").year(1995).tmdb(949));
+    let [searches, adds] = adds_movie("heat", 949);
+    app.model_plays([searches, adds, says("Added it.")]);
+    assert_eq!(app.sms("add heat").await, "Added it.");
+    assert_eq!(app.radarr().additions(), [949]);
+    app.pass(DAY);
+    app.time_brings().await;
+    assert_eq!(
+        app.last_to(BOB),
+        "Nobody has answered your request to delete that title, so it is kept. You can ask again."
     );
 }
 

@@ -17,7 +17,7 @@ use crate::arr::ArrError;
 use crate::arr::changes::{SeriesChange, SeriesSearch};
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
-use crate::conversation::requests::Wanted;
+use crate::conversation::requests::{Coverage, Wanted};
 use crate::conversation::transcript::{
     Added, Arguments, Audience, CallFailure, CallResult, Counted, MediaKind, MediaRef, Tier, ToolSpec,
 };
@@ -286,15 +286,23 @@ pub(super) fn counted(seasons: usize) -> Added {
 /// Records who requested the addition. The user is notified when it is ready.
 fn noted(ran: Ran, instance: &Instance<Sonarr>, (held, part): (&Held, &Part), now: Timestamp) -> Ran {
     let whole = wanted_series(instance, &held.series);
-    let mut seasons: Vec<u32> = match part {
-        Part::Seasons(numbers) => numbers.clone(),
-        Part::Episodes(codes) => codes.iter().map(|(season, _)| *season).collect(),
+    let (mut seasons, coverage): (Vec<u32>, Coverage) = match part {
+        Part::Seasons(numbers) => (numbers.clone(), Coverage::Whole),
+        Part::Episodes(codes) => (codes.iter().map(|(season, _)| *season).collect(), Coverage::SomeEpisodes),
         // Future episodes belong to no season with a known number.
-        Part::Future => return ran.and(Deed::Request(whole.clone())).and(Deed::Follow(whole)),
+        Part::Future => {
+            let request = Deed::Request(whole.clone(), Coverage::SomeEpisodes);
+            return ran.and(request).and(Deed::Follow(whole));
+        }
     };
     seasons.sort_unstable();
     seasons.dedup();
-    remembered(ran, Wanted { seasons: Some(seasons), ..whole }, &held.series, (&held.episodes, now))
+    remembered(
+        ran,
+        (Wanted { seasons: Some(seasons), ..whole }, coverage),
+        &held.series,
+        (&held.episodes, now),
+    )
 }
 
 pub(super) fn with_count(result: CallResult, count: Option<Added>) -> Ran {

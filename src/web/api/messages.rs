@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::SignedDuration;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
@@ -35,6 +36,8 @@ const MAX_CHARACTERS: usize = 1600;
 const MAX_KEY_CHARACTERS: usize = 255;
 const LONGEST_WAIT: Duration = Duration::from_secs(90);
 const KEY: &str = "idempotency-key";
+/// Period in which a client repeats a request that it sent before an upgrade.
+const REPEATED_FOR: SignedDuration = SignedDuration::from_hours(24);
 
 /// Message in the name of a user.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -240,7 +243,7 @@ async fn take_in(console: &ConsoleState, caller: Caller, user: &User, new: New) 
     let external_id = caller.origin().id(&match &new.key {
         // A key is chosen by the caller, and only a hash of it is stored. It identifies a request for all users: with
         // another user or text, the key is refused.
-        Some(key) => URL_SAFE_NO_PAD.encode(Sha256::digest(key)),
+        Some(key) => hash(key),
         None => format!("{:032x}", rand::random::<u128>()),
     });
     let now = console.clock.now();
@@ -251,6 +254,11 @@ async fn take_in(console: &ConsoleState, caller: Caller, user: &User, new: New) 
         && let Some(known) = console.db.read(find.clone()).await.map_err(unavailable)?
     {
         return request.check(&known);
+    }
+    if let Some(key) = &new.key
+        && let Some(event) = known_before_upgrade(console, caller, key, &request).await?
+    {
+        return Ok(event);
     }
     may_text(user, new.wants)?;
     let received = Received {
@@ -276,6 +284,26 @@ async fn take_in(console: &ConsoleState, caller: Caller, user: &User, new: New) 
             None => Err(Problem::new(StatusCode::CONFLICT, "the text was stored and erased again")),
         },
     }
+}
+
+/// Finds the message of a repeated request whose first was stored before an upgrade, with the user in the hash of its
+/// key. Only the same request of the last day counts: a key of today may have the same hash.
+async fn known_before_upgrade(
+    console: &ConsoleState,
+    caller: Caller,
+    key: &str,
+    request: &SameRequest,
+) -> Result<Option<EventId>, Problem> {
+    let external_id = caller.origin().id(&hash(&format!("{}:{key}", request.user)));
+    let find = move |conn: &mut _| answers::known(conn, ChannelKind::Console, &external_id);
+    let known = console.db.read(find).await.map_err(unavailable)?;
+    let since = console.clock.now() - REPEATED_FOR;
+    let known = known.filter(|known| known.received_at >= since);
+    Ok(known.and_then(|known| request.check(&known).ok()))
+}
+
+fn hash(key: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(key))
 }
 
 /// Fields in which a repeat of a request with the same key must match the first.

@@ -35,6 +35,7 @@ use dialarr::store::users::{self, Newcomer};
 use dialarr::store::{Conn, QueryResult};
 use dialarr::web::console_state::ConsoleState;
 use dialarr::web::{self, Webhooks};
+use diesel::connection::SimpleConnection;
 use http::Request;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -180,6 +181,12 @@ impl World {
     /// What a query answers, a line for each row.
     pub(crate) async fn lines(&self, query: &'static str) -> Vec<String> {
         stored::lines(&self.app.as_ref().unwrap().db, query).await
+    }
+
+    /// Damages stored rows.
+    pub(crate) async fn damages(&self, statement: &'static str) {
+        let damage = move |conn: &mut Conn| conn.batch_execute(statement);
+        self.app.as_ref().unwrap().db.write(damage).await.unwrap();
     }
 
     pub(crate) async fn passes(&self, seconds: u64) {
